@@ -17,7 +17,7 @@ from ...events.dead_letters import NO_LETTERS
 CHUNK_ROWS = 8_192
 
 GENERATED = "generated"
-"""The format of a source that is no file: its path is the URL of a stream."""
+"""The format of a source that is not a file: its path is the URL of a made-up stream."""
 
 
 def is_generated(path: str) -> bool:
@@ -39,7 +39,7 @@ def generated_schema(stream: GeneratedStream) -> pa.Schema:
 
 
 def generated_batches(stream: GeneratedStream, rows: int = CHUNK_ROWS) -> Iterator[pa.RecordBatch]:
-    """Yield a stream in record batches of so many rows, the last with what is left.
+    """Yield a stream in record batches of `rows` rows; the last batch has the rows that are left.
 
     For a URL of the command line: `generated_batches(GeneratedStream.of_url(url))`.
     """
@@ -49,7 +49,7 @@ def generated_batches(stream: GeneratedStream, rows: int = CHUNK_ROWS) -> Iterat
 
 
 def generated_chunks(url: str) -> Iterator[Chunk]:
-    """Read a stream as if it were a file, some 8,000 records at a time; a file's bytes are its records."""
+    """Read a stream in chunks of 8,192 records, like a file; `bytes_read` counts records."""
     position = 0
     for batch in generated_batches(GeneratedStream.of_url(url)):
         yield Chunk(position, batch, None, NO_LETTERS, position + batch.num_rows)
@@ -62,7 +62,7 @@ class GenerateInstances(beam.PTransform[PBegin, PCollection[Instance]]):
     name    as `GeneratedStream.parse` reads it: `sea:50000`, `rbf:50:0.001`, ...
     count   instances
     seed    of the stream
-    drifts  where concepts change; None: at each quarter, where the name has a width
+    drifts  the instances at which concepts change; None = at each quarter, if `name` has a width
     shards  workers that share the work downstream; the instances are the same for any number
 
     Raises ConfigError when it is made.

@@ -1,11 +1,11 @@
-"""JSON lines as a stream of record batches: flat blocks by pyarrow, all others line by line.
+"""JSON lines as a stream of record batches: pyarrow reads flat blocks; other blocks are read line by line.
 
-Only the columns that are asked for are built: records may have any number of other keys, each its own.
+Only the requested columns are built, because records may have any number of other keys.
 
 Invariant
-    Every line that is not blank is in exactly one chunk, at its position: a row where it is an object,
-    otherwise a dead letter. No line ends the process, or the reading of the others. Memory is bounded,
-    however long a line is.
+    Every line that is not blank is in exactly one chunk, at the line's position. An object becomes a row, any
+    other line a dead letter. No line ends the process, or the reading of other lines. Memory is bounded, for
+    lines of any length.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BLOCK_BYTES = 8 << 20
 _HEAD_BYTES = 1 << 16
 
 # pyarrow's JSON reader ends the process, or makes invalid arrays, for some nested values ([null, [1]], or
-# lists some thousands deep) and for a document `null`. So it gets flat objects only, one to a line.
+# lists some thousands deep) and for a document `null`. So pyarrow gets only flat objects, one on each line.
 _LONE_NULL = re.compile(rb"\}\s*null")
 
 
@@ -62,13 +62,13 @@ def _is_flat(block: bytes, lines: int) -> bool:
 class JsonLines:
     """Reads JSON lines of one source.
 
-    name          of the source, in dead letters
-    text_columns  columns that may hold whole numbers of any length (ids, classes, times): where pyarrow would
-                  round them, the block is read line by line. So is a block with nested values, and one with
-                  any line that pyarrow does not understand: three times slower. Records may differ in their
-                  keys and in the types of their values
-    columns       those of the batches; None: every key that occurs in a block. A chunk's `raw` gives the
-                  lines themselves
+    name          the name of the source, in dead letters.
+    text_columns  columns that may hold whole numbers of any length (ids, classes, times). If pyarrow would
+                  round such a number, its block is read line by line, three times slower. Blocks with nested
+                  values, or with a line that pyarrow does not understand, are read line by line too. Records
+                  may differ in their keys and in the types of their values.
+    columns       the columns of the batches; None = every key that occurs in a block. A chunk's `raw` gives
+                  the lines themselves.
     """
 
     name: str
@@ -122,14 +122,14 @@ class JsonLines:
                 if dates:
                     table = _read_flat(block, pa.schema([(name, pa.string()) for name in dates]))
             else:
-                # All keys of its head say of what types a block is; then only what is asked for is read.
+                # The block's head is read with all keys, for the types; the rest only for the columns.
                 head = block[: block.find(b"\n", _HEAD_BYTES) + 1] or block
                 found = _read_flat(head, pa.schema([]))
                 schema = self._schema_of(found.schema, self.columns)
                 if schema is None:
                     return None
                 if len(head) == len(block) and not any(map(pa.types.is_temporal, found.schema.types)):
-                    table = found.select(schema.names).cast(schema, safe=False)  # as it would be read: .3 ms
+                    table = found.select(schema.names).cast(schema, safe=False)  # the values of a second read
                 else:
                     table = _read_flat(block, schema, only=True)
         except (pa.ArrowException, ValueError):
@@ -198,7 +198,7 @@ def json_chunks(
 
 
 class _Lines:
-    """The lines of a block as the records of its rows; they are split when a row is asked for."""
+    """The lines of a block, as the text of its rows; the block is split when rows are requested."""
 
     def __init__(self, lines: bytes | Sequence[bytes]) -> None:
         self._lines = lines
@@ -211,7 +211,7 @@ class _Lines:
 
 def _own_text(line: bytes) -> str:
     text = line.strip().decode()
-    if "NaN" in text or "Infinity" in text:  # Python and arrow read them; JSON does not have them
+    if "NaN" in text or "Infinity" in text:  # Python and Arrow read these words; JSON does not have them
         return json_record(json.loads(text))
     return text
 
@@ -225,9 +225,10 @@ def _read_flat(block: bytes, schema: pa.Schema, *, only: bool = False) -> pa.Tab
 
 
 def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] | None:
-    """Return the keys of the first lines; None for a file without lines. Raises InputError without an object.
+    """Return the keys of the first lines; None for a file without lines.
 
-    The first lines are about a MiB, after blank lines and lines of more than `most` bytes.
+    The first lines are about a MiB, after blank lines and lines of more than `most` bytes. Raises InputError
+    if none of these lines is an object.
     """
     head, too_long = b"", False
     with unpacked(source) as (stream, _):

@@ -81,7 +81,7 @@ def _local_file(path: str) -> SourceFile:
         raise InputError(f"{path} does not exist{there}")
     if file.is_dir():
         raise InputError(f"{path} is a folder; name its files, such as {file / '*.csv'}")
-    if not file.is_file():  # to open a pipe would wait for its other end
+    if not file.is_file():  # opening a pipe waits until another process writes to it
         raise InputError(f"{path} is a pipe or a device; write its records to a file, and name that")
     try:
         with file.open("rb"):
@@ -137,7 +137,7 @@ def column_names(source: SourceFile) -> list[str] | None:
 
 
 def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role = "event") -> None:
-    """Check in the head of every file that each column which its records need is there exactly once.
+    """Check in the head of every file that each column that its records need occurs exactly once.
 
     JSON lines are checked by their first MiB. Raises InputError, which names the file, its columns, the
     nearest name, and the option that mends the fault.

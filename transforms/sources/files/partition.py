@@ -48,11 +48,11 @@ def read_batches(
     parquet_rows: int = CHUNK_ROWS,
     role: Role = "event",
 ) -> Iterator[Chunk]:
-    """Read a file in chunks of about 100,000 records, of Parquet `parquet_rows`, in order, in bounded memory.
+    """Read a file in order, in bounded memory: in chunks of about 100,000 records.
 
-    `fields` says which columns matter: of a Parquet file only those are read (so dead letters from it
-    show only those; of other formats they show whole records). Raises RocsteadyError, which names the file
-    and about where, for a damaged file.
+    A chunk of a Parquet file has `parquet_rows` records. Of a Parquet file, only the columns of `fields` are
+    read, so its dead letters show only these columns. Dead letters of other formats show whole records.
+    Raises RocsteadyError for a damaged file; the error names the file and the approximate place.
     """
     if fields is None:
         return chunks_of(source, None, None, None, (), parquet_rows)
@@ -132,7 +132,7 @@ class FilePartition:
             )
 
     def least_times(self) -> LeastTimes:
-        """Read the times alone; return the least time from each record on."""
+        """Read only the times; return the least time from each chunk's first record on."""
         column = self.fields.time or ""
         ends, least = [0], []
         times = (column,)
@@ -158,7 +158,7 @@ class LeastTimes(NamedTuple):
     least: Int64Array
 
     def settled(self, position: int) -> int:
-        """Return a time that no record from this ordinal on is earlier than."""
+        """Return a time; no record from this ordinal on is earlier than this time."""
         return int(self.least[np.searchsorted(self.starts, position, "right") - 1])
 
 

@@ -21,8 +21,8 @@ class FolderPlace:
 
     name  the file that was begun last; "" = none was
     file  the place in that file
-    read  the names of the files that are there and were read to their ends; None: all whose names come before
-          `name`, for an old version read files in order of their names alone
+    read  the names of the existing files that were read to their ends. None = all files whose names come
+          before `name`: an old version read files in the order of their names alone.
     """
 
     name: str = ""
@@ -53,9 +53,9 @@ class FolderPlace:
         return json.dumps(content, separators=(",", ":"))
 
 
-@lru_cache(maxsize=16)  # a place changes with each fetch, its names with each file alone
+@lru_cache(maxsize=16)  # a place changes at each fetch, but its names only at each new file
 def _packed(names: frozenset[str]) -> str:
-    """Return names as text: some 3 bytes a name where names count the files, as part-000001.jsonl does."""
+    """Return names as text: about 3 bytes a name for numbered files, such as part-000001.jsonl."""
     return base64.b64encode(zlib.compress(b"/".join(sorted(map(os.fsencode, names))), 1)).decode()
 
 

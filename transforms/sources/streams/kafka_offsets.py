@@ -43,7 +43,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Offsets:
-    """The range of offsets to read of a partition: from `start` to before `end`; end None: without an end.
+    """The offsets to read of a partition: from `start` to before `end`; `end` None = no end.
 
     cluster  the id of the brokers' cluster, "" = no id
     """
@@ -82,10 +82,10 @@ def consumer_of(topic: KafkaTopic, notice: Callable[[Any], bool] = lambda _: Fal
 def offsets_of(
     topic: KafkaTopic, start: Moment, until: Moment | None, what: str = "SOURCE"
 ) -> tuple[Offsets, ...]:
-    """Return what to read of every partition, in their order, as the topic is now.
+    """Return the offsets to read of every partition, in order of their numbers, as the topic is now.
 
-    Raises InputError where no broker answers or the topic does not exist, ConfigError for a wrong option;
-    sentences begin with `what`, the option that names the topic.
+    Raises InputError where no broker answers or the topic does not exist, ConfigError for a wrong option.
+    The error's text begins with `what`, the option that names the topic.
     """
     for name, value in topic.options:
         if name in OURS:

@@ -2,7 +2,7 @@
 
 Invariant
     Every message, or every item of one that is an array, is a row of the chunk or a dead letter, at the
-    offset of its message. What is no JSON, or no object, harms no other message.
+    offset of its message. A message that is not JSON, or not an object, does not affect other messages.
 
 The reader of JSON lines in files also reads messages, so an event is the same from a file or a stream.
 """
@@ -44,7 +44,7 @@ def message_chunk(fetched: Fetched, reader: JsonLines) -> Chunk:
             dead.append(DeadLetter.invalid(Reason.EMPTY_MESSAGE, name, "an empty message", offset))
             continue
         if b"\n" in text:
-            text = text.replace(b"\n", b" ")  # JSON has none inside of text
+            text = text.replace(b"\n", b" ")  # inside its texts, JSON has no raw newline
         items = _items(text) if text[0] == _BRACKET else None
         if items is None:
             lines.append(text)
@@ -59,7 +59,7 @@ def message_chunk(fetched: Fetched, reader: JsonLines) -> Chunk:
 
 
 def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:
-    """Return messages as lines, without a cost per message; None if one is null or not one line "{..."."""
+    """Return messages as lines, without a loop; None if a message is null, or is not one line "{..."."""
     try:
         block = b"\n".join(values)  # type: ignore[arg-type]
     except TypeError:
@@ -89,13 +89,13 @@ def _deleted(fetched: Fetched, name: str) -> DeadLetters:
 
 
 def _places(offsets: Sequence[int]) -> Int64Array:
-    if isinstance(offsets, range):  # of which numpy would take each number as a Python object
+    if isinstance(offsets, range):  # np.array would make a Python object of each number
         return np.arange(offsets.start, offsets.stop, dtype=np.int64)
     return np.array(offsets, np.int64)
 
 
 def _at_offsets(chunk: Chunk, places: Int64Array, fetched: Fetched, name: str, size: int) -> Chunk:
-    """Return a chunk of lines as one of messages of `size` bytes; `places` are the offsets of the lines."""
+    """Return a chunk of lines as a chunk of messages, of `size` bytes; `places` are the lines' offsets."""
     return chunk._replace(
         first_position=fetched.offsets[0] if fetched.offsets else fetched.next,
         positions=places if chunk.positions is None else places[chunk.positions],

@@ -38,7 +38,7 @@ def line_parts(
 ) -> Iterator[Part]:
     """Yield the events of JSON lines, the first of which is record number `position` of its source.
 
-    blocks  what `WholeLines.feed` gives: a line that is too long or None, and the whole lines behind it
+    blocks  results of `WholeLines.feed`: a line that is too long, or None; and the whole lines after it
     """
     lines = JsonLines(source, fields.text_columns_of(), fields.columns)
     for long, block in blocks:

@@ -1,10 +1,10 @@
 """A pipe of JSON lines as a partition of a stream.
 
 Invariant
-    Every line is in exactly one part, in order, whatever the pieces in which it came: a row of the part's
-    chunk, or a dead letter. The last line needs no newline.
+    Every line is in exactly one part, in order, also if the line came in several pieces. The line is a row
+    of the part's chunk, or a dead letter. The last line needs no newline.
 
-What was read from a pipe cannot be read again. So this partition is read in the process that has the pipe.
+A pipe's bytes cannot be read twice. So this partition is read in the process that has the pipe.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ _GATHER_SECONDS = 0.05
 class PipePartition(StreamPartition):
     """JSON lines from a pipe, a terminal or a file that is open.
 
-    Where nobody said which model an event is of, the first line that is an object decides: by its key
-    "model", or else all events are of the model `name`.
+    If `fields` does not say where the model's name comes from, the first line that is an object decides.
+    If this object has the key "model", every event's model is under this key. Otherwise all events are of
+    the model `name`.
     """
 
     resumes = False
@@ -51,7 +52,7 @@ class PipePartition(StreamPartition):
         return self._name
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
-        """Return the lines of up to 1 MiB that are whole by now, however many; wait for the first bytes.
+        """Read up to 1 MiB, and return all lines that are whole now; wait up to `wait` seconds for bytes.
 
         Raises RocsteadyError where the pipe cannot be read.
         """
@@ -73,14 +74,14 @@ class PipePartition(StreamPartition):
         self._stopped = True
 
     def _gather(self, wait: float) -> bytes:
-        """Read what is there. A pipe gives some 64 KiB at once, and a block costs 2 ms however short."""
+        """Read the bytes that are there. A pipe gives 64 KiB at once; even a short block costs 2 ms."""
         parts: list[bytes] = []
         missing = _BLOCK_BYTES
         started = time.monotonic()
         while missing and _is_ready(self._handle, 0.0 if parts else wait):
             try:
                 data = os.read(self._handle, missing)
-            except BlockingIOError:  # whoever opened it made it so
+            except BlockingIOError:  # the pipe was opened as non-blocking
                 break
             except OSError as error:
                 raise RocsteadyError(f"{self.name} cannot be read: {error.strerror or error}") from None
@@ -94,14 +95,14 @@ class PipePartition(StreamPartition):
         return b"".join(parts)
 
     def _settle(self, block: bytes) -> None:
-        """Settle where models come from by the first object of a block, where that is open."""
+        """Find the source of the model's name in the first object of a block, unless it is known."""
         if not self._settled and (keys := keys_of_first(without_blank_lines(block).split(b"\n"))) is not None:
             self._fields = self._fields.resolved(keys, self.name)
             self._settled = True
 
 
 def _is_ready(handle: int, wait: float) -> bool:
-    """Wait until there is something to read, or the end. Windows cannot tell: there a read will wait."""
+    """Wait until there are bytes or the end. On Windows this is always True, and the read itself waits."""
     return os.name != "posix" or bool(select.select([handle], [], [], wait)[0])
 
 

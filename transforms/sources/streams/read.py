@@ -7,7 +7,7 @@
 
 The runner commits the offsets together with the machines' state. The watermark does not follow event times,
 and no step needs the watermark: packets carry the heartbeats from which machines compute their clock. When
-every partition has an end, the records of these ends make the last rows.
+every partition has an end, the records of these ends cause the last rows.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ TICK_SECONDS = 0.1
 _BUNDLE_MESSAGES = 40_000
 """Messages that a DoFn reads at ticks in one bundle, of all of its partitions together.
 
-A checkpoint waits until a bundle has been worked off, downstream too. Ticks wait while a worker starts, or
-while what follows is slow, and each read up to 100,000 messages: one bundle held a backlog of 4M events, its
-checkpoint took 194 s, and a kill before its end began anew. One bundle in 0.1 s is still 400,000 messages a
-second, more than a core reads.
+A checkpoint waits until a whole bundle is processed, by later steps too. While a worker starts, or while
+later steps are slow, ticks gather in one bundle. Without this limit, each tick read up to 100,000 messages:
+one bundle held 4M events, and its checkpoint took 194 s. After a kill before the end of the checkpoint, all
+was read again. With one bundle in 0.1 s, the limit is 400,000 messages a second, more than a core reads.
 """
 
 _BOUNDED_WAIT = 1.0
@@ -68,7 +68,7 @@ class _Counts:
         self._unread: dict[str, int] = {}
 
     def count(self, reader: StreamReader, step: Step) -> None:
-        """Count what was read, and now and then where the reader is."""
+        """Count a step's records; once a second, also set the gauges of the reader's offset and lag."""
         if step.records:
             count_records(reader.source.role, step.records, step.letters, step.times, step.bytes_read)
         name, now = reader.source.partition.name, time.monotonic()
@@ -127,7 +127,7 @@ class _ReadAtTick(beam.DoFn):
         self._left: dict[str, int] = {}
 
     def teardown(self) -> None:
-        """Let go of the partitions that were read."""
+        """Close the partitions that were read."""
         for _, reader in self._readers.values():
             reader.source.partition.close()
 
@@ -136,7 +136,7 @@ class _ReadAtTick(beam.DoFn):
         element: tuple[str, bytes],
         position: Any = beam.DoFn.StateParam(_POSITION),  # noqa: B008 - Beam's way
     ) -> Iterator[Any]:
-        """Read on, up to the end of the partition or of its share of the bundle: the next bundle goes on."""
+        """Read on, up to the partition's end or its share of the bundle; the next bundle continues."""
         key, _ = element
         self._partitions.add(key)
         left = self._left.get(key, max(_BUNDLE_MESSAGES // len(self._partitions), FEW_RECORDS))
@@ -167,7 +167,7 @@ def _key(source: StreamInput) -> str:
 
 
 class _Impulses(FlinkStreamingImpulseSource):
-    """Flink's own clock; Beam's class keeps the settings of all of them in one place."""
+    """Flink's own clock. Beam's class shares one `config` among all clocks; here each clock has its own."""
 
     def __init__(self, seconds: float, count: int) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ class _Impulses(FlinkStreamingImpulseSource):
 
 
 _Given = tuple[list[tuple[str, bytes]], list[bytes]]
-"""A step between two workers: packets, and dead letters as Arrow IPC."""
+"""A step's output as one element: packets, and dead letters as Arrow IPC."""
 
 
 class _Mark(CheckpointMark):
@@ -200,7 +200,7 @@ class _MarkCoder(Coder):
 
 
 class _Source(UnboundedSource):
-    """Some partitions; an element is what a step gave."""
+    """Some partitions as a source of Beam. An element is the output of one step."""
 
     def __init__(self, inputs: Sequence[StreamInput], shards: int) -> None:
         self._inputs = [*inputs]
@@ -222,7 +222,7 @@ class _Source(UnboundedSource):
 
 
 class _SourceReader(UnboundedReader):
-    """A reader as Beam wants it: a record is a step that gave something."""
+    """A `StreamReader` as a reader of Beam. A record is a step that has an output."""
 
     def __init__(self, reader: StreamReader) -> None:
         self._reader = reader
@@ -235,7 +235,7 @@ class _SourceReader(UnboundedReader):
         return self.advance()
 
     def advance(self) -> bool:
-        """Read on; whether that gave anything. Behind few records nothing is read: the bundle ends there."""
+        """Read on; tell whether the step has an output. After a step of few records, end the bundle."""
         rests, self._rests = self._rests, False
         if rests or self._reader.ended:
             return False
@@ -245,7 +245,7 @@ class _SourceReader(UnboundedReader):
         return bool(self._step.packets or self._step.records)
 
     def get_current(self) -> _Given:
-        """Return what the last step gave."""
+        """Return the output of the last step."""
         step = self._step
         if step is None:
             raise AssertionError("nothing was read yet")
@@ -256,11 +256,11 @@ class _SourceReader(UnboundedReader):
         return MIN_TIMESTAMP
 
     def get_watermark(self) -> Timestamp:
-        """Return the end of time where the partition has ended."""
+        """Return the end of time if the partition has ended, else the beginning of time."""
         return MAX_TIMESTAMP if self._reader.ended else MIN_TIMESTAMP
 
     def get_checkpoint_mark(self) -> _Mark:
-        """Return where the reader is."""
+        """Return the reader's state as a mark."""
         return _Mark(self._reader.state())
 
 
@@ -273,13 +273,13 @@ def _outputs(step: Step) -> Iterator[Any]:
 class ReadStream(beam.PTransform[PBegin, EventFiles]):
     """Reads partitions of streams into packets for `EvaluateShards` or `JoinShards`.
 
-    Counts as `ReadEventFiles` does, and besides, in namespace "rocsteady": the gauges "offset NAME" and
-    "lag NAME" of every partition, the distribution `lag` (messages that are not read yet), and
-    `unread_partitions`, that came into being after the job and that it does not read.
+    Counts as `ReadEventFiles` does. The namespace "rocsteady" has more metrics here: the gauges "offset NAME"
+    and "lag NAME" of every partition, the distribution `lag` (messages that are not read yet), and the
+    counter `unread_partitions` (partitions that were added after the job's start, and are not read).
 
-    way    see the module; "bounded" needs an end of every partition
-    tick   seconds between two looks of "impulse", and of "source" where nothing came
-    ticks  that "impulse" makes until the job ends by itself; 0: it goes on for ever
+    way    see the module. "bounded" needs an end of every partition.
+    tick   seconds between two reads of "impulse". "source" waits half of it after a read of no records.
+    ticks  the number of ticks of "impulse" before the job ends by itself; 0 = no end.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
 """The reader of a stream's partition: messages in; numbered packets, control records and dead letters out.
 
 Invariant
-    What it gives is a function of the partition's messages from its start on, and of nothing else but where
-    the steps were cut: a reader made from a state goes on as the one that gave it. Each message is in one
-    step. (Two things follow the wall clock: `ahead` and `idle`, which are off unless asked for. The log
-    tells of events that are dated far ahead of it.)
+    A reader's output depends only on the partition's messages from its start on, and on the messages' split
+    into steps. A reader made from a state continues as the reader that gave the state. Each message is in
+    one step. (Only `ahead` and `idle` depend on the wall clock; both are off by default. The log warns of
+    events that are dated far after the wall clock.)
 
-It knows nothing of Beam: `read` drives it there, `pipelines.evaluate.live` without Beam.
+The reader does not use Beam: `read` drives the reader on Beam, `pipelines.evaluate.live` without Beam.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ from .partition import Fetched, StreamPartition
 from .parts import Part
 
 BATCH_MESSAGES = 20_000
-"""Messages of a step, at the most: what they become is in memory at once, some 10 MB."""
+"""The most messages of a step. Their records and packets are in memory together, about 10 MB."""
 
 FEW_RECORDS = 1_000
-"""A step costs some 4 ms whatever is in it, and its packets as much again: below this, wait for more."""
+"""After a step of fewer records, a reader waits for more: any step costs 4 ms, and its packets 4 ms again."""
 
 _VERSION = 2
-"""1 had neither `asked` nor `place`."""
+"""Version 1 had neither `asked` nor `place`."""
 
 
 @dataclass(frozen=True)
 class StreamInput:
     """A partition of a stream as a partition of a job's input.
 
-    number, partitions  its number among all of the input, from 0, and how many there are
-    role         what its records are
-    fields       which columns are what; settled, also where the model comes from
-    timing       what times are judged by, before the first record
-    located      its records keep their positions
-    start, end   offsets: of the first message, and behind the last one; end None: it never ends
-    idle         seconds of silence after which it holds up the clock of the others no longer; None: never
-    place        see `Fetched`, of the start
-    high_water   the greatest event time before `start`, where that is known: a job goes on from an export
-    control      a file by which the state of the shards can be asked for while the job runs
-    cut          it does not end: it is cut off, and the states of the shards are wanted
+    number, partitions  the partition's number, from 0, and the number of all partitions of the input.
+    role         the role of the records.
+    fields       the roles of the columns, including the source of the model's name.
+    timing       the limits for times, before the first record.
+    located      whether the records keep their positions.
+    start, end   the offset of the first message, and the offset after the last message; end None = no end.
+    idle         seconds without messages, after which other partitions' clocks no longer wait; None = never.
+    place        the place of `start`; see `Fetched`.
+    high_water   the greatest event time before `start`, if the job continues from an export.
+    control      a file that can request the states of the shards while the job runs.
+    cut          the request for the states of the shards at `end`, if the partition is cut off there.
     """
 
     partition: StreamPartition
@@ -81,13 +81,13 @@ class StreamInput:
 class ReaderState:
     """The state of a reader: it determines all later output of the reader.
 
-    next        the offset from which the reader continues
-    sent        the number of packets sent to each shard
-    high_water  the greatest event time so far, NO_TIME = no time yet
-    settled     the time of the last heartbeat
-    ended       whether the reader has sent the partition's end
-    is_idle     whether the last control record was that the partition is idle
-    asked       the id of the last requested export
+    next        the offset from which the reader continues.
+    sent        the number of packets sent to each shard.
+    high_water  the greatest event time so far, NO_TIME = no time yet.
+    settled     the time of the last heartbeat.
+    ended       whether the reader has sent the partition's end.
+    is_idle     whether the last control record says that the partition is idle.
+    asked       the id of the last requested export.
     place       see `Fetched`
     """
 
@@ -131,7 +131,7 @@ class ReaderState:
 class Step(NamedTuple):
     """The output of one step of a reader.
 
-    packets  (shard key, packed batch, `Heartbeat` or `EndOfPartition`)
+    packets  (shard key, packed record); a record is a batch, `Heartbeat`, `StateMarker` or `EndOfPartition`
     letters  dead letters of invalid or late records
     records  the number of all records
     bytes_read  bytes of messages
@@ -158,7 +158,7 @@ class StreamReader:
         found = ReaderState(source.start, [0] * shards, source.high_water, place=source.place)
         if state is not None:
             found = ReaderState.from_bytes(state)
-        if len(found.sent) != int(shards):  # a number, whichever of them belong to one model
+        if len(found.sent) != int(shards):  # only the number counts; see `Shards`
             raise OtherConfigurationError(
                 f"the position of {source.partition.name} is that of a job of {len(found.sent)} shards, and "
                 f"this one has {int(shards)}; start it with as many, --shards and --own-shard together"
@@ -187,12 +187,12 @@ class StreamReader:
         return self._state.settled
 
     def lag(self) -> int | None:
-        """Return how many messages, about, are still to be read; None = not known."""
+        """Return the approximate number of messages that are not read yet; None = not known."""
         end = self.source.partition.end() if self.source.end is None else self.source.end
         return None if end < 0 else max(end - self._state.next, 0)
 
     def state(self) -> bytes:
-        """Return a checkpoint, from which another reader goes on."""
+        """Return a checkpoint, from which another reader can continue."""
         return replace(self._state, sent=self._packets.sent).to_bytes()
 
     def step(self, limit: int = BATCH_MESSAGES, wait: float = 0.0) -> Step:
@@ -206,7 +206,7 @@ class StreamReader:
         if end is not None and state.next >= end:
             return Step(self._ends(), NO_LETTERS, at_end=True)
         first: list[tuple[str, bytes]] = []
-        if state.settled == NO_TIME and state.high_water != NO_TIME:  # as an export says
+        if state.settled == NO_TIME and state.high_water != NO_TIME:  # the high water of an export
             first = self._settle()
         fetched = self.source.partition.fetch(state.next, limit, wait, state.place)
         if end is not None and fetched.next > end:
@@ -220,7 +220,7 @@ class StreamReader:
         return step._replace(at_end=fetched.at_end or state.ended)
 
     def finish(self) -> Iterator[Step]:
-        """End here: yield the steps of what the partition has begun to give, whatever is still to come."""
+        """End the partition here: yield the steps of the messages that it has begun to give."""
         self.source.partition.stop()
         while not self._state.ended:
             yield self.step()
@@ -242,7 +242,7 @@ class StreamReader:
         return Step(packets, DeadLetters.concat(letters), records, size, time_span(batch))
 
     def _validated(self, part: Part) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
-        """Part the sound records from the dead letters, each in order of their positions."""
+        """Return the valid records and the dead letters of a part, both in order of their positions."""
         name, fields, chunk = part
         source = self.source
         self._timing = timing = replace(self._timing, now=time.time_ns() // 1_000)
@@ -267,7 +267,7 @@ class StreamReader:
         return replace(events, source=name, high_water=self._timing.high_water)
 
     def _settle(self) -> list[tuple[str, bytes]]:
-        """Return heartbeats with the time up to which the partition is settled, if the time has advanced."""
+        """Return heartbeats with the time up to which the partition is settled, if this time has advanced."""
         state, lateness = self._state, self._timing.lateness
         state.high_water = self._timing.high_water
         if lateness is None or state.high_water == NO_TIME:
