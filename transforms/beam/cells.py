@@ -1,10 +1,11 @@
-"""The numbered cells of a large shard on Beam: declared to the runner, and reached only when asked for.
+"""The numbered state cells of a large shard on Beam: declared to the runner, and opened only on request.
 
 For every key and bundle, Beam makes a handle of each cell that `process` names, in 21 us. Handles of 32 cells
-take as long as a small bundle on Flink (.8 ms). So `process` names no numbered cell: another method declares
-the cells, which Beam inspects and never calls. The module makes a cell's handle when the protocol asks for
-the cell, from the attributes of Beam's own handle of the cell `log`. Where that handle has another class
-(Beam's `BundleBasedDirectRunner`, a later Beam), there are no numbered cells, and values are stored whole.
+take as long as a small bundle on Flink (0.8 ms). So `process` names no numbered cell. Another method declares
+the cells; Beam inspects this method and never calls it. The module makes a cell's handle when the protocol
+asks for the cell, from the attributes of Beam's own handle of the cell `log`. If the handle of `log` has
+another class (in Beam's `BundleBasedDirectRunner`, or a later Beam), there are no numbered cells, and values
+are stored whole.
 
 A write is sent to the runner at once, and completes before the next part is sent. So two parts are never in
 transit together. A bundle that fails undoes its writes, like all changes of its state.
@@ -24,8 +25,8 @@ from apache_beam.transforms.userstate import BagStateSpec
 from ...core.shard.parts import PARTS
 
 LARGEST_MESSAGE = 64 << 20
-"""Bytes of a value that a message carries: 77 MB went through a TaskManager with 192 MB of direct memory for
-messages, 153 MB did not."""
+"""The most bytes of a value in one message. A TaskManager with 192 MB of direct memory for messages took a
+message of 77 MB, but not a message of 153 MB."""
 
 NAMES = [f"part_{number:02d}" for number in range(PARTS)]
 _DECLARED = [beam.DoFn.StateParam(BagStateSpec(name, BytesCoder())) for name in NAMES]
@@ -38,12 +39,12 @@ class NumberedCellsDeclared:
         """Do nothing; Beam looks for cells among the arguments of all methods."""
 
     def _inspect_numbered_cells(self) -> tuple[list[str], list[Any]]:
-        """Return names and defaults of the arguments that Beam sees in `numbered_cells`."""
+        """Return the names and defaults of the arguments that Beam finds in `numbered_cells`."""
         return NAMES, _DECLARED
 
 
 class BeamNumberedCells:
-    """The numbered cells of a key, opened like its cell `log`."""
+    """The numbered cells of a key, opened like the key's cell `log`."""
 
     def __init__(self, like: SynchronousBagRuntimeState) -> None:
         self._like = like
@@ -52,7 +53,7 @@ class BeamNumberedCells:
         self.largest = LARGEST_MESSAGE if by_message else None
 
     def cell(self, number: int) -> _CellNow:
-        """Return the bag of a number."""
+        """Return the cell of a number, which is a bag."""
         key = type(self._like._state_key)()
         key.CopyFrom(self._like._state_key)
         key.bag_user_state.user_state_id = NAMES[number]

@@ -7,10 +7,10 @@ step's label, and a runner finds a step's state by that label, too.
 Input is (key, record). The main output has the machine's outputs, in the window of the input. A second output
 has records that the machine refused (`Rejected`), as dead letters in columns. A third output has the
 machine's state (`ShardState`) when an export asks for it. An event-time timer at the end of the window gives
-the machine an `EndOfInput`. So bounded input ends with its last rows on every runner, and every fixed or
-sliding pane ends with its last rows. Where the runner's watermark is the machines' clock, a second timer
+the machine an `EndOfInput`. So the last rows of bounded input are made on every runner, and so are the last
+rows of every fixed or sliding pane. Where the runner's watermark is the machines' clock, a second timer
 tells the machines the watermark, at moments when most held records can be released. Merging windows are
-refused: their states would have to be merged, which is impossible for an exact sliding window.
+refused, because the states of two exact sliding windows cannot be merged.
 """
 
 from __future__ import annotations
@@ -292,14 +292,15 @@ class MachineOutputs(NamedTuple):
 class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
     """Feeds (key, record) to one machine per key and window; outputs what the machines emit.
 
-    factory      makes the machines
-    output_type  the type of the machines' outputs, by which Beam chooses the coder
-    cache_bytes  bytes of live machines that a process keeps between bundles, over all steps of this bound
-    letters      makes dead letters of refused records, if the machines refuse any
-    lateness     microseconds: the runner's watermark is the machines' clock, and every time more than this
-                 behind the watermark is settled. None: the watermark is not the clock
-    brings       reads the state of a key when a `StateImport` without a state comes. A state of 153 MB that
-                 was sent as an element hung a job on Flink
+    factory      makes the machines.
+    output_type  the type of the machines' outputs; Beam chooses the coder by this type.
+    cache_bytes  bytes of live machines that a process keeps between bundles; all steps with equal
+                 `cache_bytes` share these bytes.
+    letters      makes dead letters of refused records, if the machines refuse any.
+    lateness     microseconds. If given, the runner's watermark is the machines' clock, and all times before
+                 the watermark minus `lateness` are settled. None = the watermark is not the clock.
+    brings       reads the state of a key when a `StateImport` without a state comes. (A state of 153 MB that
+                 was sent as an element stopped a job on Flink.)
 
     The number of keys should be fixed and small: a key costs 20 microseconds to 1 ms a bundle.
     """
@@ -342,5 +343,5 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
 
 
 def unchanged(element: Any) -> Any:
-    """Return an element; for a step that only says of what type its elements are."""
+    """Return the element; for a step that only declares the type of its elements."""
     return element

@@ -1,8 +1,8 @@
 """Tables that grow while a job runs: rows are in the file, or on stdout, as soon as they are made.
 
-Files of lines (.jsonl, .csv) grow by appended lines. Parquet and compressed files are complete or absent:
-they are written at the end, sorted, as in a bounded job. Until then their rows are in a temporary file of the
-system.
+Files of lines (.jsonl, .csv) grow by appended lines. Parquet and compressed files are either complete or
+absent: they are written at the end, sorted, as in a bounded job. Until then, their rows are in the system's
+temporary folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STDOUT = "-"
 
 
 def is_appendable(path: str) -> bool:
-    """Tell whether a file can be read while it is written, by its ending.
+    """Tell by a file's ending whether the file can be read while it is written.
 
     >>> [is_appendable(name) for name in ("-", "rows.jsonl", "rows.CSV", "rows.csv.gz", "rows.parquet")]
     [True, True, True, False, False]
@@ -78,7 +78,7 @@ class AppendedTable(TableSink):
 
 
 _GATHERED = 10_000
-"""Rows that are kept in memory: a batch in Arrow's form takes some 10 KB however few rows it has."""
+"""Rows that are kept in memory before they are written together: any batch takes at least about 10 KB."""
 
 
 class TableAtEnd(TableSink):

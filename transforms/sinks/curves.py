@@ -1,4 +1,4 @@
-"""Curves of windows as columns, a row a point."""
+"""Curves of windows as columns: each row is one point of a curve."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ CURVE_SCHEMA = pa.schema(
 )
 """The columns of a point of a curve, in every sink.
 
-A curve is (model, slice, pane, seq); its points count from 0, the highest threshold first. Point 0 is
-tp = fp = 0, and its threshold, which no score reaches, is null; the last point is (positives, negatives).
-tp over positives is the true positive rate, fp over negatives the false positive rate. `block_score`, at a
-vertex of the hull, is the mean score of the events between it and the vertex before it: one block of the
-isotonic calibration, whose share of positives is the difference in tp over that in tp + fp.
+A curve is identified by (model, slice, pane, seq). Its points are numbered from 0, from the highest threshold
+down. Point 0 is tp = fp = 0; its threshold is null, because no score reaches it. At the last point, tp =
+positives and fp = negatives. tp / positives is the true positive rate, fp / negatives the false positive one.
+
+The events between two neighbouring vertices of the hull are one block of the isotonic calibration.
+`block_score`, at the later vertex, is the mean score of the block's events. The block's share of positives is
+the difference in tp divided by the difference in tp + fp.
 """
 
 CURVE_ORDER = ("model", "slice", "pane_start", "seq", "point")
@@ -78,6 +80,6 @@ def curves_to_arrow(curves: Sequence[WindowCurve]) -> pa.RecordBatch:
 
 
 def curve_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
-    """Yield the curves beside some rows in one batch; nothing where there are none."""
+    """Yield the curves of `rows` in one batch; yield nothing if there are no curves."""
     if rows.curves:
         yield curves_to_arrow(rows.curves)

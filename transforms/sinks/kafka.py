@@ -1,9 +1,9 @@
 """Rows, alerts, dead letters and curves as messages of a Kafka topic.
 
-A message is one record: its key is the model (none where a dead letter has no model), its value the JSON
-object that a .jsonl file has as a line, its headers the kind and the identity of the record as text. All
-messages of a model are in one partition, in the order in which they were written; a bundle that a runner
-repeats repeats its messages, which a reader knows by their identity (`tables.rows`).
+A message is one record. The message's key is the model; a dead letter without a model has no key. The value
+is the JSON object that a line of a .jsonl file has. The headers are the record's kind and identity, as text.
+All messages of a model are in one partition, in the order in which they were written. If a runner repeats a
+bundle, the bundle's messages are repeated; a reader recognises them by their identity (`tables.rows`).
 
 Invariant
     `finish` returns only when the brokers have every message that was sent before (acks=all), and raises
@@ -170,7 +170,7 @@ class KafkaWriter(TableSink):
                 return
 
     def _heard(self, headers: Headers, error: Any, _: Any) -> None:
-        """Count a delivered or failed message. `headers` are given: a failed message loses its own."""
+        """Count a delivered or failed message. `headers` is an argument, for a failed message has none."""
         if error is None:
             self._delivered += 1
         else:

@@ -1,4 +1,7 @@
-"""The kinds of tables that a job writes: rows, alerts, dead letters and curves, with columns and identity."""
+"""The kinds of tables that a job writes, with their columns and identity.
+
+The kinds are rows, alerts, dead letters, curves, comparisons of learners, and means over folds.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail")
 class TableKind(NamedTuple):
     """A kind of table.
 
-    name      the name of a record of the kind
-    schema    the columns
-    order     the columns by which a file of the kind is sorted
-    identity  the columns that identify a record which was written twice; "pane_start" stands for the pane
-    counter   the job's counter of written items, if any
-    number    a function that counts the items of a table: a curve has a record for every point
+    name      the name of a record of the kind.
+    schema    the columns.
+    order     the columns by which a file of the kind is sorted.
+    identity  the columns that are equal in two copies of a record; "pane_start" stands for the pane.
+    counter   the job's counter of written items, if any.
+    number    a function that counts the items of a table; a curve is one item, with a record for each point.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Opens the sink of a table by the form of its path: a topic, a folder of parts, or a file.
 
-kafka://host:port/topic   a message a record, at once
-rows/                     files that are finished one after another
-rows.jsonl, ...           one file
+kafka://host:port/topic   each record is sent at once, as one message.
+rows/                     files that are finished one after another.
+rows.jsonl, ...           one file.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class SinkOptions:
     """Options for writing topics and folders, for all outputs of a job.
 
     kafka        options of librdkafka, "key=value" or "@FILE"; they may hold a password
-    part_format  of the files in a folder
-    csv_safe     text in CSV files that a spreadsheet would run as a formula gets an apostrophe
+    part_format  the format of the files in a folder.
+    csv_safe     whether text in CSV files gets an apostrophe if a spreadsheet would run it as a formula.
     """
 
     kafka: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ def is_streamed(path: str) -> bool:
 def check_sink(path: str, options: SinkOptions, what: str) -> None:
     """Check, before a job starts, that a path can be written.
 
-    what  the option and the path, the start of each error about a topic
+    what  the option and the path, with which each error about a topic begins
 
     Raises ConfigError, InputError or MissingPackageError.
     """

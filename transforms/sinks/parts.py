@@ -1,4 +1,4 @@
-"""Rows, alerts, dead letters or curves as a folder of ever more files: for jobs without an end.
+"""Rows, alerts, dead letters or curves as a folder; its number of files grows. For jobs without an end.
 
 Invariant
     A file under its final name is complete and never changes: it is written under a hidden name, flushed to
@@ -6,7 +6,7 @@ Invariant
     bundle repeats whole rows and never leaves a part of a row. A reader recognises repeated rows by their
     identity (`tables.rows`).
 
-A name is part-<time>-<random>.<format>: the order of the names is about the order in which the files were
+A name is part-<time>-<random>.<format>, so the names sort roughly in the order in which the files were
 written. A process that is killed leaves a hidden file (".part-...tmp"), which may be deleted.
 """
 
@@ -33,9 +33,9 @@ from .table import check_url, try_folder, write_table
 
 PART_FORMATS = ("jsonl", "parquet")
 PART_ROWS = 100_000
-"""Rows in a file, at most, about: they take 40 MB in memory."""
+"""The approximate most rows of a file. So many rows take 40 MB of memory."""
 PART_SECONDS = 10.0
-"""Seconds that a row waits for its file to be finished, unless a bundle ends sooner."""
+"""The most seconds that a row waits until its file is finished; the end of a bundle finishes it sooner."""
 
 
 def is_folder(path: str) -> bool:
@@ -86,7 +86,7 @@ class PartFiles(TableSink):
         self._since = 0.0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Hold the rows; finish a file when they are many."""
+        """Hold the rows; finish a file when PART_ROWS rows are held."""
         if not batch.num_rows:
             return
         if not self._held:
@@ -97,7 +97,7 @@ class PartFiles(TableSink):
             self.settle()
 
     def tend(self) -> None:
-        """Finish a file when its first row has waited for long."""
+        """Finish a file when its first row has waited for PART_SECONDS."""
         if self._held and time.monotonic() - self._since >= PART_SECONDS:
             self.settle()
 

@@ -1,8 +1,8 @@
 """Rows, alerts, dead letters and curves, as one sorted file each at the end of a bounded job.
 
 Invariant
-    The file holds every row once, sorted by identity, so that the same rows give the same bytes however a
-    runner cut them into batches. Without any rows, the file is an empty table with its columns. A single
+    The file holds every row once, sorted. So the same rows give the same bytes, for any split of the rows
+    into batches by a runner. Without any rows, the file is an empty table with its columns. A single
     DoFn call after a GroupByKey writes the file, and the final name appears when it is complete (`table`).
 """
 
@@ -24,11 +24,14 @@ from .table import write_table
 
 CONFIDENCE_KEY = b"rocsteady.confidence"
 SETTINGS_KEY = b"rocsteady.settings"
-"""In the metadata of a Parquet file of rows: the level of its intervals, and the text hashed in `config`."""
+"""Two keys in the metadata of a Parquet file of rows.
+
+CONFIDENCE_KEY has the confidence level of the intervals. SETTINGS_KEY has the text whose hash is `config`.
+"""
 
 
 def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:
-    """Put record batches into one table, sorted by columns; nulls come last. No batches: no rows."""
+    """Put record batches into one table, sorted by columns; nulls come last. No batches give no rows."""
     table = pa.Table.from_batches(batches, schema)
     return table.sort_by([(name, "ascending") for name in order])
 
@@ -66,7 +69,7 @@ class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[
             | "Global" >> beam.WindowInto(GlobalWindows())
             | "Encode" >> beam.Map(_keyed).with_output_types(tuple[str, bytes])
         )
-        # An empty piece is always there, so that a job without rows writes its empty table.
+        # The input always has an empty piece, so that a job without rows writes an empty table.
         empty = batches.pipeline | beam.Create([("", b"")]).with_output_types(tuple[str, bytes])
         paths: PCollection[str] = (
             (pieces, empty)

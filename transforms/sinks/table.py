@@ -1,8 +1,8 @@
-"""Tables as files, by the ending of their name: .parquet, .csv, .jsonl, and .csv.gz, .jsonl.gz.
+"""Tables as files. A name's ending gives the format: .parquet, .csv, .jsonl, .csv.gz or .jsonl.gz.
 
 Invariant
-    A file under its final name is whole: it is written under a temporary name beside it, flushed to the
-    disk and renamed. On any failure the temporary file is removed, and what was there before stays.
+    A file under its final name is complete. It is written under a temporary name in the same folder, flushed
+    to the disk and renamed. On any failure, the temporary file is removed, and an earlier file stays.
     The same table gives the same bytes.
 
 CSV for a spreadsheet (`csv_safe`): text that a spreadsheet would run as a formula gets an apostrophe.
@@ -40,7 +40,10 @@ _ROWS_AT_ONCE = 65_536
 _CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 
 _FORMULA = r"\A([=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
-"""The start of a text that a spreadsheet may run: OWASP, "CSV Injection", with the wide forms of = + - @."""
+"""The start of a text that a spreadsheet may run as a formula.
+
+Source: OWASP, "CSV Injection", with the full-width forms of = + - @.
+"""
 
 
 def without_nan(table: pa.Table) -> pa.Table:
@@ -172,7 +175,7 @@ def check_file(path: str | os.PathLike[str]) -> None:
 
 
 def check_url(url: str) -> None:
-    """Check that Beam has a file system for a URL. Whether a file can be written, only a job finds out."""
+    """Check that Beam has a file system for a URL, but not that a file can be written there."""
     try:
         FileSystems.get_filesystem(url)
     except ValueError as error:
@@ -188,7 +191,7 @@ def try_folder(folder: Path) -> None:
 def write_table(table: pa.Table, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
     """Write a table to a file, in the format of its ending; see the head of this module.
 
-    csv_safe  of CSV alone: see `without_formulas`
+    csv_safe  for CSV only: see `without_formulas`
 
     Raises InputError for an unknown ending, OSError where the file cannot be written.
     """

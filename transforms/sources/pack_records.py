@@ -37,10 +37,10 @@ from ..events.timing import ANY_TIME
 from ..events.validate import validate_as
 
 PACKET_EVENTS = 10_000
-"""Single records of one window that are buffered into one packet, at the most."""
+"""The most single records of one window that are buffered for one packet."""
 
 _ALL_WINDOWS_EVENTS = 100_000
-"""Single records of all windows that are buffered at a time, at the most."""
+"""The most single records of all windows that are buffered together."""
 
 DEAD_LETTERS = "dead_letters"
 _OR_PACKED = " or packed batches of events"
@@ -56,13 +56,15 @@ class _Buffer(NamedTuple):
 class PackRecords(beam.DoFn):
     """Single records to packets (shard, packed batch), each in the window of its records.
 
-    fields   which fields are what
-    shards   the shards of the packets; None: each model is its own key
-    source   the name of the records' source in dead letters
-    role     the role of the records; None: predictions, and labels, which have no score
-    label_time  the field of a label's time, if it differs from the prediction's
-    waited_for  whether the watermark is a clock downstream. If so, a packet has the Beam time of its earliest
-                record, so that the watermark does not pass that record on the way; else of the newest record
+    fields      the roles of the fields.
+    shards      the shards of the packets; None = the key of a packet is its model.
+    source      the name of the records' source in dead letters.
+    role        the role of the records; None = predictions and labels mixed: each record's fields decide.
+    label_time  the field of a label's time, if it differs from the field of a prediction's time.
+    needs_ids   whether a packed batch must have ids.
+    waited_for  whether later steps use the watermark as a clock. If so, a packet has the Beam time of its
+                earliest record, so that the watermark cannot pass this record. Otherwise a packet has the
+                Beam time of its newest record.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class PackRecords(beam.DoFn):
         time: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterable[Any]:
-        """Hold a record until there are many of its window, or the bundle ends."""
+        """Hold a record until its window has many records, or the bundle ends."""
         record = element if isinstance(element, dict) else fields_of(element)
         if record is None:
             return self._not_single(element, time, window)
@@ -170,7 +172,7 @@ class PackRecords(beam.DoFn):
             except (WireError, InputError) as error:
                 reason, detail = Reason.PACKED_BATCH_UNFIT, str(error)
             else:
-                # What came singly before it goes first: the order of arrival.
+                # Single records that came before the batch go first: the order of arrival stays.
                 if (window, "event") in self._open:
                     yield from self._flush((window, "event"))
                 for packet in self._packets(batch):
@@ -206,7 +208,7 @@ def _shown(element: Any) -> str:
 
 
 def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) -> EventBatch:
-    """Return the columns of a batch that the fields ask for. Raises InputError for a batch that does not fit.
+    """Return a batch with only the columns that `fields` names. Raises InputError if the batch does not fit.
 
     With needs_ids, a batch without ids does not fit. Relies on the checks of `EventBatch.unpack`. O(n).
     """

@@ -1,17 +1,17 @@
-"""Files as packets of events: for order of position file by file, for order of time as one merged partition.
+"""Files as packets of events: in order of position, file by file, or in order of time, as one partition.
 
 Invariant
     For every shard, the packets of a partition are numbered from 0 without a gap, and an `EndOfPartition`
-    says how many there were. So a machine can put them in order whatever a runner does on the way. Every
-    record of a file is in one packet or one dead letter.
+    record holds their number. So a machine can sort the packets, in whatever order a runner delivers them.
+    Every record of a file is in one packet or one dead letter.
 
 By position every file is a partition, read in order by one DoFn; files are read in parallel.
 
-By time one DoFn reads all files at once, always from the one that is least far, so that what a machine must
-hold is what is out of order, not the files. For that it reads the times of every file beforehand: so it
-knows from each record on how early a time may still come, and opens a file when its first time is due. A file
-in order of time costs the memory of a chunk; one in no order at all is held whole. How late a record is, is
-judged in its own file; the merged partition has no late ones.
+By time, one DoFn reads all files together, always from the file with the earliest next time. So a machine
+holds only the records that are out of order. The DoFn first reads the times of every file. Then it knows the
+earliest time that may come after each record, and opens a file when the file's first time is due. A file in
+order of time needs the memory of a chunk; a file in no order is held whole. Whether a record is late depends
+only on its own file; the merged partition has no late records.
 """
 
 from __future__ import annotations
@@ -98,10 +98,10 @@ class _OpenFile:
 
 
 class _MergeFiles(_Reader):
-    """All files -> one partition in order of time, as far as that can be had in bounded memory."""
+    """All files -> one partition, in order of time as far as bounded memory allows."""
 
     def process(self, files: Sequence[FilePartition]) -> Iterator[Any]:
-        """Read all files at once, always from the file that is least far in time."""
+        """Read all files together, always from the file with the earliest next time."""
         packets = Packets(_MERGED, 0, 1, self._shards)
         waiting: list[tuple[int, int]] = []
         opened: dict[int, _OpenFile] = {}
@@ -146,7 +146,8 @@ class _MergeFiles(_Reader):
 class EventFiles(NamedTuple):
     """The outputs of `ReadEventFiles`.
 
-    packets       (shard key, packed batch, `Heartbeat` or `EndOfPartition`)
+    packets       (shard key, packed record); a record is a batch, `Heartbeat`, `StateMarker` or
+                  `EndOfPartition`
     dead_letters  record batches with DEAD_LETTER_SCHEMA
     """
 
@@ -157,15 +158,15 @@ class EventFiles(NamedTuple):
 class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
     """Reads files into packets for `EvaluateShards`, in the order given or merged by time.
 
-    Counts in Beam's metrics, namespace "rocsteady": `events_read` (all records), and among them
-    `dead_letters` and `late`; `event_seconds` are the least and the greatest time, seconds since 1970. By
-    position files are read in parallel, each by one worker from its start to its end.
+    Counts in Beam's metrics, namespace "rocsteady": `events_read` (all records), and among these records
+    `dead_letters` and `late`. `event_seconds` has the least and the greatest time, in seconds since 1970.
+    Files that are not merged are read in parallel, each file by one worker from start to end.
 
-    parquet_rows  rows of a Parquet file that are read at a time. An event costs less if more events of its
-                  model come together; but all results of these rows are in memory at once
-    merged        whether the files are merged by time, as one partition
-    timing        the limits for times
-    located       whether events keep their positions, so that a machine can name an event that it refuses
+    parquet_rows  the rows of a Parquet file that are read together. With more rows, an event costs less time,
+                  but all results of these rows are in memory together.
+    merged        whether the files are merged by time, as one partition.
+    timing        the limits for times.
+    located       whether events keep their positions, so that a machine can name an event that it refuses.
     cut           a request for the states of the shards; the input then does not end
     """
 

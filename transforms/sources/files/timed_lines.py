@@ -4,7 +4,7 @@ Invariant
     Every record that is a row is in exactly one `TimedLines`; times ascend from one `TimedLines` to the next.
     A record without a readable time has the time of the record before it in its file.
 
-Files are read twice: `survey` reads the times alone, and finds whether the times ascend. A file with
+Files are read twice. First, `survey` reads only the times, and finds whether the times ascend. A file with
 ascending times is streamed: one block is in memory, and only while its times are due. Any other file is
 sorted in memory as a whole.
 """
@@ -35,7 +35,7 @@ from .listing import column_names
 from .partition import chunks_of
 
 _BLOCK_ROWS = 8_192
-"""Records that are formatted together: few enough that formatting the last does not delay the first."""
+"""Records that are formatted together. More records would delay the first of them."""
 
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 _WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
@@ -69,7 +69,7 @@ class TimedFile:
 
 
 def survey(source: SourceFile, time: str, unit: str, form: str | None = None) -> TimedFile:
-    """Read the times of a file, numbers by a unit, or all by a format.
+    """Read the times of a file: numbers in `unit`, or, if `form` is given, all times in this format.
 
     Raises InputError for a file without the column, or with records but without any time.
     """
@@ -118,12 +118,12 @@ def timed_lines(
 ) -> Iterator[TimedLines]:
     """Yield the records of files from the time `start` on, in order of time.
 
-    Of records of one time those of a file stand in its order. JSON lines are as they are; in records of CSV
-    and Parquet the time is RFC 3339, and a column of CSV that holds numbers alone, as JSON writes them, is
-    one of numbers, unless it is among `text`, whose columns are text in any case.
+    Records of one file with equal times keep the file's order. JSON lines stay unchanged. In records of CSV
+    and Parquet, the time is written in RFC 3339. A column of CSV that has only JSON numbers becomes numbers.
+    The columns in `text` stay text.
 
-    Memory: some 8,192 records of each file whose times are about to come, and what arrow reads at once; all
-    records of a file whose times do not rise.
+    Memory: about 8,192 records, and Arrow's chunk, of each file whose times are due. All records of a file
+    whose times do not ascend.
     """
     due = sorted((file for file in files if file.last >= start), key=lambda file: file.first)
     records = (_records(file, _blocks(file, time, unit, text, start, form)) for file in due)
@@ -134,7 +134,7 @@ def timed_lines(
 
 
 def _records(file: TimedFile, blocks: Iterator[TimedLines]) -> Iterator[tuple[int, str]]:
-    """Yield (time, line) of each record; before them an empty line, so that the file is opened when due."""
+    """Yield an empty line, so that the file is opened only when due; then (time, line) of each record."""
     yield file.first, ""
     for block in blocks:
         yield from zip(block.times.tolist(), block.lines, strict=True)
@@ -143,7 +143,7 @@ def _records(file: TimedFile, blocks: Iterator[TimedLines]) -> Iterator[tuple[in
 def _blocks(
     file: TimedFile, time: str, unit: str, text: Sequence[str], start: int, form: str | None
 ) -> Iterator[TimedLines]:
-    """Yield the records of a file in order of time, none of the blocks empty."""
+    """Yield the records of a file in order of time, in blocks that are not empty."""
     before = file.first
     all_times: list[Int64Array] = []
     all_lines: list[str] = []
@@ -170,7 +170,7 @@ def _blocks(
 
 
 def _filled(times: Int64Array, before: int) -> Int64Array:
-    """Return the times; each missing time becomes the time before it, the first one `before`."""
+    """Return the times; each missing time becomes the time before it. Before the first time is `before`."""
     known = np.concatenate([[True], times != NO_TIME])
     places = np.maximum.accumulate(np.where(known, np.arange(len(known)), 0))
     return np.concatenate([[before], times])[places][1:]
@@ -218,6 +218,6 @@ def _number_or_text(column: pa.Array) -> pa.Array:
     if pc.all(pc.match_substring_regex(column, _NUMBER)).as_py():
         numbers = column.cast(pa.float64())
         largest = pc.max(pc.abs(numbers)).as_py()
-        if largest is not None and largest < EXACT:  # beyond it whole numbers would be others
+        if largest is not None and largest < EXACT:  # float64 would change greater whole numbers
             return numbers
     return column
