@@ -1,7 +1,8 @@
 """The window without weights: scores in order, exact AUC sums and the ROC convex hull at every node.
 
-`tree` (`ScoreTree`) and `window` (`ScoreWindow`) are the face; `store` holds the events of a tree; `layout`
-says what lies where. Kernels, from the leaf up: `bucket`, `cursor`, `bridge`, `balance`, `update`; `build`
-makes a tree at once; `slide` moves a window through it; `query`, `rows`, `subset` and `sums` read it.
-`check` checks every invariant. See `docs/kernel.md`.
+`tree` (`ScoreTree`) and `window` (`ScoreWindow`) have the public classes. `store` holds the events of a tree.
+`layout` defines the records. Kernels of an update, from the leaf to the root: `bucket`, `cursor`, `bridge`,
+`balance`, `update`. `build` makes a tree from sorted entries. `slide` applies batches of events. `query`,
+`rows` and `subset` read a tree. `sums` keeps the sums of AUM and of the losses of probabilities. `check`
+checks every invariant. See `docs/kernel.md`.
 """

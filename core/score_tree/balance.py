@@ -1,7 +1,8 @@
 """The shape of the tree: nodes and buckets are added and removed, and rotations keep the AVL balance.
 
-No function here changes the multiset, so no hull above a change of shape changes either. A split needs one
-new bridge, a rotation two, a merge none. What ancestors know of their children stays right.
+No function here changes the multiset of events. So the hulls of the ancestors do not change either, and the
+numbers that ancestors keep of their children stay right. A split needs one new bridge, a rotation needs two,
+a merge none.
 """
 
 # mypy: disable-error-code="no-any-return"

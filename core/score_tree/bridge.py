@@ -1,8 +1,8 @@
 """Bridges: the common tangent of the hulls of a node's two children.
 
 A node's hull is its left child's hull up to the bridge, the bridge, and its right child's hull from the
-bridge on. If several points on one line could be the ends, the bridge takes the leftmost on the left and the
-rightmost on the right, everywhere, so that hulls stay strict.
+bridge on. If several points on one line could be the ends, the bridge begins at the leftmost point of the
+left hull and ends at the rightmost point of the right hull. So hulls stay strict.
 
 After an update a bridge is VERIFIED first (`pass_bridge`). The change of the child's hull is an interval, and
 the bridge's end lies left of it, right of it, or, rarely, in it. If the end lies outside, it stays a vertex,
@@ -91,10 +91,10 @@ def halve(left: Edge, right: Edge, junction: int) -> tuple[int, int]:
         return -1, -1
     if side_of(right, left.x2, left.y2) <= 0:
         return 1, 1
-    # Each edge lies above the other's line, so the lines meet between the edges. If they do so at
-    # or before the junction, the right hull lies above its edge's line, which there is the higher
-    # one, hence above the left line: the left tangent point is not before the left edge's end.
-    # Mirrored if they meet at or behind the junction.
+    # Each edge lies above the line through the other edge, so the two lines meet between the edges. If
+    # they meet at or before the junction, the right line is the higher line behind the junction. The
+    # right hull lies above the right line, hence above the left line. So the left tangent point is not
+    # before the left edge's end. The mirrored case: the lines meet at or behind the junction.
     on_left_line = (left.y1 * left_dx + left_dy * (junction - left.x1)) * right_dx
     on_right_line = (right.y1 * right_dx + right_dy * (junction - right.x1)) * left_dx
     return (
@@ -193,8 +193,9 @@ def find_bridge(tree: Tree, place: int) -> None:
 class OldBridge(NamedTuple):
     """A bridge before an update.
 
-    Its ends, each in its child's coordinates; the slopes of the hull edges that it cuts off; the weight of
-    the left child.
+    `p`, `q`: abscissas of its left and right end, each in the coordinates of that child. `slope_after_p`,
+    `slope_before_q`: slopes of the hull edges that the bridge cut off. `left_weight`: weight of the left
+    child.
     """
 
     p: int
@@ -270,7 +271,7 @@ def pass_bridge(tree: Tree, place: int, side: int, change: Change, step: int, la
     """Carry the change of a child's hull past its node's bridge, and mend the bridge if needed.
 
     The node's totals already include the event. At k = 10,000 an update passes eight bridges and searches
-    0.44 of them; the others take one to five comparisons.
+    0.44 of them. Each of the other bridges takes one to five comparisons.
     """
     node = tree.nodes[at(place)]
     state = tree.state[0]

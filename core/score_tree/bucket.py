@@ -1,11 +1,11 @@
 """Kernels of one bucket: find, add and remove entries, count pairs, maintain the hull.
 
-Loops over a bucket run over all its slots, whatever its count, and choose by conditions that compile to
-masks: eight keys an instruction, no remainder loop, no mispredicted exit.
+Loops over a bucket run over all its slots, whatever its count. Conditions in these loops compile to masks.
+So one instruction handles eight keys, and there is no remainder loop and no mispredicted exit.
 
 A hull is repaired, not recomputed. A change of the entry in slot j moves all points from j on by the same
-step. So the vertices below j stay vertices among themselves, and so do the vertices from j on. Only points
-between the last vertex below j and the first vertex from j on can become vertices, or cease to be.
+step. So the vertices below j still form a convex chain, and so do the vertices from j on. Only points
+between the last vertex below j and the first vertex from j on can become vertices or cease to be vertices.
 """
 
 # mypy: disable-error-code="no-any-return"

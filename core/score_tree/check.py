@@ -100,7 +100,7 @@ def slow_sum(terms: list[Term]) -> tuple[int, int, int]:
 
 
 def stored_sum(sums: Any) -> tuple[int, int, int]:
-    """Return the sum that the chunks of an exact sum hold, and the number of its infinities."""
+    """Return the value of an exact sum in units of 2^-1074, and how many +inf and -inf it has."""
     chunks = sums[:-5].tolist()
     return sum(chunk << (32 * i) for i, chunk in enumerate(chunks)), int(sums[-2]), int(sums[-1])
 

@@ -11,7 +11,7 @@ Every subtree has its own coordinates, with the origin before its first entry: a
 outside its path. Hulls are strict: a point on the line between two others is no vertex.
 
 A key is the score's bits, folded so that the order of the integers is the order of the scores. Infinities and
-denormals need no care, and -0.0 is 0.0. Two values that no score folds to serve as sentinels. The entry
+denormals need no special case, and -0.0 is 0.0. The keys FIRST_KEY and PAD_KEY belong to no score. The entry
 FIRST_KEY, of weight 0, is always the first of the first bucket: its point is the origin, so the hull begins
 there and the tree is never empty. PAD_KEY fills unused slots.
 
@@ -65,9 +65,9 @@ assert 16 * MAX_WEIGHT**3 // 27 < 2**63
 # Fields of two elements are indexed by LEFT and RIGHT: one element for each child, mirrored. `tangent` is the
 # end of the bridge on that child's hull, in the child's own coordinates (so that a shift of the left child
 # moves nothing on the right). `slope_before` and `slope_after` are the slopes of the two edges of the child's
-# hull that meet in that end (-inf, +inf at the ends of the hull): the bridge is right as long as its slope
-# lies between the two. `h_kept` is the loss summed over the part of the child's hull that the node's hull
-# keeps, `h_bridge` the loss of the bridge.
+# hull that meet in that end (-inf, +inf at the ends of the hull). The bridge is right as long as its slope
+# lies between these two slopes. `h_kept` is the loss summed over the part of the child's hull that the node's
+# hull keeps, `h_bridge` the loss of the bridge.
 _NODE_FIELDS: list[Any] = [
     ("separator", "i8"),  # keys on the left are below it, keys on the right are not
     ("child", "i4", (2,)),

@@ -43,7 +43,7 @@ class Crossing(NamedTuple):
 
 @inlined
 def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Vertex:
-    """Find the vertex of a subtree's hull before which edges are flatter than `slope`, and after which not.
+    """Find the hull vertex of a subtree: edges before it are flatter than `slope`, edges after it are not.
 
     (x, y): the subtree's origin.
 
@@ -143,7 +143,7 @@ def crossing(tree: Tree, label: int, quota: int) -> Crossing:
 def share_at_quota(tree: Tree, label: int, quota: int, goal: float) -> tuple[float, int]:
     """Return the mass of the other class above the ROC point with `goal` events of `label` above it.
 
-    Linear within an entry. The second number is the total of the other class.
+    The ROC curve is linear within an entry. The second number is the total of the other class.
     """
     state = tree.state[0]
     at_goal = crossing(tree, label, quota)
@@ -327,7 +327,7 @@ def roc_point(tree: Tree, at_tpr: bool, share: float) -> float:
 
 
 class MassCrossing(NamedTuple):
-    """A score, and the mass of the class asked for (own) and of the other one, above it and with it."""
+    """A score, and the masses of the class asked for (own) and of the other class, above and at the score."""
 
     score: float
     own_above: float

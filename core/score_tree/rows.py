@@ -134,9 +134,9 @@ def vertex_of(tree: Tree, chain: Chain, vertices: int, slope: float) -> Vertex:
 def write_hull_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
     """Write the loss of the hull and the loss of its chord.
 
-    In a window without a size, the capacity depends on how many events it held at most. Rows must not depend
-    on that. So if the capacity's fixed point is not that of the weight, the loss is summed again over the
-    hull, which has few edges.
+    In a window without a size, the capacity depends on the greatest number of events it ever held. Rows must
+    not depend on this number. So if the capacity's fixed point is not that of the weight, the loss is summed
+    again over the hull, which has few edges.
     """
     state = tree.state[0]
     scale = scale_of_weight(state.weight) if state.follows_weight != 0 else state.scale

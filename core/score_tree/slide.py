@@ -83,7 +83,7 @@ def release(ring: Ring) -> tuple[int, int, int]:
 
 @inlined
 def obstacle(tree: Tree, ring: Ring, key: int, sign: int) -> int:
-    """Return a code of what must be done before the next event can be applied."""
+    """Return the code of what prevents that the next event is applied; DONE if nothing does."""
     state = tree.state[0]
     if not is_score(key):
         return NOT_A_NUMBER

@@ -1,4 +1,4 @@
-"""What a ScoreTree holds: events that come and go, and the room for them. `tree` adds the questions."""
+"""TreeStore: the events of a ScoreTree as they come and go, and their arrays. `tree` adds the queries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .slide import (
 from .sums import begin_sums
 
 COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
-"""The cost densities Beta(a, b) whose loss the tree keeps; others are summed over `hull()`."""
+"""The cost densities Beta(a, b) whose loss a tree can keep; losses of other densities need `hull()`."""
 
 NOTHING = Ask(0, 0, 0, 0, 0, 0.01, 0.5)
 _NO_STEPS = Steps(NO_INT64, NO_INT8, NO_INT64, NO_INT64)
@@ -76,7 +76,7 @@ def checked_capacity(capacity: int) -> int:
 
 
 def refuse_stop(code: int, scores: FloatArray, event: int) -> None:
-    """Raise what the batch kernel stopped for, if it did."""
+    """Raise the error for the code with which a batch kernel stopped; DONE raises none."""
     if code == NOT_A_NUMBER:
         raise InputError(f"scores: {scores[event]} at position {event}; drop such events before")
     if code != DONE:
@@ -156,8 +156,8 @@ class TreeStore:
     def insert(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
         """Add a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
 
-        Raises InputError for a NaN or a label that is none, CapacityError beyond MAX_WEIGHT events;
-        the tree is then unchanged.
+        Raises InputError for a NaN or an invalid label, CapacityError beyond MAX_WEIGHT events. The tree is
+        then unchanged.
         """
         y = as_labels(labels)
         s = as_scores(scores, len(y))
@@ -167,7 +167,7 @@ class TreeStore:
     def remove(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
         """Take out a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
 
-        Raises MissingEventError if one of them is not there; the tree is then unchanged.
+        Raises MissingEventError if the tree does not hold one of the events; the tree is then unchanged.
         """
         y = as_labels(labels)
         s = as_scores(scores, len(y))
@@ -184,7 +184,7 @@ class TreeStore:
 
     @property
     def capacity(self) -> int:
-        """Events the fixed point is made for; part of a snapshot."""
+        """Number of events for which the fixed point is made; part of a snapshot."""
         return int(self._state["capacity"])
 
     @property
@@ -250,18 +250,18 @@ class TreeStore:
         spans = np.empty((room, 2), np.int64)
         build(tree, keys_of(entries.scores), entries.positives, entries.negatives, spans)
         self._tree = tree
-        self._kept_sums = (0, 0)  # whether AUM is, and the losses of probabilities
+        self._kept_sums = (0, 0)  # 1: the sums of AUM are kept; 1: those of the losses of probabilities
         self._chain = Chain(*np.empty((2, chain_room(capacity)), np.int64))
 
     def _keep_sums(self, ask: Ask) -> None:
-        """See that the exact sums that are asked for are kept from here on. O(k), once."""
+        """Keep the exact sums that `ask` wants from now on. O(k) when a sum is first asked for."""
         has_area, has_losses = self._kept_sums
         if (ask.aum and not has_area) or (ask.losses and not has_losses):
             begin_sums(self._tree, int(ask.aum and not has_area), int(ask.losses and not has_losses))
             self._kept_sums = (has_area or ask.aum, has_losses or ask.losses)
 
     def _grow_room(self) -> None:
-        """More buckets and nodes; nothing moves but memory."""
+        """Make room for more buckets and nodes; their ids do not change."""
         old = self._tree
         room = len(old.buckets) * 5 // 4 + 2
         grown = old._replace(nodes=empty_records(room, NODE), buckets=empty_records(room, BUCKET))
@@ -281,7 +281,7 @@ class TreeStore:
     ) -> int:
         """Run the batch kernel from where the ring's course stands. For `ScoreWindow`.
 
-        Makes room in the tree where it is asked to; returns DONE, or what else is in the way.
+        Makes room in the tree when the kernel needs it. Returns DONE, or the code of another obstacle.
         """
         while True:
             self._keep_sums(ask)
@@ -291,11 +291,11 @@ class TreeStore:
 
     @property
     def records(self) -> Tree:
-        """What a kernel of another module takes. Not to be kept: `make_room` makes them anew."""
+        """The tree's arrays, for kernels of other modules. Do not keep them: `make_room` replaces them."""
         return self._tree
 
     def make_room(self, code: int) -> bool:
-        """Give a batch kernel what it stopped for; False if that is not room in the tree."""
+        """Make the room for which a batch kernel stopped; False if the kernel stopped for another reason."""
         if code == NEEDS_CAPACITY:
             self._load(self.to_sorted(), self._capacity_for(len(self) + 1), self.keeps_hull)
         elif code == NEEDS_ROOM:
@@ -305,7 +305,7 @@ class TreeStore:
         return True
 
     def _apply(self, labels: Int8Array, scores: FloatArray, sign: int) -> int:
-        """Insert or remove a batch; return how many events that worked for."""
+        """Insert or remove a batch; return how many events were inserted or removed."""
         course = zero_record(COURSE)
         course["window"] = NO_WINDOW
         ring = Ring(empty_records(1, HELD), course)

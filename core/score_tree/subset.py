@@ -1,9 +1,9 @@
 """A subset of the hull's vertices such that no dropped vertex is far from a kept one: Tatti 2021, section 6.
 
-Invariant: between two kept vertices, u and v behind it, vertices w are dropped only where u and v are NEAR:
-FPR(u) <= growth * FPR(v), hence FPR(u) <= growth * FPR(w), or FNR(v) <= growth * FNR(u), hence FNR(v) <=
-growth * FNR(w). As u has no more false negatives than w, and v no more false positives, one of the two costs
-at most `growth` times what w costs, at every cost of errors.
+Invariant: vertices w between two consecutive kept vertices, u and v to its right, are dropped only if u and v
+are NEAR. They are near if FPR(u) <= growth * FPR(v), hence FPR(u) <= growth * FPR(w). They are also near if
+FNR(v) <= growth * FNR(u), hence FNR(v) <= growth * FNR(w). u has no more false negatives than w, and v no
+more false positives than w. So at all costs of errors, u or v costs at most `growth` times as much as w.
 
 The paper's Subset halves the search tree of the hull and drops a subtree between two near vertices, so that
 its result depends on the tree's shape. Here the next kept vertex is the LAST one near the kept vertex before

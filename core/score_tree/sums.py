@@ -4,11 +4,11 @@ The first call that asks for a sum starts it, by one pass over the entries (`beg
 event adds its term when it comes and subtracts it when it goes, which takes a few nanoseconds. A row rounds
 the sum.
 
-AUM is a sum over the negatives above the score t at which FP and FN cross, and over the positives below t; t
-moves. The tree keeps the sums on either side of a reference, which is the t of the last row that asked. A row
-finds t by one descent and moves the reference there, entry by entry. Each event moves t, by rank, past one
-event at most. So at most as many events lie between the two as came and went since the last row: O(1) per
-event, amortised, in any order of events.
+FP and FN cross at a score t. AUM is a sum over the negatives above t and over the positives below t, and t
+moves as events come and go. The tree keeps the sums on either side of a reference: the t of the last row that
+asked for AUM. A row finds t by one descent, and moves the reference to t, entry by entry. Each event moves t
+past at most one other event. So the events between t and the reference are no more than the events that came
+and went since that row: O(1) per event, amortised, in any order of events.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -46,7 +46,7 @@ def note_event(tree: Tree, key: int, label: int, sign: int) -> None:
 
 @kernel
 def move_reference(tree: Tree, index: int, slot: int) -> None:
-    """Move the reference to the entry in a slot; from there one walks towards the old reference."""
+    """Move the reference to the entry in a slot, by a walk over the entries between both places."""
     state = tree.state[0]
     sums = tree.sums[AREA]
     crossing = tree.buckets[at(index)].key[slot]

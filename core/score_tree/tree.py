@@ -54,7 +54,7 @@ class Hull(NamedTuple):
 
 
 class DelongSums(NamedTuple):
-    """What the AUC's variance is made of (Sun & Xu 2014), with doubled ranks, so whole numbers."""
+    """Sums from which the AUC's variance follows (Sun & Xu 2014): whole numbers, as ranks are doubled."""
 
     positives: int
     negatives: int
@@ -73,14 +73,14 @@ class KolmogorovSmirnov(NamedTuple):
 class ScoreTree(TreeStore):
     """The multiset of (label, score) of a window, in score order. All weights are 1.
 
-    capacity: events it is made for; it doubles when they become more, and with it the step of the
-    fixed point in which losses are summed. The capacity depends on the first one and on the
-    greatest weight so far, on nothing else; store it with a snapshot.
+    capacity: number of events for which the tree is made. If more events come, the capacity doubles, and so
+    does the step of the fixed point in which losses are summed. The capacity depends only on the capacity
+    given and on the greatest number of events held so far. Store it with a snapshot.
     cost: (a, b) of the Beta density over misclassification costs, (2, 2) or (1, 1).
     keeps_hull: with bridges (every question O(log k), updates O(log^2 k)) or without (updates
     O(log k), questions about the hull one scan). The answers are the same.
-    follows_weight: losses are stated in the fixed point of the events held, whatever the capacity is, so
-    that they do not tell how many there were before. For windows that shrink.
+    follows_weight: losses are stated in the fixed point of the number of events held, whatever the capacity
+    is. So losses do not depend on the number of events held before. For windows that shrink.
 
     >>> tree = ScoreTree()
     >>> tree.insert([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
@@ -186,15 +186,15 @@ class ScoreTree(TreeStore):
     def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
         """Return the PAV value of the largest window score that is not above each score.
 
-        A score below all window scores gets the value of the first; in an empty tree every value is NaN.
-        O(log k) a score, and the hull once.
+        A score below all window scores gets the PAV value of the lowest window score; in an empty tree every
+        value is NaN. O(log k) a score, and the hull once.
         """
         s = as_scores(scores)
         if not len(self):
             return np.full(len(s), np.nan)
         x, y = self.hull()
         ranks = self.ranks(s)
-        last = np.maximum(ranks[:, 0] + ranks[:, 2], 1)  # events not above, so 1-based its block
+        last = np.maximum(ranks[:, 0] + ranks[:, 2], 1)  # events not above: the block ends there or later
         block = np.searchsorted(x, last, side="left")
         values: FloatArray = (y[block] - y[block - 1]) / (x[block] - x[block - 1])
         return values

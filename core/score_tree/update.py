@@ -1,11 +1,11 @@
 """Inserts one event into the tree, or removes one.
 
 An update descends to its bucket, changes the bucket, and climbs to the root once. On the way up it carries
-two results: what the event sees of its other side (`Seen`: for a positive all entries below, for a negative
-all above), and how the hull changed (`Change`). At the root, `Seen` gives the exact changes of the pair count
+two results. `Seen` counts the entries that the event is compared with: below a positive, above a negative.
+`Change` says how the hull changed. At the root, `Seen` gives the exact changes of the pair count
 and of both sums of squared ranks. Adding a positive raises the doubled rank v of a negative below by 2 and of
-a tied negative by 1. So their squares grow by 4v + 4 and 2v + 1. The v of negatives below sum to the doubled
-pairs within the entries seen and the doubled pairs across their border.
+a tied negative by 1. So the squares of v grow by 4v + 4 and 2v + 1. The sum of v over the negatives below is
+the doubled pairs within the entries seen plus the doubled pairs across their border.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -68,7 +68,7 @@ def descend(tree: Tree, place: int, key: int) -> int:
 
 @inlined
 def find_bucket(tree: Tree, key: int, hint: int) -> int:
-    """Return the bucket of a key. A hint is right if its bounds enclose the key (nine times in ten)."""
+    """Return the bucket of a key: the hinted bucket if its bounds enclose the key (nine times in ten)."""
     if (hint >= 0) & (hint < tree.state[0].fresh_bucket):
         bucket = tree.buckets[at(hint)]
         count = whole(bucket.count)
@@ -124,7 +124,7 @@ def change_bucket(
 ) -> Change:
     """Add the event to its bucket, or remove it, and repair the hull.
 
-    The caller handles a bucket that is then empty. A tree without a hull leaves the bucket's hull unknown.
+    The caller handles a bucket that becomes empty. A tree without a hull leaves the bucket's hull unknown.
     """
     vertices = bucket.vertices
     below = vertices & bits_below(slot)

@@ -33,9 +33,8 @@ BRIDGES_FROM = 60
 def keeps_hull_for(window: int, stride: int) -> bool:
     """Whether bridges serve a window of so many events better than scans.
 
-    A pure function that affects only the speed: rows are the same. Measured (docs/benchmarks/core.md):
-    keeping the hull has a cost per event, a scan has a cost per row, and the two are equal at a stride of
-    window / 60.
+    A pure function that affects only the speed: rows are the same. Keeping the hull has a cost per event, a
+    scan has a cost per row. Both costs are equal at a stride of window / 60 (docs/benchmarks/core.md).
     """
     return BRIDGES_FROM * stride <= window
 

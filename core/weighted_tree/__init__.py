@@ -1,6 +1,7 @@
 """The window with weights: scores in order, masses with bounds on their rounding, and the hull.
 
-`tree` (`WeightedTree`) is the face; `store` checks and holds its events; `layout` says what lies where.
-`update` inserts and removes, with `balance`; `build` makes a tree at once; `sums` keeps the sums and hulls;
-`query`, `hull`, `rows` and `measures` read them. `check` checks every invariant.
+`tree` (`WeightedTree`) has the public class. `store` checks and holds its events. `layout` defines the
+records. `update` inserts and removes events; `balance` splits and merges nodes and leaves. `build` makes a
+tree from sorted events or entries. `sums` keeps the sums and hulls; `query`, `hull` and `rows` read them.
+`measures` has the measures that need every entry. `check` checks every invariant.
 """

@@ -89,7 +89,7 @@ def drop_child(node: Any, index: int) -> None:
 
 @inlined
 def left_of_merged(parent: Any, index: int, siblings: Any, most: int) -> int:
-    """Return the left one of two children to merge, or NO_ID: a child and a neighbour with room for both."""
+    """Return the left child of two neighbours that fit into one, `index` among them; NO_ID if none do."""
     count = siblings[at(parent.child[at(index)])].count
     if index > 0 and siblings[at(parent.child[at(index - 1)])].count + count <= most:
         return index - 1

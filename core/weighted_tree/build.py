@@ -45,8 +45,9 @@ def group_events(
 ) -> int:
     """Fill entries from events sorted by score; return the number of entries.
 
-    A mass is weight * factor * factor of the class; an entry's masses are summed in twice the precision.
-    units float64[2]: filled, for each class, with a mass of which all masses are whole multiples, or 0.0.
+    A mass is weight * f * f, with f = factor_n for a negative and factor_p for a positive. An entry's masses
+    are summed in twice the precision. units float64[2]: filled for each class with a mass of which all masses
+    are whole multiples; 0.0 if no such mass is found.
     """
     count = whole(0)
     units[0] = units[1] = -1.0

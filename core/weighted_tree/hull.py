@@ -35,8 +35,8 @@ def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float
 def last_on_chord(tree: Forest, equal: float) -> float:
     """Return the largest score with TPR >= FPR * equal, of a window whose hull is its chord.
 
-    The allowed difference is a share of FPR: then a vertex of a run's hull passes if any point of the run
-    passes. With a fixed difference, light events above a heavy one passed although no vertex did.
+    The tolerance is a share of FPR. So if any point of a run passes, a vertex of the run's hull passes. With
+    a fixed tolerance, light events above a heavy event could pass although no vertex passed.
     """
     state = tree.state[0]
     n, p = root_run(tree).mass[0], root_run(tree).mass[1] * equal
@@ -84,9 +84,9 @@ def is_steeper_than_chord(tree: Forest, edge: Any) -> tuple[bool, bool]:
 
 @kernel
 def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
-    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and if in doubt.
+    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and whether in doubt.
 
-    In doubt: rounding may have chosen the score, or hulls that pool slopes which differ by less than FLAT.
+    In doubt means: rounding may have chosen the score, or a hull pooled slopes that differ by less than FLAT.
     Needs fresh sums.
     """
     run = root_run(tree)
@@ -116,7 +116,7 @@ def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
 
 @kernel
 def cost_threshold(tree: Forest, cost: float, scale_n: float, scale_p: float) -> tuple[float, bool]:
-    """Return the smallest score whose calibrated probability reaches a cost, else +inf, and if in doubt.
+    """Return the smallest score whose calibrated probability reaches a cost, else +inf, and whether in doubt.
 
     scale_n, scale_p: factors that bring the masses of both classes to one scale.
     """

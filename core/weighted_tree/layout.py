@@ -4,13 +4,13 @@ A WeightedTree holds the multiset of (label, score, weight) of a window in score
 scores are one ENTRY with a mass of each class (0: negatives, 1: positives). Consecutive entries lie in a
 LEAF, up to 32 of them; leaves hang under NODES of up to 8 children, all at the same depth (a B+-tree).
 
-All sums over a run of entries are computed again from below; no running total is added to and subtracted
-from. So sums have no history and no drift. One mass has a history: that of an entry at which several events
-of a class meet, as they come and go. It is kept in twice the precision (TIED).
+All sums over a run of entries are computed again from below; there are no running totals. So sums have no
+history and no drift. Only the mass of an entry with several events of one class has a history: these events
+are added and subtracted. This mass is kept in twice the precision (TIED).
 
 Scale: a mass is held as weight * 2^-exponent, with one exponent for each class, so that the largest weights
 lie near 1. Then products of three masses do not overflow, and products of a rare class do not vanish. Code
-that compares or adds masses of both classes brings them to one scale at the end. Powers of two round nothing.
+that compares or adds masses of both classes brings them to one scale last. A power of two rounds no mass.
 
 The hull is held as its EDGES, in order: masses of both classes and the first score, which is the threshold of
 the vertex in which the edge begins. There are no coordinates, so sums of masses lose no digits by
@@ -50,7 +50,7 @@ ROOM_AHEAD = MAX_HEIGHT + 2
 """How many free nodes one insertion can need."""
 
 FRESH, MASSES, STALE = 0, 1, 2
-"""How much a node knows of its run: everything; only masses; nothing."""
+"""Which sums of its run are up to date in a leaf or node: FRESH all, MASSES only the masses, STALE none."""
 
 SMALLEST = 5e-324
 FAINT = 2.0**-900
@@ -69,15 +69,15 @@ are gone, and products of three masses would vanish.
 """
 FLAT = 1.0 - 2.0**-46
 """Slopes that differ by less than this count as equal, because rounded sums of equal slopes differ. Slopes of
-counts below 2^23 differ by more, so that unit weights are told apart exactly.
+counts below 2^23 differ by more, so the slopes of unit weights are told apart exactly.
 """
 UNDERFLOW, AWAY = 2.0**-900, 2.0**512
 """Products of two masses below the first number are computed again, with both masses times the second."""
 TIE_ROUNDING = 2.0**-104
 """Bound on the loss of one addition at a tied entry, as a share of the entry's mass."""
 LOSS_ALLOWED = 1e-13
-"""The share of its mass that a tied entry may have lost before all sums are computed again. The share is of
-the entry's mass, not of its class's: a threshold, AUM and H depend on the lightest entries.
+"""The share of its mass that a tied entry may have lost before all sums are computed again. It is a share of
+the entry's mass, not of the class's mass, because a threshold, AUM and H depend on the lightest entries.
 """
 SQUARES_ALLOWED = 1e-12
 """The same share for the squared weights of a tied entry."""
@@ -236,7 +236,7 @@ def square_of(value: float) -> tuple[float, float]:
 
 @inlined
 def begin_tie(tie: Any, label: int, mass: float) -> None:
-    """Give an entry's class the one event that its mass is of, or no event if the mass is 0."""
+    """Begin the record of a class at an entry: one event of this mass, or no event if the mass is 0."""
     tie.events[label] = 1 if mass > 0.0 else 0
     tie.rest[label] = 0.0
     tie.lost[label] = 0.0
@@ -298,7 +298,7 @@ def common_unit(unit: float, mass: float) -> float:
 
 @kernel
 def are_counts(tree: Forest) -> bool:
-    """Whether all masses are whole multiples of a unit of their class, few enough to be read off sums.
+    """Whether all masses are whole multiples of their class's unit, and the sums at most MOST_COUNTS units.
 
     If so, rounded sums show which slopes are equal, whatever the history. Needs fresh masses.
     """

@@ -1,7 +1,7 @@
 """Queries of a WeightedTree, each by one descent. O(log k) once the sums are fresh.
 
-Masses are summed from above if a threshold falls, from below if it rises, so that small masses are not
-differences of large masses. Masses are those held (see the layout).
+A mass above a threshold is summed from above, a mass below it from below. So small masses are not
+differences of large masses. Masses are in the scale in which they are held (`layout`).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -121,8 +121,8 @@ def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
 def crossing(tree: Forest, scale_n: float, scale_p: float) -> float:
     """Return the smallest score with positives up to it >= negatives above it, else the largest score.
 
-    The mass above is summed from above, into the scratch. As a difference from the whole mass, it would be
-    lost beside large weights below.
+    The mass above is summed from above, into the scratch. If it were the whole mass less the mass below,
+    rounding would lose it beside large weights below.
     """
     state = tree.state[0]
     above = below = 0.0
@@ -231,7 +231,7 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
                 found = index
                 if (reached + more > mass) | ((reached + more == mass) & (not strictly)):
                     break
-            # the parent's sum reached the mass, this sum by rounding does not: take the last
+            # the parent's sum reached the mass, but by rounding this sum does not: take the last
             if index == last:
                 mass = np.inf
                 break

@@ -1,6 +1,6 @@
 """Batches of weighted events, with the rows that fall due in them, in one compiled loop; single questions.
 
-A row is written from the sums and the hull of the root, and by one descent or two: O(hull) and O(log k), once
+A row is written from the sums and the hull of the root, and by one or two descents. O(hull + log k), after
 the stale part of the tree has been summed again.
 """
 
@@ -41,11 +41,11 @@ STEADY = 2.0**-90
 ONE_EVENT = 1e-9
 """An effective size at most this much above 1 is the size of one event."""
 END = 2.0**-40
-"""A number nearer to the largest float than this share of it is null or not by rounding."""
+"""If a number is nearer to the largest float than this share of it, rounding decides whether it is null."""
 
 
 ASK_NOTHING, ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD = range(8)
-"""Questions. ASK_NOTHING only brings all sums up to date."""
+"""Codes of questions for `answer`. ASK_NOTHING only brings all sums up to date."""
 
 
 class RowAsk(NamedTuple):
@@ -231,8 +231,8 @@ def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: A
     """Write masses and ranking measures; return DONE, or the code of what is needed first.
 
     If rounding may have decided which value is null, or which score is a threshold, the tree is built again
-    from the events (NEEDS_REBUILD) and decides again: the row is then a function of the window alone. Not
-    written: measures that need scores one by one, and H of other costs (`WeightedRanking`).
+    from the events (NEEDS_REBUILD), and the row is written again: it is then a function of the window alone.
+    `WeightedRanking` writes the measures that need every entry, and H of other cost densities.
     """
     code = refresh(tree, FRESH)
     if code != DONE:

@@ -1,4 +1,4 @@
-"""What a WeightedTree holds: events that come and go, and their scales. `tree` adds the questions."""
+"""WeightedStore: the events of a WeightedTree as they come and go, and their scales. `tree` adds queries."""
 
 from __future__ import annotations
 
@@ -193,8 +193,9 @@ class WeightedStore:
     ) -> None:
         """Let events enter (sign 1) and leave (-1), in order. O(log k) each, in one compiled call.
 
-        An event leaves with the weight it came with. placements: a float64 array with an element for each
-        event; an event that enters writes its placement among the events before it (`placement`).
+        An event must leave with the weight with which it entered. placements: a float64 array with an element
+        for each event; it is filled, for each event that enters, with the event's placement among the events
+        before it.
 
         Raises MissingEventError if an event that leaves is not there; the tree then holds what it held.
         """
@@ -222,7 +223,7 @@ class WeightedStore:
     ) -> int:
         """Run the batch kernel from where `course` stands, for `WeightedRanking`: arrays are checked.
 
-        Makes room and scale where it is asked to; returns DONE, MISSING or NEEDS_REBUILD.
+        Makes room and changes scales when the kernel needs it. Returns DONE, MISSING or NEEDS_REBUILD.
         """
         tries = 0
         while True:
@@ -257,7 +258,8 @@ class WeightedStore:
     def shift(self, exponent: int) -> None:
         """Take all weights, those held and those to come, 2^exponent times as large. O(1), exact.
 
-        For inflated weights of fading events, before they overflow: the owner scales its own alike.
+        For the inflated weights of fading events, before they overflow. The owner must scale its own weights
+        alike.
         """
         for label in (0, 1):
             if self._state["events"][label]:
@@ -278,7 +280,7 @@ class WeightedStore:
 
     @property
     def is_built(self) -> bool:
-        """Whether no event came or went since the tree was built of its events: it has no history."""
+        """Whether no event came or went since the tree was built from its events."""
         return int(self._state["changes"]) == 0
 
     @property

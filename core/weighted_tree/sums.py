@@ -1,15 +1,16 @@
 """The sums that the nodes of a WeightedTree keep of their runs; stale sums are computed again from below.
 
-Runs merge in order as a monoid (docs/math.md, "AUC and its sums"): masses, pairs, sums of squared
-weights, cross masses, spreads, reaches and hulls. Merging hulls is pooling adjacent violators over both
-lists of edges.
-Cost: entries of the stale leaves, and children and edges of the nodes above them.
+Runs merge in order as a monoid (docs/math.md, "AUC and its sums"): masses, pairs, sums of squared weights,
+cross masses, spreads, reaches and hulls. Merging hulls is pooling adjacent violators over both lists of
+edges. The cost is proportional to the entries of the stale leaves, plus the children and edges of the nodes
+above them.
 
-The spread replaces the sum of squared placements from which DeLong's variance is usually taken. It is merged
-around the means (Chan, Golub & LeVeque 1983), so its terms are never negative, and it is the same for pairs
-and for misranked pairs. The difference of two squares lost half of the digits near AUC = 1. The cross mass of
-a class is the sum of w_i w_j over its pairs. An effective size is 1 + 2 cross / squares; the form (sum w)^2 /
-sum w^2 - 1 lost 8 digits when one event outweighs all others.
+DeLong's variance is usually computed from the sum of squared placements, as a difference of two squares. This
+difference loses half of the digits near AUC = 1. So a run keeps the spread instead. Spreads are merged around
+the means (Chan, Golub & LeVeque 1983), so their terms are never negative. The spread is the same for pairs
+and for misranked pairs. The cross mass of a class is the sum of w_i w_j over its pairs of events. The
+effective size of a class is 1 + 2 cross / squares. The form (sum w)^2 / sum w^2 loses 8 digits of size - 1
+when one event outweighs all others.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -86,7 +87,7 @@ def cross_of_tied(tie: Any, label: int, mass: float) -> float:
 
 @inlined
 def is_apart(reach: float, mass: float) -> bool:
-    """Whether a reach is no float, or its terms may have lost digits, so that it is summed in other units."""
+    """Whether a reach must be summed in other units: it is no float, or its terms may have lost digits."""
     return (reach > LARGEST_FLOAT) | ((reach < REACH_LEAST) & (mass > 0.0))
 
 

@@ -1,9 +1,9 @@
 """The window in score order with real weights: user weights, and events that fade.
 
 A `WeightedTree` is the multiset of (label, score, weight) of a window. `ScoreTree` counts events, in whole
-numbers. Here masses are sums of floats, so every sum over a run of entries is computed again from below when
-it is asked for, and never added to and subtracted from. So no sum drifts, whatever events came and went. With
-weights of 1 both trees give the same values.
+numbers. Here masses are sums of floats. So every sum over a run of entries is computed again from below when
+a query needs it; no event is added to or subtracted from a sum. So no sum drifts, whatever events came and
+went. With weights of 1 both trees give the same values.
 
 Invariants, each recomputed by `check_invariants()`:
 
@@ -51,7 +51,8 @@ from .store import NOTHING, WeightedStore, as_finite_scores
 class WeightedHull(NamedTuple):
     """Edges of the ROC convex hull, lowest scores first: the blocks of the isotonic calibration (PAV).
 
-    `scores` has the threshold of the vertex in which an edge begins (positive means score >= threshold).
+    `scores` has, for each edge, the threshold of the vertex in which the edge begins (positive means
+    score >= threshold).
     """
 
     scores: FloatArray
@@ -86,9 +87,9 @@ class WeightedTree(WeightedStore):
     def needs_rebuild(self) -> bool:
         """Whether the owner should call `rebuild` with the events it holds.
 
-        True where rounding at a tied entry may have taken more than 1e-13 of its mass, as after a weight
-        1e20 times the others came to the score of others and left; and where the weights that set the scale
-        have gone, so that what remains may have been rounded away.
+        True if rounding at a tied entry may have taken more than 1e-13 of its mass. This happens if a weight
+        1e20 times the other weights at a score came and left. Also True if the weights that set the scale
+        have left, so that the remaining weights may have been rounded away.
         """
         return bool(self._answer(rows.ASK_REBUILD)[0])
 
@@ -124,7 +125,7 @@ class WeightedTree(WeightedStore):
         return WeightedHull(edges["key"].copy(), edges["mass"][:, 0].copy(), edges["mass"][:, 1].copy())
 
     def in_one_scale(self, negatives: FloatArray, positives: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return held masses, each class in its own scale, in the larger of the two scales."""
+        """Convert held masses, each class in its own scale, to the larger of the two scales; return them."""
         top = max(self._exponents)
         n, p = (max(exponent - top, -2000) for exponent in self._exponents)
         with np.errstate(under="ignore"):
@@ -199,8 +200,8 @@ class WeightedTree(WeightedStore):
     ) -> float | None:
         """Return the smallest score of a positive with positives of at least this mass at or below it.
 
-        from_above: the largest score, with positives of at least this mass at or above it. strictly: more
-        than this mass. None if the positives have less mass in all. O(log k).
+        from_above: the largest score, with positives of at least this mass at or above it. strictly: the
+        mass must be more than this mass. None if the positives have too little mass in all. O(log k).
 
         >>> tree = WeightedTree([1, 1, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
         >>> tree.score_at_positive_mass(3.0), tree.score_at_positive_mass(3.0, strictly=True)
@@ -215,7 +216,7 @@ class WeightedTree(WeightedStore):
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
         """Find the highest score s such that events of `label` with a score >= s have more than `mass`.
 
-        None if all have no more. O(log k). See `threshold_queries`.
+        None if all events of `label` have no more than `mass`. O(log k). See `threshold_queries`.
 
         >>> WeightedTree([1, 0, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).crossing(1, 4.0)
         MassCrossing(score=1.0, own_above=4.0, other_above=2.0, own=1.0, other=0.0)
@@ -240,11 +241,11 @@ class WeightedTree(WeightedStore):
         return self._answer(question, float(share))[0] if self._has_both_classes() else None
 
     def _row(self, ask: rows.RowAsk) -> FloatArray:
-        """Return the measures of one row, as far as they are not null for want of a rebuild."""
+        """Return the measures of one row, whatever rounding may have decided in them."""
         numbers = np.full(len(NUMBER_COLUMNS), np.nan)
         plan = rows.one_row(numbers, np.zeros(len(MEASURES), np.int8))
         changes = int(self._state["changes"])
-        self._state["changes"] = 0  # nobody has the events: what rounding may have decided, it does
+        self._state["changes"] = 0  # nobody has the events for a rebuild: accept what rounding decided
         self.run(rows.NO_EVENTS, ask, plan, NO_FLOATS, np.zeros(2, np.int64))
         self._state["changes"] = changes
         return numbers[slots.MEASURES :]

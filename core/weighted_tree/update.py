@@ -1,8 +1,8 @@
 """Inserts one event into a WeightedTree, or removes one. O(log k): a descent, one leaf, now and then a split.
 
-An update sums nothing: it marks the path as stale, and the next query sums the path again. A leaf or node
-that is full splits into halves; two neighbours under one parent that have become small are merged. Neither
-changes the multiset.
+An update sums nothing. It marks the path to the leaf as stale, and the next query sums the path again. A full
+leaf or node splits into halves. Two neighbours under one parent that have become small are merged. Splits and
+merges do not change the multiset.
 """
 
 # mypy: disable-error-code="no-any-return"
