@@ -1,7 +1,7 @@
 """Metrics: Beam's metrics, and counters of this process with the same names.
 
-Beam's counters must add up; each runner shows them in its own way, often only when a job is done. The
-process's counters are for watching a running job (`--prometheus`): there, a retried bundle counts twice.
+Beam's counters are correct sums; each runner shows them in its own way, often only when a job is done. The
+process's counters are for watching a running job (`--prometheus`). They count a retried bundle twice.
 docs/metrics.md lists the metrics for users.
 """
 
@@ -132,14 +132,17 @@ def hold(place: Hashable, held: Mapping[str, int]) -> None:
 
 
 def see(rows: Rows) -> None:
-    """Record new rows, if `reset` was asked to keep the newest rows."""
+    """Record new rows, if the last `reset` asked for the newest rows."""
     if _newest is not None and len(rows):
         with _lock:
             _newest.see(rows)
 
 
 def reset(models: int | None = None) -> None:
-    """Reset the counters before a job starts; keep the newest rows of `models` models, None: of no model."""
+    """Reset the counters before a job starts; from then on, keep the newest rows of `models` models.
+
+    models  None = keep the newest rows of no model
+    """
     global _newest, _newest_event
     with _lock:
         _newest_event = None
@@ -178,13 +181,13 @@ def gauges() -> Counter[str]:
 
 
 def newest() -> tuple[dict[str, dict[str, float]], int]:
-    """Return the numbers of each model's newest row, and the number of rows of models beyond the bound."""
+    """Return the numbers in each model's newest row, and how many rows had models beyond the bound."""
     with _lock:
         return ({}, 0) if _newest is None else (dict(_newest.by_model), _newest.beyond)
 
 
 class NewestRows:
-    """The newest row of each of the first `models` models: NEWEST_COLUMNS. O(keys) a batch of rows."""
+    """The NEWEST_COLUMNS of the newest row of each of the first `models` models. O(keys) a batch of rows."""
 
     def __init__(self, models: int) -> None:
         self._models = models

@@ -1,7 +1,7 @@
 """The progress of this process's readers: plain counters for a progress line.
 
 The process that reads has the counters; on the local runner, that is the command's own process. The counters
-are for display only: a retried bundle counts twice. Beam's metrics have the counters that must add up.
+are for display only: a retried bundle counts twice. Correct sums are in Beam's metrics.
 """
 
 from __future__ import annotations

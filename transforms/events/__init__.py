@@ -1,4 +1,4 @@
-"""From records to events: reads and checks columns; an invalid record becomes a dead letter.
+"""From records to events: the room reads and checks columns; an invalid record becomes a dead letter.
 
 `fields` names the roles of columns. `chunk` is a piece of records; `validate` turns a chunk into a batch of
 events: `check` judges its records, with `columns`, `time_formats`, `timing` and `faults`. `dead_letters`

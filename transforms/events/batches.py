@@ -1,7 +1,7 @@
 """Record batches: made of Python records, and moved between workers as Arrow IPC bytes.
 
-Importing this module registers `RecordBatchCoder` with Beam for `pyarrow.RecordBatch`: the one place
-where that happens.
+The import of this module registers `RecordBatchCoder` with Beam for `pyarrow.RecordBatch`. No other module
+registers it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _SCALARS = (bool, int, float, str, bytes, datetime.datetime, datetime.date, Deci
 
 
 def _python(value: object) -> object:
-    """Return a scalar that arrow may be given: it ends the process for some nested values.
+    """Return a scalar that is safe for Arrow, which ends the process for some nested values.
 
-    Numpy scalars become Python's, what pandas calls missing None, and everything else text.
+    Numpy scalars become Python's scalars, pandas' missing values become None, all other values become text.
     """
     if isinstance(value, np.generic):
         value = value.item() if not isinstance(value, np.datetime64) else _moment(value)
@@ -69,7 +69,7 @@ def _is_nan(value: object) -> bool:
 
 
 def _by_text(record: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a record whose keys are text; of two keys with one text the one that is text counts."""
+    """Return a record whose keys are text. If two keys have the same text, the key that was text counts."""
     if set(map(type, record)) <= {str}:
         return record
     others = {str(key): value for key, value in record.items() if not isinstance(key, str)}
@@ -83,12 +83,12 @@ def records_to_batch(
 ) -> pa.RecordBatch:
     """Put Python records into columns. A missing key is a null; columns come in order of appearance.
 
-    columns  the keys that become columns, and nothing is spent on others; None: every key that occurs,
-             which takes memory for every record and key
-    numbers  those columns where NaN is a number that is not finite; elsewhere it is a missing value
+    columns  the keys that become columns; other keys cost nothing. None = every key that occurs, with memory
+             for every record and key.
+    numbers  the columns where NaN is a number that is not finite. In other columns, NaN is a missing value.
 
-    Numbers, text, booleans, times, None and numpy's scalars keep their types; lists and the like become
-    JSON, and a column that mixes types other than int and float text. Nothing is raised for a value.
+    Numbers, text, booleans, times, None and numpy's scalars keep their types. Lists, dicts and other objects
+    become JSON. A column that mixes types other than int and float becomes text. No value raises an error.
 
     >>> records_to_batch([{"score": 0.5, "label": 1}, {"score": "n/a"}]).to_pylist()
     [{'score': '0.5', 'label': 1}, {'score': 'n/a', 'label': None}]
@@ -134,7 +134,7 @@ class RecordBatchCoder(beam.coders.Coder):
         return True
 
     def to_type_hint(self) -> type:
-        """Tell Beam what it encodes."""
+        """Tell Beam the type that the coder encodes."""
         kind: type = pa.RecordBatch
         return kind
 

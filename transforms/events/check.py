@@ -1,4 +1,4 @@
-"""Checks the columns of a chunk one by one: converts the values, and finds the records that are no events."""
+"""Checks the columns of a chunk one by one: converts the values, and finds the invalid records."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from .time_doubts import tell_doubt
 from .timing import Timing
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
-"""For a record without a model, where nobody said where to find it."""
+"""The remedy for a record without a model, if the settings do not say where to find the model."""
 
 LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
-"""What a label may say where no positive class is named, by `class_text`."""
+"""The labels that are understood if no positive class is named, by their `class_text`."""
 
 _Batch = TypeVar("_Batch", EventBatch, LabelBatch)
 NO_ROWS = np.empty(0, np.int64)
@@ -57,7 +57,7 @@ def column_named(batch: pa.RecordBatch, name: str) -> pa.Array:
 def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
     """Return the labels of classes, int8[n].
 
-    NO_CLASS where a label is missing, unknown, or has no positive class to compare with.
+    A label is NO_CLASS if it is missing or unknown, or if there is no positive class to compare it with.
     """
     if fields.positive is not None:
         of_class = [POSITIVE if value == fields.positive else NEGATIVE for value in classes.values]
@@ -93,7 +93,7 @@ class Check:
     def _texts(
         self, role: str, name: str, read: Callable[[object], str | None] = text_of, remedy: str = ""
     ) -> TextColumn:
-        """Read a column of text, of which no value may be missing."""
+        """Read a column of text; each missing value is a fault."""
         column = column_named(self._batch, name)
         found = texts(column, read)
         self._faults.add(found.codes < 0, role, name, column, missing=remedy)
@@ -215,7 +215,7 @@ class Check:
         ), letters
 
     def _late(self, times: Int64Array | None, sound: BoolArray) -> tuple[Int64Array, Int64Array]:
-        """Return the rows of valid records that are late, and how late each record is, microseconds."""
+        """Return the rows of valid records that are late, and the lateness of each, in microseconds."""
         lateness = self._timing.lateness
         if lateness is None or times is None:
             return NO_ROWS, NO_ROWS
@@ -229,7 +229,7 @@ class Check:
     def _dead_letters(
         self, read: EventBatch | LabelBatch, places: Int64Array | None, late: Int64Array, behind: Int64Array
     ) -> DeadLetters:
-        """Return a letter of every row that has a fault or is late, in order."""
+        """Return a dead letter for every row that has a fault or is late, in order."""
         batch, raw = self._batch, self._chunk.raw
         allowed = self._timing.lateness or 0
         sentences = details_of(

@@ -14,12 +14,12 @@ from .dead_letters import DeadLetters, RawRecords
 class Chunk(NamedTuple):
     """Consecutive records of a source.
 
-    first_position  the position of the first record, a row or a dead letter
-    batch           the records that are rows; columns of any types
-    positions       int64: the position of every row of the batch; None where positions are consecutive
-    dead            dead letters of the records that are no rows
-    bytes_read      the reader's approximate offset in the file
-    raw             returns whole records, where the batch lacks some of their fields
+    first_position  the position of the first record, which is a row or a dead letter; -1 = unknown.
+    batch           the records that are rows; columns of any types.
+    positions       int64: the position of every row of the batch; None = the positions are consecutive.
+    dead            dead letters of the records that are not rows.
+    bytes_read      the reader's approximate offset in the file; for a stream, the bytes of the records.
+    raw             a function that returns whole records, if the batch lacks some of their fields.
     """
 
     first_position: int

@@ -1,14 +1,14 @@
 """Arrow columns of any type as the columns of an `EventBatch`: numbers, times, text, classes, ids.
 
-A whole column is converted by arrow's kernels; where one value defeats a kernel, every value of that
-column and batch is read by the Python function of the same meaning (`number`, `instant`, `class_text`).
+Arrow's kernels convert a whole column. If a kernel refuses one value, a Python function with the same meaning
+reads every value of this column in the batch (`number`, `instant`, `class_text`).
 
 Invariant
-    What a kernel accepts, the Python function accepts with the same result. So what becomes of an event
-    never depends on its neighbours in the batch: tests compare whole batches with single rows.
+    For a value that a kernel accepts, the Python function gives the same result. So the result for an event
+    never depends on other events in the batch. Tests compare whole batches with single rows.
 
-No function here raises for a value: an unreadable value becomes NaN, NO_TIME or code -1. Missing values are
-null, the empty text, and NaN (as pandas writes a missing value); a score's NaN is not missing.
+No value raises an error: an unreadable value becomes NaN, NO_TIME or code -1. Missing values are null, the
+empty text, and NaN (pandas writes a missing value so); but NaN in the column of scores is not missing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _INSTANT = re.compile(
 
 
 def number(value: object) -> float | None:
-    """Return a value as a number; None where the value is no number. Text may have blanks around, but no "_".
+    """Return a value as a number, or None. Text may have blanks around the number, but no "_".
 
     >>> number(" 1e3 "), number("1_000"), number(True)
     (1000.0, None, None)
@@ -115,7 +115,7 @@ def _from_parts(match: re.Match[str]) -> int | None:
 
 
 def text_of(value: object) -> str | None:
-    """Return the text of one value of any type; None where it is missing. Whole numbers without ".0".
+    """Return the text of one value of any type; None if the value is missing. Whole numbers have no ".0".
 
     >>> text_of(3.0), text_of(True), text_of(""), text_of(0.5)
     ('3', 'true', None, '0.5')
@@ -150,12 +150,12 @@ def valid_text(text: str) -> str:
 def _digits(value: int) -> str:
     try:
         return str(int(value))
-    except ValueError:  # Python writes no number of more than 4,300 digits
+    except ValueError:  # Python does not write a number of more than 4,300 digits
         return hex(value)
 
 
 def json_text(value: object) -> str:
-    """Write any Python value as JSON: tuples as lists, what JSON does not have as text. Never raises.
+    """Write any Python value as JSON: tuples become lists, types that JSON lacks become text. Never raises.
 
     A value that is nested deeper than Python's stack is "...".
 
@@ -169,7 +169,7 @@ def json_text(value: object) -> str:
 
 
 def json_record(record: Mapping[str, object]) -> str:
-    """Write a record as a JSON object; a field that is nested too deeply leaves the others as they are."""
+    """Write a record as a JSON object. A field that is nested too deeply does not affect other fields."""
     pairs = (f"{json_text(str(key))}: {json_text(value)}" for key, value in record.items())
     return f"{{{', '.join(pairs)}}}"
 
@@ -195,7 +195,9 @@ def _jsonable(value: object) -> object:
 
 
 def class_text(value: object) -> str | None:
-    """Return the one spelling of a class, the same for 1, 1.0 and "1", for True and "TRUE"; None = missing.
+    """Return the canonical spelling of a class; None for a missing value.
+
+    1, 1.0 and "1" have one spelling, and so have True and "TRUE".
 
     >>> class_text("1.0"), class_text("01"), class_text("TRUE"), class_text("UA"), class_text("")
     ('1', '1', 'true', 'UA', None)
@@ -207,9 +209,9 @@ def class_text(value: object) -> str | None:
 def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
     r"""Return a column in one of few types; dictionaries are decoded unless they are asked for.
 
-    Text of every kind and bytes become `string` (bytes that are not UTF-8 show them as "\xff"),
-    extension types their storage, halves of floats whole ones, and zoned timestamps are zoned UTC (the same
-    moments). A duration, which is neither a number nor a moment, is text with its unit: "5 ms".
+    Text of every kind and bytes become `string`; a byte that is not UTF-8 is shown as "\xff". Extension types
+    become their storage, and float16 becomes float32. Timestamps with a zone become the same moments in UTC.
+    A duration is neither a number nor a moment, so it becomes text with its unit: "5 ms".
     """
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -265,7 +267,7 @@ def _each(array: pa.Array, read: Callable[[object], float | None]) -> FloatArray
 def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64Array:
     """Read a column of moments, int64[n] microseconds UTC; NO_TIME where `instant` finds none.
 
-    form  the format of texts and of numbers, which are then read as texts; it is for no other type
+    form  the format of texts and of numbers, which are then read as texts. It does not apply to other types.
     """
     array = plain(array)
     kind = array.type
@@ -283,7 +285,7 @@ def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64
         return from_float_ticks(numbers(array), unit)
     if pa.types.is_string(kind) and (found := _from_texts(array, unit)) is not None:
         return found
-    if pa.types.is_time(kind):  # of a day that nobody names
+    if pa.types.is_time(kind):  # a time of day without its date
         return np.full(len(array), NO_TIME)
     read = (instant(value, unit) for value in array.to_pylist())
     return np.fromiter((NO_TIME if x is None else x for x in read), np.int64, len(array))
@@ -315,7 +317,7 @@ def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
 
 
 def holds_numbers(array: pa.Array) -> bool:
-    """Tell whether a column of moments counts a unit: it is numeric, or its first text is a number."""
+    """Tell whether a column of moments has numbers: the column is numeric, or its first text is a number."""
     array = plain(array)
     if pa.types.is_string(array.type):
         row = pc.index(array.is_valid(), True).as_py()
@@ -324,7 +326,7 @@ def holds_numbers(array: pa.Array) -> bool:
 
 
 def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> TextColumn:
-    """Read a column of text; `read` is asked once per distinct value. Missing values are code -1."""
+    """Read a column of text; `read` is called once per distinct value. Missing values have code -1."""
     array = plain(array, dictionary=True)
     if pa.types.is_temporal(array.type):
         array = array.cast(pa.string())
@@ -334,7 +336,7 @@ def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> Te
         array = array.dictionary_encode()
     codes: Int32Array = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
     dictionary = array.dictionary
-    if len(dictionary) > len(codes):  # a slice of a large dictionary: only what is used
+    if len(dictionary) > len(codes):  # a slice of a large dictionary: keep only the used entries
         used, places = np.unique(codes, return_inverse=True)
         codes = places.astype(np.int32)
         dictionary = dictionary.take(pa.array(used, mask=used < 0))
@@ -350,7 +352,7 @@ def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> Te
 
 
 def ids(array: pa.Array) -> IdColumn:
-    """Read a column of ids as text; a missing one has the length -1."""
+    """Read a column of ids as text; a missing id has the length -1."""
     array = plain(array)
     kind = array.type
     if pa.types.is_integer(kind) or pa.types.is_temporal(kind):

@@ -21,7 +21,7 @@ from ...core.events.unjoined import LabelBatch
 from .records import TIME, in_columns, schema_of
 
 KINDS: tuple[RejectedKind, ...] = get_args(RejectedKind)
-"""What a dead letter can be."""
+"""The kinds of dead letters."""
 
 RawRecords = Callable[[Int64Array], pa.Array]
 """Gives the records of chosen rows of a batch as JSON, string[number of rows]."""
@@ -30,19 +30,20 @@ RawRecords = Callable[[Int64Array], pa.Array]
 class DeadLetter(NamedTuple):
     """One record that does not count.
 
-    kind      "invalid", "late", "unmatched" or "duplicate"
-    reason    a phrase of `Reason`, such as "score is not a number"; of several faults, the first fault's
-    source    where the record came from (a file, a topic's partition)
-    position  the record's 0-based ordinal in its source; a header or blank line is no record. None = unknown
-    time      microseconds UTC, or None
-    model, id text, or None for a record without a model or id
-    raw       the record's fields as a JSON object, or its text where it has no fields
-    field     the user's name of the faulty column; None where no column is at fault
-    value     the faulty column's value as text; a long text is cut, with a mark. None: no value
-    detail    a sentence on all faults of the record: "score: 'abc' is not a number; label: missing"
-    gap_seconds    how late the record is, how long it waited for a partner, or its distance in time from the
-                   event that counts; None where no gap is known
-    limit_seconds  the limit for the gap: the lateness, the time to live, the horizon
+    kind      "invalid", "late", "unmatched" or "duplicate".
+    reason    a phrase of `Reason`, such as "score is not a number". With several faults: of the first fault.
+    source    the source of the record: a file, or a topic's partition.
+    position  the record's place in its source: the 0-based ordinal, without headers and blank lines. For a
+              message of a topic, its offset. None = unknown.
+    time      microseconds UTC, or None.
+    model, id text; None for a record without a model or id.
+    raw       the record's fields as a JSON object, or the record's text if it has no fields.
+    field     the user's name of the faulty column; None if no column is at fault.
+    value     the faulty column's value as text; a long text is cut, with a mark. None = no value.
+    detail    a sentence on all faults of the record: "score: 'abc' is not a number; label: missing".
+    gap_seconds    the lateness of a late record, the time that an unmatched record waited, or a duplicate's
+                   distance in time from the event that counts. None = unknown.
+    limit_seconds  the limit for the gap: the allowed lateness, the time to live, or the horizon.
     """
 
     kind: str
@@ -74,7 +75,7 @@ class DeadLetter(NamedTuple):
 
 
 DEAD_LETTER_SCHEMA = schema_of(DeadLetter)
-"""The columns of a dead letter, in every sink. Those after `raw` came later: older letters lack them."""
+"""The columns of a dead letter, in every sink. Letters of older versions lack the columns after `raw`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,7 @@ class DeadLetters(Sequence[DeadLetter]):
         return cls(batch)
 
     def whys(self) -> Iterator[tuple[str, str, int]]:
-        """Yield of every letter its kind, its reason and its position (-1 = unknown)."""
+        """Yield the kind, the reason and the position (-1 = unknown) of every letter."""
         columns = (self.batch.column("kind"), self.batch.column("reason"))
         positions = self.batch.column("position").fill_null(-1).to_pylist()
         return zip(*(column.to_pylist() for column in columns), positions, strict=True)
@@ -151,7 +152,7 @@ def seconds(micros: Int64Array) -> pa.Array:
 
 
 def known_of(records: EventBatch | LabelBatch) -> dict[str, pa.Array | None]:
-    """Return the columns of dead letters that refused records fill: time, model and id."""
+    """Return the columns of dead letters that come from the refused records: time, model and id."""
     times, ids = records.times, records.ids
     return {
         "time": None if times is None else pa.array(times, mask=times == NO_TIME).cast(TIME),

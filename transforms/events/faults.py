@@ -15,7 +15,10 @@ from ...core.events.times import likely_form
 from .columns import instant, number, plain, valid_text
 
 Verdict = Callable[[object], tuple[Reason, str] | None]
-"""Returns the fault of a value without the value itself: "is not a number"; None for a missing value."""
+"""A function that returns a value's fault: the reason, and a phrase such as "is not a number".
+
+None means that the value is missing.
+"""
 
 
 class Fault(NamedTuple):
@@ -74,7 +77,7 @@ class Faults:
                 if known and len(words) < 10_000:
                     words[known] = said
             before = self.by_row.get(row)
-            # A reason for every combination of faults would be too many to group by.
+            # A reason for every combination of faults would give too many groups of dead letters.
             self.by_row[row] = (
                 said if before is None else before._replace(detail=f"{before.detail}; {said.detail}")
             )
@@ -98,7 +101,7 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        value = int(value)  # the same number in a block of whole ones
+        value = int(value)  # the same text as in a block of whole numbers
     return _cut(valid_text(value) if isinstance(value, str) else repr(value))
 
 
@@ -110,7 +113,7 @@ def _cut(text: str, written: Callable[[str], str] = str) -> str:
 def _number_verdict(
     no_number: Reason, not_finite: Reason, unfit: tuple[Reason, str] | None = None
 ) -> Verdict:
-    """Return the function that describes invalid numbers; `unfit` is the fault of a finite one."""
+    """Return the function that describes invalid numbers; `unfit` is the fault of a finite number."""
 
     def verdict(value: object) -> tuple[Reason, str]:
         found = number(value)
@@ -133,7 +136,7 @@ weight_verdict = _number_verdict(
 
 
 def label_verdict(value: object) -> tuple[Reason, str] | None:
-    """Return the fault of a value that is no valid label, without a named positive class."""
+    """Return the fault of a value that is not a valid label if no positive class is named."""
     if isinstance(value, float) and math.isnan(value):
         return None
     return (

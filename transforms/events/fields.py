@@ -16,18 +16,18 @@ OPTIONS = {
     "score": "--score", "label": "--label", "model": "--model", "time": "--time", "id": "--id",
     "weight": "--weight", "predicted": "--predicted", "slices": "--slice", "features": "--feature",
 }  # fmt: skip
-"""The command line's word for each field that names columns."""
+"""The command line's option for each field that names columns."""
 
 ALIKE: dict[str | None, tuple[str, ...]] = {
     "1": ("1", "true"), "true": ("1", "true"), "0": ("0", "false"), "false": ("0", "false"),
 }  # fmt: skip
-"""Classes that equal the positive class, by the positive class: booleans have two spellings."""
+"""The spellings of a positive class that is boolean: its number and its word."""
 
 Role = Literal["event", "prediction", "label", "instance"]
 """The role of a source's records."""
 
 MAX_SLICE_NAME_BYTES = 255
-"""The content of a batch's wire form."""
+"""The most bytes of a slice column's name, because of a batch's wire form."""
 
 
 def _valid(field: str, name: str) -> str:
@@ -39,9 +39,9 @@ def _valid(field: str, name: str) -> str:
 
 
 class RecordColumns(TypedDict, total=False):
-    """The fields of `EventFields` as the keywords of those who make them, without id and time.
+    """The fields of `EventFields` as keywords of the transforms, without id and time.
 
-    `probabilities` is left out: the settings of an evaluator have it too.
+    `probabilities` is not among them, because the settings of an evaluator have it too.
     """
 
     score: str
@@ -57,7 +57,7 @@ class RecordColumns(TypedDict, total=False):
 
 
 class EventColumns(RecordColumns, total=False):
-    """The same keywords, with those of id and time, which events may lack."""
+    """The keywords of `RecordColumns`, with `id` and `time`; events may lack both."""
 
     time: str | None
     id: str | None
@@ -73,22 +73,23 @@ def check_keywords(whose: str, given: Mapping[str, Any], known: type) -> None:
 class EventFields:
     """The roles of the input's columns.
 
-    score, label   column names
-    positive       the label's value for the positive class; every other value is negative. None: 1/0, 1/-1
+    score, label   the columns of scores and labels.
+    positive       the label's value for the positive class; every other value is negative. None = 1/0, 1/-1
                    and true/false are understood. Numbers compare as numbers, other values as text. If the
-                   positive class is 1 or true (0 or false), both spellings are that class
-    model          the column of the model's name, or else
-    model_name     the model of every event. Neither: the column "model" if the input has it, else the
-                   reader's name for the source (a file's stem)
-    time           column of event times; time_unit: the unit of its numbers ("s", "ms", "us", "ns")
-    time_format    the format, as of `datetime.strptime`, of its texts and numbers. None: texts are RFC 3339,
-                   dates, or numbers
-    id, weight     columns, or None
-    predicted      column of predicted classes: labels are then classes too
-    slices         each slice is the columns that it crosses: (("carrier",), ("carrier", "origin"))
-    probabilities  scores are probabilities: outside [0, 1] they are dead letters
-    features       of instances, which learners predict: columns of numbers; those of text are slices
-    classes        of instances: labels are classes, none of which is the positive one
+                   positive class is 1 or true (0 or false), both spellings are that class.
+    model          the column of the model's name.
+    model_name     the model of every event, instead of `model`. If both are None, the model's name comes from
+                   the column "model"; if the input lacks it, from the reader's name (a file's stem).
+    time           the column of event times.
+    time_unit      the unit of times that are numbers: "s", "ms", "us" or "ns".
+    time_format    the format (of `datetime.strptime`) of times that are texts or numbers. None = texts are
+                   RFC 3339, dates, or numbers.
+    id, weight     the columns of ids and weights, or None.
+    predicted      the column of predicted classes; labels are then classes too.
+    slices         each slice is a tuple of columns that are crossed: (("carrier",), ("carrier", "origin")).
+    probabilities  whether scores are probabilities; a score outside [0, 1] then makes a dead letter.
+    features       for instances, which learners predict: the columns of numbers. Columns of text are slices.
+    classes        for instances: whether labels are classes without a positive class.
 
     Raises ConfigError, which names the field, the value and the remedy.
     """
@@ -175,7 +176,7 @@ class EventFields:
 
     @property
     def slice_columns(self) -> tuple[str, ...]:
-        """Every column that a slice uses, once, in the order asked."""
+        """Every column that a slice uses, once, in the order of `slices`."""
         return tuple(dict.fromkeys(name for one in self.slices for name in one))
 
     @property
@@ -198,7 +199,10 @@ class EventFields:
         return tuple(each for each in self.roles if role == "event" or each[0] != "label")
 
     def columns_of(self, role: Role = "event") -> tuple[str, ...]:
-        """Return every column that a record of a role needs, once; "model" too, where it is not settled."""
+        """Return every column that a record of a role needs, once.
+
+        "model" is one of them if the source of the model's name is unknown.
+        """
         is_open = self.model is None and self.model_name is None and role not in ("label", "instance")
         return tuple(dict.fromkeys((*(column for _, column in self.needed(role)), *("model",) * is_open)))
 
@@ -208,7 +212,7 @@ class EventFields:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that an event needs, once; "model" too, where the model's source is not settled."""
+        """Every column that an event needs, once; "model" too, unless the model's source is known."""
         return self.columns_of("event")
 
     @property

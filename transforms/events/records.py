@@ -14,7 +14,7 @@ _KINDS = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 
 
 def schema_of(record: type) -> pa.Schema:
-    """Return the columns of a NamedTuple's fields: text, whole numbers, numbers, and times by their names.
+    """Return the columns of a NamedTuple's fields, with types by the fields' hints; times by their names.
 
     >>> from typing import NamedTuple
     >>> schema_of(NamedTuple("Named", [("model", str), ("time", int | None)])).types
@@ -29,7 +29,7 @@ def schema_of(record: type) -> pa.Schema:
 
 
 def in_columns(records: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Return records as a record batch with a schema of theirs. O(cells), in Python."""
+    """Return records as a record batch with the schema of their class. O(cells), in Python."""
     columns = list(zip(*records, strict=True)) or [()] * len(schema)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -22,11 +22,11 @@ _Columns = dict[str, pa.Array | None]
 
 @dataclass(frozen=True)
 class RejectedLetters:
-    """Makes dead letters of refused records, whose own fields have the names that `fields` says.
+    """Makes dead letters of refused records; `fields` has the user's names of their fields.
 
-    `raw` shows the fields that the job reads: nothing else of a record goes along with it.
-    label_time  the name of a label's time, where labels came by themselves
-    instances   the records have features and no score; their model is the learner that failed
+    `raw` shows only the fields that the job reads, because a machine has no other fields of a record.
+    label_time  the name of a label's time, if labels have an input of their own.
+    instances   whether the records have features and no score; their model is the learner that failed.
     """
 
     fields: EventFields
@@ -85,7 +85,7 @@ class RejectedLetters:
         return own
 
     def _labels(self, labels: Int8Array, classes: TextColumn | None) -> pa.Array:
-        """Return labels as they may be read again: of words only the positive one is known."""
+        """Return labels as values that can be read again; of named classes, only the positive is known."""
         if classes is not None:
             return texts_of(classes)
         if self.fields.positive is not None:

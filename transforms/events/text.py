@@ -1,6 +1,6 @@
-"""Arrow columns as the text that leaves us: RFC 3339 times, and rows as JSON objects.
+"""Arrow columns as text for output: times in RFC 3339, and rows as JSON objects.
 
-Whole columns at a time by arrow's kernels: dead letters can be millions, and so can rows.
+Arrow's kernels convert whole columns, because there may be millions of rows or dead letters.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from .columns import json_text, plain
 
 NonFinite = Literal["text", "number"]
-"""How JSON, which has no NaN and no infinity, shows them: as the texts "nan", "inf", "-inf"; or as
-numbers: 1e999, which every parser reads as infinity, and null for NaN."""
+"""How JSON, which lacks NaN and infinity, shows them. "text": as the texts "nan", "inf", "-inf".
+"number": NaN as null, and infinity as 1e999, which parsers read as infinity."""
 
 
 def rfc3339(array: pa.Array) -> pa.Array:

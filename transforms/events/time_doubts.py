@@ -1,4 +1,4 @@
-"""Warns in the log at once of likely mistakes in event times, not only with a count at the job's end.
+"""Warns in the log of likely mistakes in event times, as soon as they occur.
 
 Two mistakes are detected: numbers that probably count another unit, and an event so far ahead of the wall
 clock that later events count as late. A warning does not change the job's results.
@@ -28,7 +28,7 @@ from .timing import Timing
 _logger = logger("rocsteady.times")
 
 FAR_AHEAD = 86_400_000_000
-"""Microseconds: an event further ahead of the clock is reported. A wrong zone is 14 hours off at most."""
+"""Microseconds: an event further ahead of the clock is reported. A wrong zone causes 14 hours at most."""
 
 _lock = threading.Lock()
 _told: dict[tuple[str, str], str] = {}

@@ -1,10 +1,10 @@
-"""Texts of moments in a format of one's own, as Python's `strptime` reads them: `%d/%m/%Y %H:%M`.
+"""Texts of moments in a format that the user gives, as Python's `strptime` reads them: `%d/%m/%Y %H:%M`.
 
-What a format means is what `datetime.strptime` does with it. A column is read by kernels where its texts are
-alike: as long as its first one, with digits in the same places (`_Layout`). Every other text, once for all
-that are equal, is read by `strptime` itself. The kernels accept nothing that `strptime` refuses, or reads as
-another moment: a test compares both. (pyarrow's own `strptime` is not used: it takes 30 February for 1 March,
-knows no %f, and differs between systems.)
+`datetime.strptime` defines the meaning of a format. Kernels read the texts that have the length of the
+column's first text, with digits in the same places (`_Layout`). `strptime` reads every other text, and equal
+texts only once. For each text that the kernels accept, `strptime` gives the same moment; a test compares
+both. (pyarrow's own `strptime` is not used: it reads 30 February as 1 March, lacks %f, and differs between
+systems.)
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _WIDTHS = {
     "f": "[0-9]{1,6}",
     "z": "Z|[+-][0-9]{2}:?[0-9]{2}",
 }
-"""Directives that kernels read, and the texts of them that they read."""
+"""The directives that kernels read, each with the pattern of its texts."""
 
 _DIGIT_BEHIND = re.compile(r"%[fz](%[^%z]|[0-9])")
-"""Where the digits of a fraction, or of a zone, may run into those behind them, `strptime` decides."""
+"""Formats where other digits may follow the digits of a fraction or a zone: `strptime` reads their texts."""
 
 
 def checked_format(form: object, name: str = "time_format") -> str:
-    """Return a format of moments. Raises ConfigError, with the remedy, where it is none, or has no year."""
+    """Return a format of moments. Raises ConfigError for an invalid format, or a format without a year."""
     example = "such as %d/%m/%Y %H:%M"
     if not isinstance(form, str) or not form:
         raise ConfigError(f"{name}={form!r}: give a format of strptime, {example}")
@@ -76,7 +76,7 @@ def _why(problem: Exception) -> str:
 def parse_moment(text: str, form: str) -> int | None:
     """Return the moment of a text as microseconds UTC; None if the text does not fit the format.
 
-    No zone is UTC. Blanks around the text are allowed.
+    A text without a zone is in UTC. Blanks around the text are allowed.
 
     >>> parse_moment("02/01/2024 10:30", "%d/%m/%Y %H:%M"), parse_moment("2024-01-02", "%d/%m/%Y")
     (1704191400000000, None)
@@ -171,7 +171,7 @@ def _zone(columns: npt.NDArray[np.uint8], sound: npt.NDArray[np.bool_]) -> Int64
 
 @functools.lru_cache(64)
 def _pattern_of(form: str) -> tuple[re.Pattern[str], tuple[str, ...]] | None:
-    """Return a pattern of texts that kernels read, and its directives; None: kernels read no such format."""
+    """Return the pattern of a format's texts, and its directives; None if kernels cannot read the format."""
     parts, directives = [], []
     for piece in re.findall(r"%.|[^%]+", form, re.DOTALL):
         if piece[0] != "%" or piece == "%%":

@@ -13,10 +13,10 @@ from ...core.events.unjoined import LabelBatch, PredictionBatch
 class Timing:
     """The limits for the times of records, in microseconds.
 
-    high_water  the greatest event time in the source before the records; NO_TIME = no time yet
-    lateness    a record is late if it is more than this earlier than the greatest time before it in its
-                source; None: no record is late
-    now, ahead  a record dated more than `ahead` after `now` is a fault; None: no limit
+    high_water  the greatest event time in the source before the records; NO_TIME = no time yet.
+    lateness    the allowed lateness. A record is late if its time plus `lateness` is less than the greatest
+                time before it in its source. None = no record is late.
+    now, ahead  a time of more than `now` + `ahead` is a fault; `ahead` None = no limit.
     """
 
     high_water: int = NO_TIME

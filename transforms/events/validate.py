@@ -1,11 +1,11 @@
-"""Validation: splits a record batch into an `EventBatch` and dead letters.
+"""Validation: splits a chunk of records into a batch (such as an `EventBatch`) and dead letters.
 
 Invariant
-    Every record of the batch is in exactly one of the two, in order. Whether a record is valid does not
-    depend on other records of the batch. Its lateness depends on the times before it in its source. No
-    value raises an error.
+    Every record of the chunk is either in the batch or in the dead letters, in order. Whether a record is
+    valid does not depend on other records of the chunk. Whether a record is late depends on the times before
+    it in its source. No value raises an error.
 
-Positions are 0-based ordinals of the records of a source; a header is no record.
+Positions in files are 0-based ordinals of the records; a header is not a record.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ def validate_as(
 
     chunk      columns of any types. Columns that `fields` does not name are used only for raw records. A
                column that `fields` names and the chunk lacks is missing in every record
-    source     name of the partition that the records come from, `partition` its place among all
-    timing     the limits for times; late records are dead letters of their own kind
-    located    events keep their positions, so that an event refused later can be identified
+    source     the name of the partition of the records; `partition` is this partition's number.
+    timing     the limits for times; late records are dead letters of the kind "late".
+    located    whether events keep their positions, so that an event refused later can be identified.
 
-    A prediction needs an id and a time and no label; a label is an id, a time and a label; an instance has
-    features and no score, and is known by its place where it has no id. All three are located.
+    A prediction needs an id and a time, but no label. A label has an id, a time and a label. An instance has
+    features but no score; an instance without an id is identified by its position. All three keep their
+    positions.
 
     The batch's `high_water` is the greatest time in it. Raises InputError where a needed column is there
     twice.

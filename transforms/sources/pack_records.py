@@ -1,8 +1,8 @@
 """Single records of a PCollection as packets: buffered per Beam window, validated in columns, split by shard.
 
-So windows are assigned to single records, and state is accessed once per shard and bundle.
+So windows are assigned to single records, but state is accessed only once per shard and bundle.
 
-Packed batches of events from the user are checked, too: they must fit the settings of an evaluation.
+The user may also give packed batches of events. The module checks that they fit an evaluation's settings.
 """
 
 from __future__ import annotations
