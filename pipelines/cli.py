@@ -1,9 +1,15 @@
 """The command line: parses the arguments, runs one command, and returns an exit status.
 
-Exit status: 0 done (dead letters included); 2 bad arguments, or input found wrong before the job starts;
-1 the job failed later; 3 nothing was evaluated; 4 by --fail-if; 130 interrupted, 143 terminated. An
-error that a user can cause is one sentence on stderr, never a traceback. Only commands that run a job import
-Beam, so that `--help` is instant.
+Exit status
+    0         The command is done. Dead letters are no failure.
+    1         The job failed after its start.
+    2         An argument is wrong, or the input was found wrong before the job started.
+    3         Nothing was evaluated.
+    4         A rule of --fail-if holds.
+    130, 143  The command was interrupted (SIGINT) or terminated (SIGTERM).
+
+An error that a user can cause is one sentence on stderr, never a traceback. Only commands that run a job
+import Beam, so that `--help` is instant.
 """
 
 from __future__ import annotations
@@ -84,10 +90,10 @@ if sys.platform != "win32":
 class _Interruptible(OnSignal):
     """A context in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread.
 
-    The context records the signal, because an engine may turn the exception into another error: after a
+    The context records the signal, because an engine may turn the exception into another error. After a
     signal, any error counts as the signal's consequence. A second signal ends the process at once, if the
-    command owns the process. A KeyboardInterrupt during the engine's shutdown left a gRPC traceback, or a
-    process that never ended.
+    command owns the process. A second KeyboardInterrupt would come during the engine's shutdown: it left a
+    gRPC traceback, or a process that never ended.
     """
 
     def __init__(self, *, ends_process: bool) -> None:
@@ -108,7 +114,10 @@ class _Interruptible(OnSignal):
 
 @contextmanager
 def _quiet_libraries() -> Iterator[None]:
-    """Let only rocsteady's loggers print: Beam logs remarks on its optional parts and long tracebacks."""
+    """Let only rocsteady's loggers print.
+
+    Beam logs remarks on its optional parts, and long tracebacks.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(ConsoleFormatter("rocsteady: %(message)s"))
     handler.addFilter(lambda record: record.name.startswith("rocsteady"))

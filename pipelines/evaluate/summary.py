@@ -42,7 +42,7 @@ _COMPILING_UNSAID_SECONDS = 2.0
 class OnCompilation(event.Listener):
     """Prints once that numba compiles, after `after` seconds of compilation.
 
-    Compilations nest, and follow each other: only the time in outermost compilations counts, summed up.
+    One compilation may contain others. The time is the sum over the outermost compilations.
     """
 
     def __init__(self, after: float = _COMPILING_UNSAID_SECONDS) -> None:
@@ -98,7 +98,8 @@ class ProgressLine:
     """Prints a job's progress from time to time; enabled where this process reads the job's files.
 
     total_bytes, total_files   sizes of the input, for the share that was read
-    reports                    how many reports of learners' folds a number of records gives, if any train
+    reports                    the number of reports that learners' folds make of so many records; None where
+                               no learner trains
     """
 
     def __init__(
@@ -250,7 +251,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
 
 
 def sum_of_labels(counts: Counter[str]) -> str:
-    """Return a sum of counters of the labels that adds up to the number read."""
+    """Return, as text, the counters of labels that add up to the number of labels read."""
     return _LABELS.told(counts, "label")
 
 

@@ -1,11 +1,12 @@
 """The state that a job starts from: checked against the job's settings; an export's shards are changed.
 
 Flink resumes a job from a savepoint. A worker refuses a state of other settings, but only when the first
-event reaches a shard: minutes after the start. Every stored snapshot begins with a head that holds the
-settings. Flink's "canonical" format stores state values unchanged. So `check_savepoint` searches the
-savepoint's files for a head, which a hash inside the head confirms. The search may find no head: RocksDB's
-"native" format is compressed, the storage cannot be read from here, or too little input came for a snapshot.
-Then the worker still refuses.
+event reaches a shard: minutes after the start. So `check_savepoint` looks for the settings before the start.
+
+Every stored snapshot begins with a head that holds the settings. Flink's "canonical" format stores state
+values unchanged, so the savepoint's files contain these heads. A hash inside a head confirms the head. The
+search may find no head: RocksDB's "native" format is compressed, the storage cannot be read from here, or too
+little input came for a snapshot. Then the worker still refuses a state of other settings.
 """
 
 from __future__ import annotations
@@ -103,10 +104,10 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
     """Return the streams as an export left them: each partition in the export resumes at its offset.
 
-    Partitions that the export does not name belong to a new topic, or were added to a topic; they start as
-    without an export. After an export of files or of stdin, every partition starts so. Raises ConfigError
-    where `start` is given although every partition resumes. Raises InputError where the export names a
-    partition that is not read, or an offset that does not exist.
+    A partition that the export does not name belongs to a new topic, or was added to a topic. Such a
+    partition starts as in a job without an export. After an export of files or of stdin, every partition
+    starts in this way. Raises ConfigError where `start` is given although every partition resumes. Raises
+    InputError where the export names a partition that is not read, or an offset that does not exist.
     """
     known = {source: position for source, position in export.positions.values() if isinstance(position, dict)}
     known = {source: position for source, position in known.items() if "offset" in position}

@@ -1,7 +1,7 @@
 """Finds in the rows when a model ranked worst, by how much, and whether the interval supports the change.
 
 The moments that are compared
-    Rows whose windows are full and share no event (`core.window_differences`). A Beam pane is represented
+    Rows whose windows are full and share no event (`core.rows.differences`). A Beam pane is represented
     by the window of its last row; two panes share no event iff one pane ends before the other begins.
     The report names the pair of rows with the greatest difference of the AUC.
 

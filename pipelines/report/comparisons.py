@@ -341,7 +341,10 @@ class FoldMeans:
         return mean, deviation, int(self.folds[measure, learner, end])
 
     def best(self, measure: int) -> list[int]:
-        """Return the learners with the best mean at the end; empty where no direction is better."""
+        """Return the learners with the best mean at the end.
+
+        The list is empty where neither direction is better, or where no learner has a mean.
+        """
         name = self.measures[measure]
         means = self.values[measure, :, 0, self.end(measure)]
         if name not in COMPARED or np.isnan(means).all():

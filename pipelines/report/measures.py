@@ -1,7 +1,6 @@
 """The meaning of every measure for readers: a name, a sentence, and the format of its numbers.
 
-The sentences are those of the report's glossary. The exact definitions are in the README and in the
-docstrings of `core`.
+The sentences are those of the report's glossary. docs/math.md has the exact definitions.
 """
 
 from __future__ import annotations

@@ -242,7 +242,10 @@ _VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\
 
 
 def count_dead_letters(table: pa.Table) -> EventCounters:
-    """Count dead letters by kind and reason. Values that older versions put into reasons read "..."."""
+    """Count dead letters by kind and reason.
+
+    Older versions put values into reasons: "..." replaces each value here.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     grouped = table.select(["kind", "reason"]).group_by(["kind", "reason"]).aggregate([([], "count_all")])
     for line in grouped.to_pylist():
@@ -255,8 +258,8 @@ def count_dead_letters(table: pa.Table) -> EventCounters:
 def applied_events(rows: ReportRows) -> int | None:
     """Return the number of events applied, from the last rows of whole models.
 
-    A model that was evaluated under several settings counts once. None where rows have panes or gaps, or
-    where the evaluations of a model saw different numbers of events.
+    A model that was evaluated under several settings counts once. Returns None where no row is of a whole
+    model, where rows have panes, or where the evaluations of a model saw different numbers of events.
     """
     whole = rows.whole_models()
     if not len(whole) or not np.isnan(rows.columns["pane_start"]).all():
