@@ -11,15 +11,17 @@ from typing import TypeVar
 from ..core.alerts.table import MAGIC as ALERTS_MAGIC
 from ..core.alerts.table import AlertTable
 from ..core.encoding.frames import framed_size
-from ..core.encoding.json import read_json
+from ..core.encoding.json import read_json, reading, text_of, whole
 from ..core.errors import InputError
 from ..core.evaluator.snapshot import Snapshot, describe
 from ..core.evaluator.state import EvaluatorState, evaluator_bytes
+from ..core.events.times import NO_TIME, date_text
 from ..core.join.state import MAGIC as JOIN_MAGIC
 from ..core.join.state import JoinState, describe_join
 from ..core.process.console import name_text, show
 from ..core.state.exported import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.files.formats import has_scheme
+from ..transforms.sources.streams.folder_place import FolderPlace
 from ..transforms.state.folder import EVALUATORS, JOIN, Export, read_export
 
 _LARGEST = 10
@@ -96,9 +98,25 @@ def describe_export(export: Export) -> list[str]:
 
 def _position_lines(positions: dict[int, tuple[str, object]]) -> list[str]:
     return [
-        f"  partition {number}, {source}" + ("" if position is None else f": at {json.dumps(position)}")
+        f"  partition {number}, {source}" + ("" if position is None else f": {_position_words(position)}")
         for number, (source, position) in sorted(positions.items())
     ]
+
+
+def _position_words(position: object) -> str:
+    """Say in words where a reader stands. Raises CorruptBytesError."""
+    if not isinstance(position, dict) or "offset" not in position:
+        return f"at {json.dumps(position)}"
+    with reading("a position"):
+        words = [f"at offset {whole(position['offset']):,}"]
+        if place := text_of(position.get("place", "")):
+            folder = FolderPlace.of(place)
+            words.append(f"in {name_text(folder.name)}, at {folder.file}")
+        if (newest := whole(position.get("high_water", NO_TIME))) != NO_TIME:
+            words.append(f"newest event {date_text(newest)}")
+        if "origin" in position:
+            words.append(f"of {text_of(position['origin'])}")
+        return ", ".join(words)
 
 
 def _evaluator_lines(export: Export) -> list[str]:

@@ -115,9 +115,9 @@ class WindowEngine:
     def apply(self, events: GivenEvents) -> Rows:
         """Apply events of the kind that `classes` has settled on; return the rows that fall due.
 
-        The caller sets `is_whole` once all events of an update are applied.
+        The caller has checked the events' times by `check_times`, and sets `is_whole` once all events of an
+        update are applied.
         """
-        self._check_times(events.times)
         has_weights = self._fades or events.weights is not None or self.window.has_weights
         columns = self.classes.columns(events, has_weights)
         self.is_whole = False
@@ -143,7 +143,7 @@ class WindowEngine:
             self.reported_seq = int(rows.integers[-1, _SEQ])
         return rows
 
-    def _check_times(self, times: Int64Array | None) -> None:
+    def check_times(self, times: Int64Array | None) -> None:
         """Raise InputError if a window or grid by time cannot place an event, for want of a usable time."""
         needs = self.fixed.needs_times
         if needs is None:

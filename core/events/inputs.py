@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -22,7 +23,10 @@ _LARGEST = 2**63 - 1
 
 
 def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return values as an array of any type with at least one dimension."""
+    """Return values as an array of any type with at least one dimension; InputError for a masked value."""
+    if np.ma.is_masked(values):
+        place = np.flatnonzero(np.ma.getmaskarray(np.atleast_1d(values)))[0]
+        raise InputError(f"{name}[{place}] is masked; leave the event out, or fill the value in")
     try:
         return np.atleast_1d(np.asarray(values))
     except ValueError:  # numpy's own message speaks of setting an array element with a sequence
@@ -34,6 +38,8 @@ def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
     array = as_array(name, values)
     if array.dtype.kind == "c":
         raise InputError(f"{name} are complex: give finite numbers")
+    if array.dtype.kind in "mM":
+        raise InputError(f"{name} are times ({array.dtype}): give finite numbers")
     try:
         return np.asarray(array, np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
@@ -45,6 +51,8 @@ def as_weights(weights: npt.ArrayLike) -> FloatArray:
     given = as_array("weights", weights)
     if np.iscomplexobj(given):
         raise InputError("weights are complex; a weight is a finite number above 0")
+    if given.dtype.kind in "mM":
+        raise InputError(f"weights are times ({given.dtype}); a weight is a finite number above 0")
     try:
         array = given.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as problem:
@@ -74,13 +82,20 @@ def as_binary(
     try:
         numbers = labels.astype(np.float64, casting="same_kind" if labels.dtype.kind == "c" else "unsafe")
     except (TypeError, ValueError, OverflowError):
-        numbers = np.full(len(labels), np.nan)
+        numbers = np.array([_number(label) for label in labels.tolist()])
     bad = np.flatnonzero((numbers != 0.0) & (np.abs(numbers) != 1.0))  # ten times as fast as np.isin
     if len(bad):
         wrong = labels[bad[0]]
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong  # 2, not np.int64(2)
         raise InputError(f"labels[{bad[0]}] is {wrong!r}: a label is 1, 0, -1, True or False; {remedy}")
     return np.asarray(numbers == 1.0, np.int8)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def as_scores(scores: npt.ArrayLike, are_probabilities: bool) -> FloatArray:
@@ -138,23 +153,24 @@ def given_events(
 ) -> GivenEvents:
     """Check the other columns of events whose scores and times are checked; `positive` names the class."""
     weight_array = None if weights is None else as_weights(weights)
-    label_list = np.atleast_1d(np.asarray(labels))
+    label_list = as_array("labels", labels)
+    predicted_list = None if predicted is None else as_array("predicted", predicted)
     for name, column in (
         ("labels", label_list),
         ("times", times),
         ("weights", weight_array),
-        ("predicted", predicted),
+        ("predicted", predicted_list),
     ):
-        if column is not None and np.shape(np.atleast_1d(np.asarray(column))) != scores.shape:
+        if column is not None and column.shape != scores.shape:
             raise InputError(f"{name} and scores differ in length: give one of each per event")
-    if predicted is None and positive is None:
+    if predicted_list is None and positive is None:
         return GivenEvents(scores, as_binary(label_list), times, weights=weight_array)
     classes = as_classes("labels", label_list)
     is_positive = np.array([name == positive for name in classes.values], np.int8)
     binary = is_positive[classes.codes] if len(scores) else np.empty(0, np.int8)
-    if predicted is None:
+    if predicted_list is None:
         return GivenEvents(scores, binary, times, weights=weight_array)
-    predictions = as_classes("predicted", np.atleast_1d(np.asarray(predicted)))
+    predictions = as_classes("predicted", predicted_list)
     return GivenEvents(scores, binary, times, classes, predictions, weight_array)
 
 
@@ -177,7 +193,7 @@ def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
     Times are numbers, datetime64, datetimes (no zone = UTC) or dates; the last three ignore the unit. Raises
     InputError if a time is missing, of another kind, or outside the years 1 to 9999.
     """
-    array = np.atleast_1d(np.asarray(times))
+    array = as_array("times", times)
     kind = array.dtype.kind
     if kind == "O" and all(
         isinstance(time, date) for time in array

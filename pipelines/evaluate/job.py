@@ -56,7 +56,12 @@ class Streams:
 
     def cut_off(self, cut: Cut | None) -> Streams:
         """Return these streams with a cut at the end of every partition; None: without a cut."""
-        return replace(self, inputs=[replace(source, cut=cut) for source in self.inputs])
+        if cut is None:
+            return self
+        cut_inputs = [
+            replace(source, cut=cut, partition=source.partition.continued()) for source in self.inputs
+        ]
+        return replace(self, inputs=cut_inputs)
 
 
 @dataclass(frozen=True)

@@ -283,8 +283,8 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
     if live.unread:
         what = "1 file, or a part of one," if live.unread == 1 else f"{live.unread} files, or parts of them,"
         say(f"{what} could not be read: see the dead letters")
-    status = status_of(outcome.counts, job.fail_if)
-    return 1 if live.unread else status
+        return 1
+    return status_of(outcome.counts, job.fail_if)
 
 
 def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from pathlib import Path
@@ -187,7 +188,7 @@ def test_a_running_stream_gives_its_state_when_it_is_asked(capsys, tmp_path):
     }
     out = call(capsys, "inspect", "state").out
     assert "evaluators: 1 shards" in out
-    assert f"{folder}: at {{" in out
+    assert re.search(rf"{folder}: at offset 198, in 1\.jsonl, at byte 16,479$", out, re.MULTILINE), out
 
 
 def call_quietly(*words):

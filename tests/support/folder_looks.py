@@ -28,9 +28,17 @@ class Looks:
     letters  of what is no event
     """
 
-    def __init__(self, folder: Any, fields: EventFields, driver: str = "here", **more: Any) -> None:
+    def __init__(
+        self,
+        folder: Any,
+        fields: EventFields,
+        driver: str = "here",
+        start: int = 0,
+        place: str = "",
+        **more: Any,
+    ) -> None:
         self.partition = FolderPartition(str(folder), fields, **more)
-        self.source = StreamInput(self.partition, 0, 1, "event", fields, 0, located=True)
+        self.source = StreamInput(self.partition, 0, 1, "event", fields, start, located=True, place=place)
         self.files: list[tuple[str, int]] = []
         self.models: set[str] = set()
         self.letters: list[DeadLetter] = []

@@ -716,6 +716,13 @@ def test_kinds_of_events_do_not_mix_in_one_evaluator() -> None:
         (lambda ev: ev.update([1], [0.5], times=[1704067200000]), r'9999; give time_unit="ms"$'),
         (lambda ev: ev.update([1], [0.5], times=[20240102030405]), r'to_datetime\(times, format="%Y%m%d%H%M'),
         (lambda ev: ev.update([1], [0.5], times=np.array(["NaT"], "M8[s]")), "NaT"),
+        (lambda ev: ev.update([1], np.array(["NaT"], "M8[s]")), r"scores are times \(datetime64"),
+        (lambda ev: ev.update([1], [0.5], weights=np.array([5], "m8[s]")), "weights are times"),
+        (lambda ev: ev.update([1, 0], np.ma.array([0.5, 0.1], mask=[0, 1])), r"scores\[1\] is masked"),
+        (lambda ev: ev.update(np.ma.array([1, 0], mask=[1, 0]), [0.5, 0.1]), r"labels\[0\] is masked"),
+        (lambda ev: ev.update([1], [0.5], weights=np.ma.array([1.0], mask=True)), r"weights\[0\] is masked"),
+        (lambda ev: ev.update(np.array([True, None], object), [0.5, 0.1]), r"labels\[1\] is None"),
+        (lambda ev: ev.update(np.array([True, "x"], object), [0.5, 0.1]), r"labels\[1\] is 'x'"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named_and_changes_nothing(
@@ -728,6 +735,15 @@ def test_bad_input_is_named_and_changes_nothing(
         call(ev)
     assert ev.to_bytes() == clean.to_bytes()
     assert list(ev.update([0, 1], [0.7, 0.8])) == list(clean.update([0, 1], [0.7, 0.8]))
+
+
+@pytest.mark.parametrize("more", [{"curves": rs.EveryEvents(2)}, {"every": rs.EverySeconds("1h")}])
+def test_a_time_that_cannot_be_placed_is_refused_before_any_event_counts(more: dict[str, Any]) -> None:
+    ev, clean = (rs.ModelEvaluator(window=rs.LastDuration("1d"), **more) for _ in range(2))
+    times = np.array(["2024-01-01", "2024-01-02", "300000-01-01", "2024-01-03"], "M8[s]")
+    with pytest.raises(rs.InputError, match="70,000 years"):
+        ev.update([0, 1, 1, 0], [0.3, 0.2, 0.9, 0.1], times=times)
+    assert ev.to_bytes() == clean.to_bytes()
 
 
 @pytest.mark.parametrize("missing", [None, math.nan])

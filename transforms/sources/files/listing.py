@@ -147,14 +147,20 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
             check_names(source.name, names, fields.resolved(names, source.stem), role)
 
 
-def check_names(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
-    """Check that a file's columns include each needed column exactly once; see `check_columns`."""
-    needed = fields.needed(role)
-    for field, column in needed:
+def check_once(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
+    """Check that a file has no needed column twice. Raises InputError."""
+    for _, column in fields.needed(role):
         if names.count(column) > 1:
             raise InputError(
                 f"{name} has {names.count(column)} columns named {column!r}; give each its own name"
             )
+
+
+def check_names(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
+    """Check that a file's columns include each needed column exactly once; see `check_columns`."""
+    needed = fields.needed(role)
+    check_once(name, names, fields, role)
+    for field, column in needed:
         if column not in names:
             shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
             taken = {other for _, other in needed}  # these columns have a role already

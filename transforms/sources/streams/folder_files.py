@@ -20,7 +20,7 @@ from ...events.fields import EventFields
 from ...files.formats import DAMAGE, SourceFile
 from ...files.lines import MARK, MOST_LINE_BYTES, SHOWN_BYTES, LongLine
 from ..files.json_lines import keys_in
-from ..files.listing import check_names, column_names
+from ..files.listing import check_names, check_once, column_names
 from ..files.partition import read_batches
 from .parts import Part, cut_chunk, line_parts
 
@@ -138,6 +138,7 @@ class WholeFile:
         self._at = 0
         names = column_names(self._source) or []
         self._fields = self._asked.resolved(names, self._source.stem)
+        check_once(self._source.name, names, self._fields)
         self._chunks = read_batches(self._source, self._fields)
         return _lacking(self._source, names, self._fields)
 
@@ -201,6 +202,8 @@ class LinesFile:
         if names is not None:
             has_model = "model" in names
             doubt = _lacking(self._source, names, self._fields.resolved(names, self._source.stem))
+        elif not place.byte and lines.byte:
+            doubt = self._wrong_head()
         fields = self._fields.resolved(["model"] * bool(has_model), self._source.stem)
         start = max(place.records, 0)
         parts = [*line_parts(blocks, self._source.name, start, fields)]
@@ -232,12 +235,15 @@ class LinesFile:
 
     def _damage(self, records: int, error: Exception) -> RocsteadyError:
         """Return the error that says what is wrong with the file behind so many records."""
-        if not records:
-            try:
-                column_names(self._source)
-            except InputError as said:
-                return said
-        return self._source.damaged(records, error)
+        return (None if records else self._wrong_head()) or self._source.damaged(records, error)
+
+    def _wrong_head(self) -> InputError | None:
+        """Return an error that says why the first lines are not JSON lines; None if they are."""
+        try:
+            column_names(self._source)
+        except InputError as said:
+            return said
+        return None
 
 
 class _Lines:

@@ -64,12 +64,14 @@ class FolderListing:
         self._stamps: dict[str, _Stamp] = {}
         self._watched: deque[str] = deque(maxlen=_WATCHED)
         self._endings: set[str] = set()
+        self._odd: set[str] = set()
 
     def look(self, known: Collection[str]) -> list[str]:
         """List the folder; return the names that were new at the look before and vanished, unread, since.
 
-        A listing that is made while files come may have a later one and not the one before it. So it is made
-        twice: all that came before a name of the first listing is in the second.
+        A listing that is made while files come may have a later file and not the file before it. So the
+        folder is listed twice: all files that came before a name of the first listing, such as `_END`, are in
+        the second listing.
 
         known  names that are no news
         """
@@ -80,7 +82,8 @@ class FolderListing:
         new = names - {*known}
         if complete or new:
             last = max(names, default="")
-            names |= {name for name in self._list()[0] if name < last}
+            later, _ = self._list()
+            names |= later if complete else {name for name in later if name < last}
         vanished = [name for name in self.names if name not in names and name not in known]
         self.names, self.complete = sorted(names), complete
         self._stamps = {name: stamp for name, stamp in self._stamps.items() if name in names}
@@ -96,13 +99,23 @@ class FolderListing:
             with os.scandir(self._folder) as entries:
                 for entry in entries:
                     complete |= entry.name == END_FILE
-                    if is_finished(entry.name) and entry.is_file() and self._is_known(entry.name):
+                    if is_finished(entry.name) and self._is_file(entry) and self._is_known(entry.name):
                         names.add(entry.name)
         except OSError as error:
             raise RocsteadyError(
                 f"the folder {self._folder} cannot be listed: {error.strerror or error}"
             ) from None
         return names, complete
+
+    def _is_file(self, entry: os.DirEntry[str]) -> bool:
+        try:
+            return entry.is_file()
+        except OSError as error:  # such as a link to itself
+            if entry.name not in self._odd:
+                self._odd.add(entry.name)
+                why = error.strerror or error
+                _logger.warning("%s is not read: %s; put a file there", self._folder / entry.name, why)
+            return False
 
     def _is_known(self, name: str) -> bool:
         ending = _ending(name)
@@ -111,15 +124,17 @@ class FolderListing:
             _logger.warning("%s, and what else has such an ending, is not read", self._folder / name)
         return ending in FORMATS
 
-    def stamp(self, name: str, *, again: bool) -> int:
-        """Note what a file is like before it is read; return its size in bytes. Raises OSError.
+    def stamp(self, name: str, *, again: bool) -> tuple[int, bool]:
+        """Note what a file is like before it is read. Raises OSError.
+
+        Returns its size in bytes, and whether another file has taken its name since it was first noted.
 
         again  whether to note it anew, where it has been noted before: the file may grow
         """
-        stamp = self._stamps.get(name)
+        before = stamp = self._stamps.get(name)
         if stamp is None or again:
             stamp = self._stamps[name] = _Stamp.of(self._folder / name)
-        return stamp.size
+        return stamp.size, before is not None and before.inode != stamp.inode
 
     def note_read(self, names: Iterable[str]) -> None:
         """Note that files were read to their ends: from now on they must not change."""

@@ -18,8 +18,9 @@ import os
 import threading
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from ....core.errors import InputError, RocsteadyError
 from ....core.events.reasons import Reason
@@ -37,6 +38,8 @@ _logger = logger("rocsteady.folders")
 
 _POLL_SECONDS = 0.05
 
+_RENAME_WHOLE = "rename files here when they are whole"
+
 
 @dataclass(frozen=True)
 class FolderPartition(StreamPartition):
@@ -45,16 +48,23 @@ class FolderPartition(StreamPartition):
     fields  which columns are what. Where nobody said which model an event is of, the column "model" of its
             file does; all events of a file without it are of a model that is named after the file
     idle    seconds after which a folder in which nothing is new has ended; None: never
+    is_continued  whether another job goes on from the end. A stop, or `idle`, then leaves that job the last
+            file, which may grow, and the file's last line if the line has no end yet
     """
 
     folder: str
     fields: EventFields
     idle: float | None = None
+    is_continued: bool = False
 
     @property
     def name(self) -> str:
         """The whole path of the folder."""
         return everywhere(self.folder)
+
+    def continued(self) -> Self:
+        """Return the folder for a job behind whose last record another job goes on."""
+        return replace(self, is_continued=True)
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
         """Return up to `limit` records from a place on, the first of which is number `offset` of the folder.
@@ -67,7 +77,7 @@ class FolderPartition(StreamPartition):
         found = reader.read(offset, place, limit)
         while found.at_end and not (found.parts or found.ended) and time.monotonic() < until:
             time.sleep(min(_POLL_SECONDS, wait))
-            found = reader.read(offset, place, limit)
+            found = reader.read(offset, found.place, limit)
         return found
 
     def stop(self) -> None:
@@ -103,6 +113,7 @@ class _Reader:
     def __init__(self, partition: FolderPartition) -> None:
         self._fields = partition.fields
         self._idle = partition.idle
+        self._is_continued = partition.is_continued
         self._folder = Path(partition.folder)
         self._listing = FolderListing(self._folder)
         self._lock = threading.Lock()
@@ -153,7 +164,8 @@ class _Reader:
         if self._stopped:
             left_out = [name for name in waiting if name != place.name]
             waiting = [name for name in waiting if name == place.name]
-        is_complete = self._listing.complete or self._stopped or self._is_idle
+        has_end = self._listing.complete or self._stopped or self._is_idle
+        is_complete = has_end and (self._listing.complete or not self._is_continued)
         has_more = False
         for number, name in enumerate(waiting):
             is_last = number + 1 == len(waiting)
@@ -163,7 +175,7 @@ class _Reader:
                 break
         before = before.intersection(names) | now.read
         self._listing.note_read(now.read)
-        ended = is_complete and not has_more
+        ended = has_end and not has_more
         if ended:
             self._tell_changes(now, before)
             self._tell_left_out(left_out)
@@ -178,7 +190,12 @@ class _Reader:
         is_done = is_done or not may_grow
         place = now.file if name == now.name else FilePlace()
         try:
-            size = self._listing.stamp(name, again=may_grow)
+            size, is_another = self._listing.stamp(name, again=may_grow)
+            if is_another and place.records:
+                why = f"was replaced by another file after it was read up to {place}; {_RENAME_WHOLE}"
+                self._tell_unread(now, name, why, place.records, Reason.FILE_CHANGED)
+                now.read.add(name)
+                return False
             if not size and not place.records:
                 if is_done:
                     _logger.warning("%s is empty (0 bytes): it has no events", self._folder / name)
@@ -243,7 +260,7 @@ class _Reader:
 
     def _tell_changes(self, now: _Pass, read: Collection[str] | None = None) -> None:
         for name, how in self._listing.changes(read):
-            why = f"{how} after it was found, and is not read again; rename files here when they are whole"
+            why = f"{how} after it was found, and is not read again; {_RENAME_WHOLE}"
             self._tell_unread(now, name, why, None, Reason.FILE_CHANGED)
 
     def _tell_unread(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from .parts import Part
 
@@ -63,6 +63,10 @@ class StreamPartition(ABC):
 
         The fetch that gives the last of them says `ended`.
         """
+
+    def continued(self) -> Self:
+        """Return the partition for a job behind whose last record another job goes on."""
+        return self
 
     def end(self) -> int:
         """Return the offset behind the last message, as far as known; -1 = not known."""

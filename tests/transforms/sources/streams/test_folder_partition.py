@@ -21,7 +21,8 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import EndOfPartition, unpack_record
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.timing import Timing
-from rocsteady.transforms.sources.streams.folder_listing import END_FILE
+from rocsteady.transforms.sources.streams import folder_listing
+from rocsteady.transforms.sources.streams.folder_listing import END_FILE, FolderListing
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.streams.reader import ReaderState, StreamInput, StreamReader
 from thorough import examples
@@ -74,8 +75,9 @@ def end(folder):
 
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 100_000))
-def test_every_record_comes_once_in_order_however_the_folder_grows(tmp_path, seed):
+def test_every_record_comes_once_in_order_however_the_folder_grows(tmp_path, monkeypatch, seed):
     """Files of every format come, in any order of names; the last file of lines grows; bundles fail."""
+    monkeypatch.setattr(folder_listing, "_SLOW_LISTING", float("inf"))  # on a busy machine, too, look at once
     rng = random.Random(seed)
     folder = tmp_path / f"f{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
@@ -226,6 +228,97 @@ def test_a_silence_ends_a_folder_and_what_is_new_ends_the_silence(folder):
 def test_a_last_line_without_an_end_counts_when_a_silence_ends_the_folder(folder):
     (folder / "a.jsonl").write_bytes(line(1).strip())
     assert Looks(folder, FIELDS, idle=0.1).rest().scores == [1]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_folder_that_another_job_continues_leaves_that_job_the_growing_file(folder, pack):
+    growing = folder / ("a.jsonl" if pack is bytes else "a.jsonl.gz")
+    growing.write_bytes(pack(line(1) + line(2)[:9]))
+    partition = FolderPartition(str(folder), FIELDS, idle=0.0).continued()
+    first = StreamReader(StreamInput(partition, 0, 1, "event", FIELDS, 0), 1)
+    while not first.ended:
+        assert not len(first.step().letters)
+    state = ReaderState.from_bytes(first.state())
+    assert state.next == 1
+    growing.write_bytes(pack(line(1) + line(2)) + pack(line(3)))
+    partition.close()
+    looks = Looks(folder, FIELDS, start=state.next, place=state.place)
+    end(folder)
+    assert (looks.rest().scores, looks.dead) == ([2, 3], [])
+
+
+@pytest.mark.parametrize("more", [0, 2])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_a_file_of_lines_that_another_file_replaces_is_a_dead_letter(folder, one_process, name, more):
+    looks = Looks(folder, FIELDS, one_process)
+    put(folder, name)
+    assert looks.look() == 3
+    put(folder, name, 3 + more)
+    put(folder, "b.csv")
+    end(folder)
+    looks.rest()
+    assert looks.files == [(name, 3), ("b.csv", 3)]
+    ((dead, detail),) = looks.dead
+    assert (dead, looks.letters[0].reason) == (name, "file changed after it was found")
+    assert f"{name} was replaced by another file after it was read up to byte 81; rename files" in detail
+
+
+def test_files_that_come_while_the_complete_folder_is_listed_are_read(folder, monkeypatch):
+    """A listing may miss a file that came before `_END`; the listing after it has the file."""
+    put(folder, "a.csv")
+    put(folder, "b.csv")
+    end(folder)
+    listed = FolderListing._list
+    missing = iter([{"b.csv"}, set()])
+    monkeypatch.setattr(
+        FolderListing,
+        "_list",
+        lambda listing: ((found := listed(listing))[0] - next(missing, set()), found[1]),
+    )
+    assert Looks(folder, FIELDS).rest().files == [("a.csv", 3), ("b.csv", 3)]
+
+
+def test_a_link_to_itself_is_told_of_once_and_the_other_files_are_read(folder, caplog, driver):
+    put(folder, "a.csv")
+    (folder / "l.jsonl").symlink_to("l.jsonl")
+    looks = Looks(folder, FIELDS, driver)
+    looks.look()
+    put(folder, "m.csv")
+    end(folder)
+    assert looks.rest().files == [("a.csv", 3), ("m.csv", 3)]
+    (said,) = {record.getMessage() for record in caplog.records}
+    assert "l.jsonl is not read: Too many levels of symbolic links" in said
+
+
+def test_a_later_file_with_a_column_twice_is_a_dead_letter(folder, driver):
+    put(folder, "a.csv")
+    looks = Looks(folder, FIELDS, driver)
+    looks.look()
+    (folder / "b.csv").write_text("score,score,label\n0.5,0.5,1\n")
+    put(folder, "c.csv")
+    end(folder)
+    looks.rest()
+    assert looks.files == [("a.csv", 3), ("c.csv", 3)]
+    ((name, detail),) = looks.dead
+    assert name == "b.csv"
+    assert "b.csv has 2 columns named 'score'; give each its own name" in detail
+
+
+def test_a_first_file_without_any_line_of_json_is_refused(folder, driver):
+    (folder / "a.jsonl").write_text("score,label\n0.5,1\n")
+    with pytest.raises(InputError, match=r"a.jsonl is not JSON lines: no line is an object"):
+        Looks(folder, FIELDS, driver).rest()
+
+
+def test_an_empty_file_is_told_of_once_while_a_fetch_waits(folder, caplog):
+    put(folder, "a.csv")
+    looks = Looks(folder, FIELDS)
+    looks.look()
+    (folder / "b.csv").touch()
+    looks.look(wait=0.3)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{folder / 'b.csv'} is empty (0 bytes): it has no events"
+    ]
 
 
 def test_a_reader_that_is_finished_reads_the_file_that_it_began(folder, caplog):
