@@ -20,7 +20,7 @@ CANCEL_SECONDS = 30.0
 """Seconds that a job may take to be cancelled."""
 
 _NO_ANSWER = (OSError, ValueError, KeyError, TypeError)
-"""Errors where a cluster does not answer, or answers something else than Flink does."""
+"""Errors where a cluster does not answer, or where its answer is not Flink's."""
 
 _ENDED = ("CANCELED", "FAILED", "FINISHED")
 _POLL_SECONDS = 0.2
@@ -60,7 +60,7 @@ class JobWatch:
             if now[0] != identity:
                 page = f"{cluster_url(self._master)}/#/job/running/{now[0]}/overview"
                 self._say(f"the job {self._name} is {now[0]} on the cluster; its page: {page}")
-            if now[1] not in (state, *_ENDED):  # who waits for the job says how it ended
+            if now[1] not in (state, *_ENDED):  # the launcher says how the job ended
                 self._say(f"the job {self._name}: {now[1]}")
             identity, state = now
 

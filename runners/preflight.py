@@ -250,7 +250,7 @@ class _Checks:
 
 
 def _checked(what: str, good: bool, said: str, missing: str) -> Finding:
-    """Return the finding that says `said` of a requirement that is met, else `missing`."""
+    """Return a finding. It says `said` if the requirement is met (`good`), else `missing`."""
     return Finding(what, good, said if good else missing)
 
 

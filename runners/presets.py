@@ -214,7 +214,7 @@ def _fetched(path: Callable[[], Path]) -> str | None:
 
 
 def cluster_host(master: str) -> str | None:
-    """Return the host of a Flink cluster; None where the job server runs one of its own."""
+    """Return the host of a Flink cluster; None where the job server runs a cluster of its own."""
     if master in ("[local]", "[auto]"):
         return None
     return urllib.parse.urlparse(master if "://" in master else f"//{master}").hostname or ""
@@ -223,7 +223,7 @@ def cluster_host(master: str) -> str | None:
 def cluster_is_here(master: str, endpoint: str | None) -> bool:
     """Tell whether a Flink cluster is on this machine.
 
-    A cluster without a named master counts as being where its job server is.
+    `master` may name no cluster ("[auto]", "[local]"). Then the cluster is where its job server is.
 
     >>> cluster_is_here("[auto]", None), cluster_is_here("[auto]", "far:8099")
     (True, False)

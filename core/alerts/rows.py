@@ -32,7 +32,10 @@ MAGIC = b"RSAB"
 VERSION = 1
 
 HALF_WIDTH = "auc_half_width"
-"""Name of the half-width of the AUC's interval, NaN if the AUC must not be compared; no column of `Rows`."""
+"""The name of a column of `WatchedRows` that `Rows` lacks: half the width of the AUC's interval.
+
+The value is NaN if the AUC must not be compared.
+"""
 
 
 class AlertRow(NamedTuple):
@@ -44,8 +47,8 @@ class AlertRow(NamedTuple):
     state            "open" or "closed"
     row, time        the row at which the alert opened or closed; `time` is the row's `due`, or else its
                      `time`
-    since_row        of an alert that opens, the first row of its streak; of one that closes, the row at which
-                     it opened
+    since_row        of an alert that opens, the first row of its streak; of an alert that closes, the row at
+                     which the alert opened
     since_time       the time of `since_row`
     column, value    the column of the condition that decided, and its value in the row
     limit            the limit of the condition; of a change, the size that the rule asks for

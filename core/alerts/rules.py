@@ -39,7 +39,7 @@ def _number_text(number: float) -> str:
 
 
 def finite(value: Any, what: str) -> float:
-    """Return a finite number, with 0 for -0; for any other value raise a ConfigError with the name `what`."""
+    """Return a finite number, with 0 for -0. Raises ConfigError with the name `what` for any other value."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ConfigError(f"{what} is {value!r}; give a finite number")
     return float(value) + 0.0
@@ -195,8 +195,8 @@ class AlertRule:
 
     opens       the condition that opens the alert
     held        for how many rows, or how long, `opens` must hold before the alert opens
-    until       the condition that closes an open alert; None: it closes at the first row where `opens` is
-                false
+    until       the condition that closes an open alert; None: the alert closes at the first row where
+                `opens` is false
     until_held  for how many rows, or how long, `until` must hold
 
     Raises ConfigError for a rule that would open and close on the same value.

@@ -8,13 +8,14 @@ The result of a rule for one row
 
     The reference is an earlier row of the same (model, slice, pane) whose window shares no event with the
     row's, and, of the AUC, that can be compared (FEWEST events of a class, an interval with a width):
-      against N rows, DURATION  the latest of those that lie at least so far back, by ordinal or by row time
-      against START..END        the last of those whose window lies within; rows are judged from END on
+      against N rows, DURATION  the latest such row at least so far back, by ordinal or by row time
+      against START..END        the last such row whose window lies within the period; rows are judged from
+                                END on
     While an alert is open, its reference is the reference at which it opened. So the alert closes when the
     model has recovered, and not when the reference has moved to rows after the drop.
-    A reference never moves back: if late events move the start of a row's window to before the end of the
-    reference's window, the row is not judged. So that state is bounded, a window longer than MOST_REFERENCES
-    rows can only have every second, fourth, ... of its rows as a reference.
+    A reference never moves back. Late events may move the start of a row's window to before the end of the
+    reference's window: such a row is not judged. The state is bounded: of more than MOST_REFERENCES rows,
+    only every second, fourth, ... row can become a reference.
 
     A row has no result if its value is null, if it has no reference or cannot be compared, or if the rule
     needs times and the row has no time. Such a row changes nothing: it neither adds to a streak nor ends a
@@ -39,9 +40,9 @@ Order
     arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end of
     the input, waiting rows are applied although rows before them are missing.
 
-Snapshot, version 1: a frame (encoding/frames.py) with magic "RSAL"; payload: rules (u32 count, texts), keys
-(u32 count; each: model, slice, `_KEY`: pane, next row, rows that wait; those rows: `_ROW` and an f64 for each
-watched column; then a `Watch` for every rule).
+Snapshot, version 1: a frame (encoding/frames.py) with magic "RSAL". Payload: rules (u32 count, texts), then
+keys (u32 count). Each key: model and slice (texts); `_KEY`: pane, next row, number of rows that wait; each
+row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for every rule.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Reference(NamedTuple):
     half_width: float
 
     def apart(self, row: WatchedRow) -> bool:
-        """Return whether its window shares no event with the window of a later row (`rows.differences`)."""
+        """Return whether the windows of the reference and a later row share no event (`rows.differences`)."""
         if self.seq > row.begin:
             return False
         return NO_TIME in (self.time, row.since) or self.time < row.since
@@ -105,7 +105,9 @@ class Watch:
     def changed(
         self, change: Change, row: WatchedRow, value: float, half_width: float
     ) -> tuple[bool | None, Reference | None]:
-        """Return whether a value has changed (None = no result), and the reference; keep the row.
+        """Return whether a value has changed (None = no result), and the reference.
+
+        The row is kept: it may become a reference of later rows.
 
         half_width  half the width of the value's interval: 0 = no interval, NaN = do not compare the value
         """
@@ -150,7 +152,7 @@ class Watch:
             held.extend((first, *rest))
 
     def pack(self) -> Iterator[bytes]:
-        """Yield the wire form: `_STATE`, then a `_REFERENCE` of each, that of the open alert last."""
+        """Yield the wire form: `_STATE`, then a `_REFERENCE` of each; the open alert's is the last."""
         against = self.opened_against
         yield _STATE.pack(
             self.is_open, against is not None, self.opened_row, self.opened_time, self.streak,

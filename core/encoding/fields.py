@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 
 class Reader:
-    """Reads the fields of a payload in order. Raises ValueError if a field would go beyond its end."""
+    """Reads the fields of a payload in order. Raises ValueError if a field goes beyond the payload's end."""
 
     def __init__(self, payload: memoryview) -> None:
         self.payload = payload
@@ -55,7 +55,7 @@ class Reader:
 
 
 def packed_text(text: str) -> bytes:
-    """Return the wire form of a text."""
+    """Return the wire form of a text: its length in bytes as u32, then UTF-8, lone surrogates too."""
     data = text.encode("utf-8", "surrogatepass")
     return struct.pack("<I", len(data)) + data
 

@@ -1,7 +1,7 @@
 """A frame around a payload: its kind, version, length and checksum.
 
-Wire form, little-endian: magic 4 bytes, version u16, reserved u16, payload length u64, crc32 of the payload
-u32; then the payload.
+Wire form, little-endian: magic 4 bytes, version u16, reserved u16 (0), mark, payload length u64, crc32 of the
+payload u32, payload. The mark is 0 bytes or more, such as a fingerprint: the caller knows how many.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HEAD_BYTES = _KIND.size + _SIZE.size
 
 
 def framed(magic: bytes, version: int, payload: bytes, mark: bytes = b"") -> bytes:
-    """Return a payload in its frame; a mark stands between the version and the length."""
+    """Return a payload in its frame, with a mark of any length."""
     size = _SIZE.pack(len(payload), zlib.crc32(payload))
     return b"".join((_KIND.pack(magic, version, 0), mark, size, payload))
 
@@ -50,7 +50,7 @@ def framed_size(data: bytes, magic: bytes, version: int, what: str, mark_bytes: 
 
 
 def unframed(data: bytes, magic: bytes, version: int, what: str, mark_bytes: int = 0) -> memoryview:
-    """Return the payload of a frame; `what` names the frame in errors. A `WireError` for any other bytes.
+    """Return the payload of a frame; `what` names the frame in errors. Raises a `WireError` for other bytes.
 
     mark_bytes  length of the frame's mark
 

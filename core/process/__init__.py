@@ -1,4 +1,4 @@
-"""What every process of the program needs, whatever it computes. Runners may import this room too.
+"""Help for every process of the program: console, streams, options, packages. Runners may import this room.
 
 `console` writes to people, always safely; `standard_streams` guards stdout and stderr beneath it.
 `option_parser` and `near_names` read what people type. `temporary_folders` removes what a killed process

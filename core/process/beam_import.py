@@ -1,11 +1,12 @@
 """Two mends of how Apache Beam is imported, made when Beam is first imported after rocsteady.
 
-`apache_beam` 2.77 imports its BigQuery client always. Without the package google-apitools that module logs a
-warning by `logging.warning`, which also gives the root logger a handler: a later `logging.basicConfig` of
-the user then does nothing. Neither happens here, and every other line of the log is left alone.
+`apache_beam` 2.77 always imports its BigQuery client. Without the package google-apitools, this client logs a
+warning by `logging.warning`. That call also gives the root logger a handler, so a later `logging.basicConfig`
+of the user does nothing. This module drops the warning and the handler, and no other line of the log.
 
 Under `python -OO` there are no docstrings. `apache_beam.io.textio` extends the docstrings of its pandas
-readers and fails on None. It is imported here as if pandas were not installed: then it has no such readers.
+readers and fails on None. This module lets textio be imported as if pandas were not installed. Then textio
+has no pandas readers.
 
 A script that imports `apache_beam` before rocsteady gets neither mend.
 """

@@ -13,9 +13,10 @@ _PREFIX = 3
 def near_names(word: str, names: Iterable[str], most: int = 1) -> list[str]:
     """Return at most `most` of the names that the word may mean, the nearest first.
 
-    A name is near if few edits make it of the word: 1 for up to 5 letters, 2 up to 8, else 3. A word of 2
-    letters has to keep both of them, and a word of 1 letter is near to no name by edits.
-    It is also near if the word is a part of it ("order" of "order_id") or, from 3 letters on, its beginning.
+    A name is near if few edits turn the word into the name: one edit for a word of up to 5 letters, two for
+    up to 8 letters, else three. The name must hold both letters of a word of 2 letters. A word of 1 letter is
+    near to no name by edits. A name is also near if the word is one of its parts ("order" of "order_id").
+    A word of 3 letters or more is also near to the names that begin with this word.
     Case does not count. Names of the same distance keep their order.
 
     >>> near_names("lable", ["score", "label"]), near_names("order", ["model", "score"])
@@ -41,7 +42,10 @@ def near_names(word: str, names: Iterable[str], most: int = 1) -> list[str]:
 
 
 def _edits(one: str, other: str) -> int:
-    """Return the optimal string alignment distance: letters left out, added, replaced, or two exchanged."""
+    """Return the optimal string alignment distance of two texts. O(product of their lengths).
+
+    An edit leaves out, adds or replaces a letter, or exchanges two neighbouring letters.
+    """
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):

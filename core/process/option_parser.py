@@ -1,4 +1,4 @@
-"""A parser of options that loses no value: an option is given once, unless it is declared repeatable.
+"""A parser of options that loses no value: only a repeatable option may have two values.
 
 argparse keeps the last value of an option that stands twice, and drops the first in silence. Here two
 different values of one option are an error that shows both; the same value twice is one value. Options whose

@@ -1,4 +1,4 @@
-"""Packages of the extra `prequential`: imported by name, here alone, and only when something needs them."""
+"""Imports packages of the extra `prequential` by name, only when a learner or a stream needs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from ..errors import MissingPackageError
 
 
 def optional_module(name: str, wanted_by: str) -> Any:
-    """Import a module. Raises MissingPackageError, which names the package and how to get it."""
+    """Import a module and return it.
+
+    Raises MissingPackageError, which names the package, the feature `wanted_by`, and the pip command.
+    """
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -1,4 +1,7 @@
-"""A log filter against floods: of like records one a minute passes, and says how many others there were."""
+"""A log filter against floods: of records of one kind, one a minute passes.
+
+The next record that passes says how many records were held back.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ SECONDS = 60.0
 
 
 class RareLog(logging.Filter):
-    """Lets one record of a kind pass in so many seconds. The next to pass says how many were held back.
+    """Lets one record of a kind pass in `seconds`. The next record to pass says how many were held back.
 
-    A kind is a record's level and its message before arguments are put in, or what `kind` makes of it.
-    Holds one entry a kind: give messages arguments, rather than texts that differ.
+    A kind is a record's level and a text: the message before its arguments are put in, or the result of
+    `kind`. The filter holds one entry for each kind, for ever. So give the logger constant messages with
+    arguments, not texts that differ.
 
     >>> rare = RareLog()
     >>> lines = [logging.LogRecord("x", 30, "", 1, "shard %d is late", (n,), None) for n in range(3)]

@@ -1,9 +1,9 @@
 """The process's standard streams: stdout for data, and streams that the caller closed.
 
-A shell closes a stream by `>&-`. Python then has None in its place, and the next opened file takes its
-number. `open_closed_streams` fills these places. Reading from stdin then finds the end of the file. Text to
-stderr is dropped, if it was closed or its disk is full: no job fails because its messages have no reader.
-Writing to stdout fails, because rows that no reader can get must not pass for written ones.
+A shell closes a stream by `>&-`. Python then has None in the stream's place, and the next opened file takes
+the stream's number. `open_closed_streams` fills these places. Reading from a closed stdin then finds the end
+of the file. Text to stderr is dropped if stderr is closed or its disk is full: no job fails because its
+messages have no reader. Writing to a closed stdout fails: rows without a reader must not pass for written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..errors import RocsteadyError
 
 
 def open_closed_streams() -> None:
-    """Give closed standard streams a place. Call this before any file is opened."""
+    """Open a file in the place of each closed standard stream. Call this before any other file is opened."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123 - open to the end of the process
     if sys.stdout is None:
@@ -71,7 +71,10 @@ def flush_out() -> None:
 
 
 def drop_the_rest(stream: TextIO) -> None:
-    """Drop the data that a stream still holds: Python would write it once more at exit, and fail."""
+    """Drop the data that a stream still holds.
+
+    Python would try to write the data again at exit, and fail.
+    """
     with suppress(OSError):  # a stream without a number, as in a notebook
         number = os.open(os.devnull, os.O_WRONLY)
         os.dup2(number, stream.fileno())

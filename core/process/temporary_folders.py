@@ -1,9 +1,7 @@
-"""Folders for a command's own files in the system's temporary folder.
+"""Folders for a command's own files in the system's temporary folder. Their names begin with `PREFIX`.
 
-They share a prefix; old ones are removed.
-
-A process that is killed (SIGKILL) leaves its folder. When a later process makes its first one, it removes the
-folders that are empty, this user's, older than a day and not in use.
+A process that is killed (SIGKILL) leaves its folder. When a later process makes its first folder, the process
+removes old folders: those that are empty, this user's, older than a day and not in use.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ river hands a metric one event at a time, and one call costs as much as a thousa
 `update` only notes the event. Noted events are applied when a value is asked for, or when `_WAITING` events
 have gathered. The values do not depend on when the events are applied.
 
-An undefined value is NaN, never a made-up 0, and `reason` says why. A metric whose value is NaN is better
-than no other metric, and no metric is better than it (`>`). Every event counts once: a weight other than 1 is
-refused.
+An undefined value is NaN, never a made-up 0, and `reason` says why. If the value of a metric is NaN, its
+comparison with any other metric by `>` is false in both orders. Every event counts once: a weight other than
+1 is refused.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RollingAUC(RollingRanking):
 
 
 class RollingH(RollingRanking):
-    """H-measure of the last events (Hand 2009): the share of the least loss without scores that scores save.
+    """H-measure of the last events (Hand 2009): 1 - (least loss with scores) / (least loss without scores).
 
     O(log k) for costs spread as Beta(2, 2) or Beta(1, 1), else O(vertices of the hull).
 
@@ -137,9 +137,9 @@ class RollingKappaM(RollingDecisions):
     """Kappa-m of the last events: accuracy against that of the majority classifier (Bifet et al. 2015).
 
     The majority classifier predicts each event from the labels of the `window_size` events before it, never
-    from the event's own label; of tied labels it predicts the one seen last. (river's `utils.Rolling` around
-    this metric lets the oldest event go before a new event comes: the majority is then taken over one label
-    less.) A classifier that does worse than the majority is below 0.
+    from the event's own label. Of tied labels it predicts the label seen last. A classifier that does worse
+    than the majority classifier is below 0. (river's `utils.Rolling` around this metric removes the oldest
+    event before a new event comes. The majority is then taken over one label less.)
 
     window_size  how many events the window holds
 

@@ -70,7 +70,7 @@ class Rolling(ClassificationMetric):
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Remove the oldest event in the window that equals this event. O(k).
 
-        The window lets events go by itself, so that river's `utils.Rolling` is not needed around it. This
+        The window removes old events itself, so river's `utils.Rolling` is not needed around a metric. This
         method serves windows of another kind, such as `utils.TimeRolling`. Raises InputError if the window
         holds no such event.
         """
@@ -167,7 +167,7 @@ class RollingRanking(Rolling, BinaryMetric):
     def _event(self, y_true: Any, y_pred: Any) -> tuple[int, float]:
         score = y_pred
         if isinstance(y_pred, dict):
-            # A class that the model has not met has no entry: its score is 0. An empty answer gives no score.
+            # A class that the model has not met has no entry: its score is 0. An empty dict gives no score.
             score = y_pred.get(self.pos_val, 0.0) if y_pred else math.nan
         try:
             score = float(score)

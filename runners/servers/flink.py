@@ -45,7 +45,7 @@ _OPENS = [
     "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
     "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
 ]  # fmt: skip
-"""Options that open the Java 17 packages which Flink and its serializers access by reflection."""
+"""Options that open packages of Java 17: Flink and its serializers access these packages by reflection."""
 
 _SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k"]
 """Java options of processes that coordinate and move no events."""
@@ -81,9 +81,9 @@ class FlinkJob:
 class FlinkCluster(Startable):
     """A JobManager and its TaskManagers.
 
-    folder          configuration, logs, checkpoints/ and savepoints/
-    port            of the REST interface and the web page [a free one]
-    slots           parallel tasks of each TaskManager
+    folder          the folder of configuration, logs, checkpoints/ and savepoints/
+    port            the port of the REST interface and the web page [a free port]
+    slots           the number of parallel tasks of each TaskManager
     state_backend   "rocksdb", or "hashmap": in the heap
     heap, managed   megabytes of each TaskManager for objects, and for RocksDB
     settings        Flink's settings by name; they override the arguments above

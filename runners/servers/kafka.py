@@ -33,11 +33,12 @@ _TOPIC_PATIENCE = 30
 class KafkaBroker(Server):
     """A broker and its data.
 
-    folder         configuration, log and data/; a broker restarted in the folder keeps its data
-    port           of the listener without passwords [a free one]
-    sasl           also listen at `sasl_address` for clients with a password (SASL_PLAINTEXT, PLAIN)
-    tls            also listen at `tls_address` for clients with TLS (SSL); its self-signed certificate is
-                   the file `certificate` (ssl.ca.location)
+    folder         the folder of configuration, log and data/; a broker restarted in the folder keeps its data
+    port           the port of the listener without passwords [a free port]
+    sasl           whether to listen at `sasl_address`, too, for clients with a password (SASL_PLAINTEXT,
+                   PLAIN)
+    tls            whether to listen at `tls_address`, too, for clients with TLS (SSL). The self-signed
+                   certificate of this listener is the file `certificate` (ssl.ca.location)
     settings       Kafka's settings by name, such as message.max.bytes; they override ours
     """
 

@@ -137,10 +137,13 @@ class Startable(ABC):
 class Server(Startable):
     """A server process with its log and its record.
 
+    name         the name of the log and of the record in the folder
     command      the words of the process's command line
-    answers      a function of the log since this start; called repeatedly until it returns true, when the
-                 server can be used
-    port         the port that must be free when the process starts, if any
+    answers      a function of the log since this start. It is called repeatedly until it returns true: then
+                 the server can be used
+    port         the port that must be free when the process starts; None: the server has no port
+    environment  variables that are added to this process's environment
+    patience     seconds until a server without an answer counts as failed
     """
 
     def __init__(
@@ -190,7 +193,10 @@ class Server(Startable):
             return log.read().decode(errors="replace")
 
     def start(self) -> None:
-        """Start the process and wait until it answers. Raises ServerError with its log's end otherwise."""
+        """Start the process and wait until the server answers.
+
+        Raises ServerError where the port is taken, or, with the log's end, where the server does not answer.
+        """
         self.launch()
         self.wait()
 
@@ -217,7 +223,11 @@ class Server(Startable):
         self._record.write_text(json.dumps(record))
 
     def wait(self) -> None:
-        """Wait until the server answers. Raises ServerError with its log's end when it dies or is silent."""
+        """Wait until the server answers.
+
+        Raises ServerError, with the log's end, when the process ends or is silent. A silent process is
+        killed.
+        """
         until = time.monotonic() + self._patience
         while True:
             if not self.running:
@@ -241,7 +251,10 @@ class Server(Startable):
             self._child.wait()
 
     def stop(self, patience: float = 20) -> None:
-        """Ask the process to end; after `patience` seconds kill it. Kill all processes that it started."""
+        """Ask the process to end, and kill it after `patience` seconds.
+
+        All processes that it started are killed, too.
+        """
         if self._child is None:
             return
         if self.running:
