@@ -56,7 +56,9 @@ def check_outputs(
     """Raise InputError where an output cannot be written, or would replace an input or another output.
 
     named  (option, path, content, check of the path) of each output; the path of an output that is not
-           asked for is None. The first path may be STDOUT
+           asked for is None. Only the first path may be STDOUT
+
+    Raises ConfigError for another path that is STDOUT.
     """
     outputs = []
     for place, (option, path, content, check) in enumerate(named):
@@ -179,7 +181,10 @@ def renames_noted(places: Sequence[Path], finals: Sequence[Path]) -> Iterator[No
 
 
 def tell_of_unfinished(finals: Sequence[Path]) -> None:
-    """Print on stderr which outputs beside these come from a run that was killed between two renames."""
+    """Print on stderr which outputs beside these come from a run that was killed between two renames.
+
+    A note of a run that renamed none of its outputs, or all of them, is removed.
+    """
     for note, moves in _notes(finals):
         new = [Path(final).name for place, final in moves if not Path(place).exists()]
         old = [Path(final).name for place, final in moves if Path(place).exists()]
@@ -222,7 +227,7 @@ def _ending(path: str) -> str:
 
 
 def is_text(name: str) -> bool:
-    """Return whether a word of the command line is UTF-8. The system also passes words that are not."""
+    """Return whether a word of the command line is UTF-8. The system also passes words with other bytes."""
     try:
         name.encode()
     except UnicodeEncodeError:  # the system passed bytes that are not UTF-8

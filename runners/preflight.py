@@ -66,6 +66,8 @@ def problem(runner: Runner) -> str | None:
 
 
 class _Checks:
+    """The checks of a runner's requirements, made by the pipeline's options."""
+
     def __init__(self, options: PipelineOptions) -> None:
         self._portable = options.view_as(PortableOptions)
         self._flink = options.view_as(FlinkRunnerOptions)

@@ -147,7 +147,7 @@ def _told(one: Compared) -> dict[str, Any]:
 
 
 def _verdict(one: Compared) -> str:
-    """Return a sentence on the learner that is ahead."""
+    """Return sentences on the learner that is ahead, and on how many pairs differ."""
     over = [pair for pair in one.pairs if pair.over]
     if not over:
         return f"At {checkpoint(one.at)}, each fold by itself."
@@ -205,8 +205,9 @@ def _least(pair: Pair) -> float:
 def _worth(compared: Sequence[Compared]) -> dict[str, Any] | None:
     """Return the facts for the notes on p-values; None where nothing was compared.
 
-    folds    the fewest folds of a measure with a test whose p-values are coarse over few folds; 0 without
-    least_p  the least p-value that these tests can give
+    folds    the fewest folds of a measure with a sign or Wilcoxon test, whose p-values are coarse over few
+             folds; 0 without such a measure
+    least_p  the least p-value that these tests can give over `folds` folds
     """
     tests = {test for one in compared for pair in one.pairs for test in (*pair.over, *pair.within)}
     if not tests:

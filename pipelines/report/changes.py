@@ -163,7 +163,10 @@ def _earlier(series: Series, rows: Int64Array) -> Int64Array:
 
 
 def _running(values: FloatArray, beats: np.ufunc) -> Int64Array:
-    """Return for every k the place of the first extreme among the first k + 1 values."""
+    """Return for every k the place of the first extreme among the first k + 1 values. O(n).
+
+    beats  np.less for the least value, np.greater for the greatest
+    """
     extreme = (np.minimum if beats is np.less else np.maximum).accumulate(values)
     fresh = np.append(True, beats(values[1:], extreme[:-1]))
     return np.maximum.accumulate(np.where(fresh, np.arange(len(values)), 0))

@@ -116,7 +116,7 @@ def report_rows(
     reason_codes, reasons = coded(table.column("reason"))
     _, configs = coded(table.column("config"))
     columns = {name: floats(table.column(name)) for name in _NUMBERS}
-    for name in ("auc", "auc_low", "auc_high"):  # an infinite one is none of ours
+    for name in ("auc", "auc_low", "auc_high"):  # rocsteady writes no infinite AUC
         columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
     columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
     # A row on a grid of times describes its grid point, however old its last event is.

@@ -84,7 +84,10 @@ class _Constant(NamedTuple):
 
 
 def _on_its_address(content: bytes) -> bytes | None:
-    """Return the bytes of `ServerFactory` with its call changed; None where the call was changed before."""
+    """Return the bytes of `ServerFactory` with its call changed; None where the call was changed before.
+
+    Raises OpenJarError for a class without the one call that is known.
+    """
     constants, end = _constants(content)
     text = {number: each.content for number, each in constants.items() if each.tag == _UTF8}
     methods = {number: _method(constants, each) for number, each in constants.items() if each.tag == _METHOD}

@@ -189,7 +189,11 @@ class FlinkCluster(Startable):
         return added
 
     def wait_for_slots(self, slots: int, patience: float = 60) -> None:
-        """Wait until the cluster has exactly `slots` slots, free or not, and none of a dead process."""
+        """Wait until the cluster has exactly `slots` slots, free or not.
+
+        Slots of a dead process count until the cluster notices its death. Raises ServerError after `patience`
+        seconds.
+        """
         until = time.monotonic() + patience
         while True:
             overview = self._overview() or {}
@@ -219,7 +223,10 @@ class FlinkCluster(Startable):
         self.rest(f"/jobs/{job}?mode=cancel", method="PATCH")
 
     def savepoint(self, job: str, *, stop: bool = False, patience: float = 60) -> str:
-        """Write a savepoint, and with `stop` end the job; return the path for --savepoint_path."""
+        """Write a savepoint, and with `stop` end the job; return the path for --savepoint_path.
+
+        Raises ServerError where no savepoint was written within `patience` seconds.
+        """
         what, body = ("stop", {"drain": False}) if stop else ("savepoints", {"cancel-job": False})
         trigger = self.rest(f"/jobs/{job}/{what}", body)["request-id"]
         until = time.monotonic() + patience
@@ -279,7 +286,8 @@ class FlinkCluster(Startable):
 class JobServer(Server):
     """Beam's job server: it takes pipelines at `address` (--job_endpoint) and hands them to a cluster.
 
-    A job server that stays up saves every job the 5 s of its start, and jobs survive their launcher.
+    Where the job server stays up, no job waits for the start of a job server, and jobs survive their
+    launcher.
     """
 
     def __init__(self, folder: Path, cluster: str, *, port: int | None = None) -> None:
