@@ -1,13 +1,13 @@
-"""The signal of an adaptive window: a value of each event, fed to ADWIN, which decides how many events stay.
+"""The signal of an adaptive window: a value of each event. ADWIN gets it and decides how many events stay.
 
 All measures share one window, which begins at the oldest event whose value ADWIN still holds. Signals:
 
-placement  the placement value of the event in the window before the event; the mean of placements is the AUC.
-           Only events of the class that is rarer in the window at that moment are fed (positives if both are
-           as many). Placements of the common class depend on the same few rare events and cause false alarms.
-           0.5 if the other class is empty.
-error      1 if the decision was wrong, else 0
-brier      squared error of the score
+placement  The placement value of the event in the window before the event. The mean placement is the AUC.
+           Only events of the class that is rarer in the window at that moment are fed: positives if the
+           classes are equal. Placements of the common class depend on the same few rare events, which
+           causes false alarms. A placement is 0.5 if the other class is empty.
+error      1 if the decision was wrong, else 0.
+brier      The squared error of the score.
 
 ADWIN seldom cuts (Bifet & Gavalda 2007). So the placements of many events are computed ahead and fed, and
 then the events are applied at once.
@@ -94,13 +94,14 @@ class AdaptiveSignal:
     ) -> tuple[int, list[Rows]]:
         """Apply events up to the next check of ADWIN; return the number of events, and the rows.
 
-        Placements computed further ahead would be rounded differently from sums of weights made in order.
+        Placements computed further ahead would be rounded differently from placements computed event by
+        event.
         """
         negatives, positives = window.masses()
         until = self.adwin.until_check
         total = negatives + positives
         share = min(negatives, positives) / total if 0.0 < total < math.inf else 0.0
-        # Events until the next check, estimated; the rest of a block is classified again.
+        # The estimated number of events until the next check. The rest of a block is classified again.
         ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))
         block = columns.part(0, ahead)
         fed = window.rarer(block)

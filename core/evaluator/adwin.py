@@ -36,11 +36,11 @@ from ..errors import ConfigError, InputError
 from ..kernels.compile import entry, inlined, kernel
 
 CLOCK = 32
-"""Values between checks. At a check all of them are in the window, so river's condition W > 10 holds."""
+"""Number of values between checks. At a check the window holds at least these, so river's W > 10 holds."""
 
 MOST_BUCKETS = 5
 SHORTEST = 5.0
-"""Values on each side of a split, at least."""
+"""Least number of values on each side of a split."""
 
 ROWS = 32
 LARGEST_WIDTH = 5 * 2**ROWS - 5
@@ -152,7 +152,7 @@ def adwin_update(counters: Int64Array, moments: FloatArray, buckets: FloatArray,
     """Feed one value; return how many of the oldest values the window then dropped. For other kernels.
 
     counters, moments, buckets: `Adwin.arrays`, which are changed. value: finite, at most 1e140 in magnitude.
-    Amortised O(1); every 32nd value costs O(log W), once and again for each dropped bucket.
+    Amortised O(1); every 32nd value costs O(log W), plus O(log W) for each dropped bucket.
     """
     counters[TICKS] += 1
     _append(counters, moments, buckets, value)
@@ -189,8 +189,8 @@ class Adwin:
     """A window of numbers that shrinks when their mean changes (Bifet and Gavalda 2007).
 
     delta: in (0, 1). A smaller delta needs a larger change and gives fewer false alarms. In the paper, delta
-    bounds the probability of a cut at a check, for independent values within [0, 1] of constant mean. The
-    bound used here is river's: the paper's normal approximation. So delta is nominal even for such values.
+    bounds the probability of a cut at a check, for independent values within [0, 1] of constant mean. This
+    class uses river's bound, the paper's normal approximation. So delta is nominal even for such values.
 
     Memory is 3 KB whatever the width. Windows hold up to 2e10 values.
 
@@ -224,7 +224,7 @@ class Adwin:
 
     @property
     def until_check(self) -> int:
-        """Number of values up to the next check, 1 if the next value makes a check. Fewer never cut."""
+        """Number of values up to the next check; 1 if the next value makes a check. Fewer never cut."""
         return CLOCK - int(self._counters[TICKS]) % CLOCK
 
     def update(self, values: npt.ArrayLike) -> Int64Array:

@@ -1,7 +1,7 @@
 """WindowEngine: applies events to the window of one model, makes its rows, and gives its state.
 
-It joins the course of the window (steps.py), the classes met, the window itself, and the signal of an
-adaptive window. `ModelEvaluator` is the public class around it.
+The engine joins the course of the window (steps.py), the classes met, the window itself, and the signal of
+an adaptive window. `ModelEvaluator` is the public class around the engine.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def of_settings(settings: EvaluatorSettings) -> Fixed:
 class WindowEngine:
     """The window of one model as events come and go. Model, slice and pane are written into its rows.
 
-    fixed         the values that follow from its settings
-    counters      the counters of measures/decisions.py and steps.py
-    reported_seq  how many events were applied when the last row was made
-    is_whole      False where an update was interrupted: then ranking and decisions may hold different events
+    fixed         the values that follow from its settings.
+    counters      the counters of measures/decisions.py and steps.py.
+    reported_seq  how many events were applied when the last row was made.
+    is_whole      False after an interrupted update: then ranking and decisions may hold different events.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class WindowEngine:
     # ---- events and time
 
     def apply(self, events: GivenEvents) -> Rows:
-        """Apply events of the kind that `classes` has settled on; return the rows that fall due.
+        """Apply events, with or without class names as `classes.settle` set; return the rows that fall due.
 
         The caller has checked the events' times by `check_times`, and sets `is_whole` once all events of an
         update are applied.
@@ -144,7 +144,7 @@ class WindowEngine:
         return rows
 
     def check_times(self, times: Int64Array | None) -> None:
-        """Raise InputError if a window or grid by time cannot place an event, for want of a usable time."""
+        """Raise InputError if a window or grid by time needs the time of an event that has no usable time."""
         needs = self.fixed.needs_times
         if needs is None:
             return
@@ -165,8 +165,9 @@ class WindowEngine:
     ) -> list[Rows]:
         """Apply events, then advance time to `clock`; return the rows that fall due.
 
-        given, fed  for adaptive windows, see `plan_steps`: the most events that stay with each event, and 1
-                    for each event whose value was fed to the signal
+        given, fed  for adaptive windows, as in `plan_steps`: for each event the most events that the window
+        then
+                    holds, and 1 if the event's value was fed to ADWIN
         placements  of weighted windows: if not empty, filled with the events' placement values
         """
         parts = []

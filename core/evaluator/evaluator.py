@@ -1,11 +1,11 @@
 """ModelEvaluator: one model, one window, exact measures. The notebook API and the unit of a shard's state.
 
-What it keeps
-    A `WindowEngine` (engine.py), which applies events to the window and makes rows. The window (window.py) is
-    one of events that count 1 each (unit_window.py), or, from the first event with a weight on, one of events
-    with weights (weighted/window.py).
+Parts
+    A `WindowEngine` (engine.py) applies events to the window and makes rows. The window is a `UnitWindow`
+    (unit_window.py), whose events count 1 each. From the first event with a weight on, it is a
+    `WeightedWindow` (weighted/window.py).
 
-What it promises
+Invariants
     A row is a pure function of the events applied and the settings. It does not depend on how the events were
     cut into calls of `update`, nor on snapshots between calls. No wall clock, no randomness, no Beam.
 """
@@ -140,8 +140,8 @@ class ModelEvaluator:
         weights    n finite numbers above 0, what each event counts; all are 1 by default
         predicted  n predicted classes; then the kappa family is multi-class
 
-        Raises InputError, and applies nothing, if a value cannot be used. Warns once, by `TimeUnitWarning`,
-        of times that look like numbers in another unit (see events/times.py).
+        Raises InputError, and applies nothing, if a value cannot be used. Warns once (`TimeUnitWarning`) if
+        times look like numbers in another unit (see events/times.py).
         """
         score_array = as_scores(scores, self.settings.probabilities)
         time_array = None if times is None else self._read_times(times, time_unit)
@@ -225,7 +225,7 @@ class ModelEvaluator:
 
         clock  a time, as `update` takes times
 
-        Only rows on a grid of times depend on this; for other rows `advance` does nothing.
+        Only rows on a grid of times depend on `clock`; if rows come after events, `advance` does nothing.
         """
         moments = self._read_times(np.array([clock]), time_unit)
         return self.advance_to(int(moments[0]))
@@ -262,7 +262,7 @@ class ModelEvaluator:
         return rows
 
     def remains(self) -> Remains:
-        """Return the counters to keep when the evaluator is dropped after `finish`, so that it can return."""
+        """Return the counters to keep when the evaluator is dropped after `finish`, for `returning`."""
         return self._engine.remains()
 
     @classmethod
@@ -310,7 +310,7 @@ class ModelEvaluator:
 
     @classmethod
     def from_state(cls, settings: EvaluatorSettings, state: EvaluatorState) -> ModelEvaluator:
-        """Return an evaluator with a state: later rows are exactly those of its first owner. O(events held).
+        """Return an evaluator with a state: its later rows are those of the first owner. O(events held).
 
         Raises CorruptBytesError if the numbers of the state cannot be an evaluator's.
         """
@@ -355,7 +355,7 @@ def warm_up(settings: EvaluatorSettings) -> None:
     sizes = tree_sizes(settings)
     events = 2 + (sizes.start if sizes and sizes.start < EXACT_EVENTS else 0)
     labels, scores = np.arange(events, dtype=np.int8) % 2, np.linspace(0.0, 1.0, events)
-    for start in (0, events):  # the first events make a tree, which slides with the second events
+    for start in (0, events):  # the first half makes a tree; the second half slides the tree
         times = np.arange(start, start + events)
         ev.apply(scores, labels, times if settings.needs_times else None)
         ev = ModelEvaluator.from_bytes(ev.to_bytes(), ev.settings)

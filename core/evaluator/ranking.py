@@ -4,7 +4,7 @@
 and holds any number of events. `TreeRanking` (tree_ranking.py) keeps a ScoreTree, in which nearly every
 measure is current after every event, so that a whole batch with its rows is one call. Other measures are made
 at the row from the tree's hull or its entries (measures/at_row.py). Both classes make a row from the same
-whole numbers and exact sums: rows are equal to the last bit, also where one class replaces the other.
+whole numbers and exact sums: rows are equal to the last bit, also when one of the classes replaces the other.
 
 `tree_sizes` chooses the class: a pure function of the settings and the number of events held.
 """
@@ -32,17 +32,17 @@ _STRIDE_OF_GRID = 100
 
 
 def tree_sizes(settings: EvaluatorSettings) -> range:
-    """Return the numbers of held events at which a tree is faster than scans; an empty range: at none.
+    """Return the numbers of held events at which a tree is faster than scans; an empty range if none is.
 
     A pure function. It decides speed and memory only: rows are the same. A tree pays off once it makes
     several rows. A scan takes some 60 us a row and .02 us per event held; a tree takes .3 us an event, and
     a millisecond to be built (docs/benchmarks/core.md). A tree does not hold EXACT_EVENTS or more.
 
-    At a row with measures that a tree does not keep (`AtRow`), the tree stops, 50 to 90 us, and lists its
-    hull or its entries. Microseconds a row, scan / tree, for all measures of probabilities with 1,000 and
-    with 10,000 events: 120 / 90 and 1,110 / 400 with a row per event, 160 / 180 and 1,180 / 620 with a row
-    per 100 events, 85 / 430 and 1,220 / 1,090 with a row per 1,000. For the area under the cost curve alone,
-    at 10,000 events: 380 / 50, 480 / 190 and 480 / 700.
+    At a row with measures that a tree does not keep (`AtRow`), the tree lists its hull or its entries: 50 to
+    90 us. Microseconds a row, scan / tree, for all measures of probabilities with 1,000 and with 10,000
+    events: 120 / 90 and 1,110 / 400 with a row per event. 160 / 180 and 1,180 / 620 with a row per 100
+    events. 85 / 430 and 1,220 / 1,090 with a row per 1,000 events. The area under the cost curve alone, with
+    10,000 events and a row per 1, 100 and 1,000 events: 380 / 50, 480 / 190 and 480 / 700.
     """
     limit = settings.window.size
     end = EXACT_EVENTS if limit is None else 0 if limit >= EXACT_EVENTS else limit + 1
@@ -54,7 +54,7 @@ def tree_sizes(settings: EvaluatorSettings) -> range:
 
 
 def stride_of(settings: EvaluatorSettings) -> int:
-    """Return the number of events between rows; for rows on a grid of times a guess."""
+    """Return the number of events between rows; for rows on a grid of times, a guess."""
     return settings.every.events or _STRIDE_OF_GRID
 
 
@@ -82,7 +82,7 @@ def z_of(settings: EvaluatorSettings) -> float:
 
 @functools.lru_cache(maxsize=64)
 def asked_of_rows(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | None]:
-    """Return flags of the measures asked for, the quantile and the curvature; shared by many models."""
+    """Return flags of the measures asked for, `z_of` and `curvature_of`; cached, for models to share."""
     asked = np.array([name in (settings.measures or ()) for name in MEASURES], np.int8)
     return asked, z_of(settings), curvature_of(settings)
 

@@ -5,10 +5,10 @@ rebuild them is faster than to read them. Every version ever released can be rea
 named error.
 
 Wire form, versions 1 to 4, little-endian
-    magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, crc32 of it u32;
+    magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, payload crc32 u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; state.py),
-    from version 3 on what a table keeps beside them (u32 count; name as text, u64 length, bytes each).
+    from version 3 on, other parts of the table (u32 count; name as text, u64 length, bytes each).
 Version 2 adds other windows than those of the last events and of all events, rows on a grid of times, and
 weights. Version 3 adds a clock (events in order of time, whose packets need not be whole), and the parts kept
 beside evaluators. A snapshot is written in the lowest version that can express its content.
@@ -49,11 +49,11 @@ FINGERPRINT_BYTES = 16
 class Snapshot:
     """The content of a snapshot.
 
-    settings   of the table
-    progress   the table's progress in its input (see `EvaluatorTable`)
-    held       packets that wait for earlier packets: (partition, sequence, packed batch)
-    evaluators one state per (model, slice)
-    beside     bytes of other parts of a table, by name
+    settings   the settings of the table.
+    progress   the table's progress in its input (see `EvaluatorTable`).
+    held       packets that wait for earlier packets: (partition, sequence, packed batch).
+    evaluators one state per (model, slice).
+    beside     bytes of other parts of the table, by name.
     """
 
     settings: TableSettings

@@ -1,4 +1,4 @@
-"""The window in score order by sorted arrays, which are merged with later changes when a row needs them."""
+"""The window in score order as sorted arrays. Later changes are merged into them when a row needs this."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SortedRanking:
 
         Events enter in order of arrival; the window decides how many leave.
 
-        labels, scores  an entry for each step; without meaning at steps at which no event enters
+        labels, scores  an element for each step; without meaning at steps at which no event enters
         """
         start = row = 0
         ends = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist() if len(numbers) else []
@@ -57,11 +57,10 @@ class SortedRanking:
     def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
         """Return the placement values of the `chosen` events, if all events enter and no event leaves.
 
-        docs/math.md, "Placement values", defines them. O(k), and the cost of `place`.
+        docs/math.md, "Placement values", defines placement values. NaN for an event if the other class is
+        empty. O(k), and the cost of `place`.
 
         chosen  indices, ascending
-
-        NaN for an event if the other class is empty.
         """
         self._sort()
         positives = np.concatenate([[0], np.cumsum(self._sorted_labels, dtype=np.int64)])
@@ -210,8 +209,8 @@ class SortedRanking:
 def _sorted(pairs: list[tuple[FloatArray, Int8Array]]) -> tuple[FloatArray, Int8Array]:
     """Sort events by (score, label).
 
-    Many events are sorted by class, then merged. Microseconds so / by lexsort: 7 / 2 for 100 events, 12 / 14
-    for 1,000, 73 / 560 for 10,000.
+    Many events are sorted by class, then merged. Microseconds of this method / of lexsort: 7 / 2 for 100
+    events, 12 / 14 for 1,000, 73 / 560 for 10,000.
     """
     if not pairs:
         return NO_FLOATS, NO_INT8

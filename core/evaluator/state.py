@@ -1,12 +1,12 @@
 """EvaluatorState: everything that an evaluator's later rows depend on, as flat arrays, and its wire form.
 
-Wire form, version 1, little-endian: model and slice (text), head (`_HEAD`: kind, events held, seq, next
-row, seq of the last row, greatest time, pane, last label), names of classes (u32 count, text each), last
-seq at which each class was a label (i64), scores in order of arrival (f64), then labels, predictions and
-hits (one byte an event; with classes two i32 and one byte). Optional parts follow: times (i64); the course of
-the window (four i64, `steps.WINDOW_FIELDS`); the signal of an adaptive window (u32 length, bytes); the
-weights of a weighted window (the power of two that scales the weights, i64; f64 each). Text is a u32 length
-and UTF-8. 9 bytes an event, 17 with times.
+Wire form, version 1, little-endian: model and slice (text). Head (`_HEAD`: kind, events held, seq, next row,
+seq of the last row, greatest time, pane, last label). Names of classes (u32 count, text each). Last seq at
+which each class was a label (i64). Scores in order of arrival (f64). Labels, predictions and hits (one byte
+an event; with classes two i32 and one byte). Optional parts follow: times (i64); the course of the window
+(four i64, `steps.WINDOW_FIELDS`); the signal of an adaptive window (u32 length, bytes); the weights of a
+weighted window (the power of two that scales the weights, i64; f64 each). Text is a u32 length and UTF-8. An
+event takes 9 bytes, with times 17.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _HITS = 7
 class Remains(NamedTuple):
     """The record of a dropped evaluator: its name, and the counters from which its rows continue.
 
-    Wire form: model, slice (text), then the counters (five i64): 48 bytes and the name.
+    Wire form: model, slice (text), then the counters (five i64). Its length is 48 bytes and the names.
     """
 
     model: str
@@ -190,9 +190,9 @@ def evaluator_bytes(
 class IdleState(NamedTuple):
     """The state of `IdleModels`.
 
-    clock   the greatest time of any event so far
-    active  int64, for each live evaluator, the clock at its last event; NO_TIME: the evaluator had no event
-    left    records of the dropped evaluators
+    clock   the greatest time of any event so far.
+    active  int64, for each live evaluator, the clock at its last event; NO_TIME: the evaluator had no event.
+    left    records of the dropped evaluators.
 
     Wire form, little-endian: clock (i64), evaluators here and left (u32 each); active (i64 each); left.
     """

@@ -1,12 +1,12 @@
 """The steps of a window: which events enter and leave, and when a row is due.
 
-A window policy and an emission are turned into steps here, once; rankings, decisions and rows then apply the
-same steps. `Course` has the shared counters, and the times of the events held, since windows and grids by
-time depend on these.
+This module turns a window rule and an emission into steps. Rankings, decisions and rows then apply the same
+steps. `Course` has the shared counters. It also has the times of the events held, because windows and grids
+by time depend on these times.
 
-A step is an event, or a moment at which only time advances (a row on a grid is due). The bits of its flag say
-which (`measures.steps`), and `leaving` says how many of the oldest events leave. Events are ordered by
-arrival, in windows by time by (time, arrival).
+A step is an event, or a moment at which only time advances (a row on a grid is due). The bits of the step's
+flag tell the two apart (`measures.steps`). `leaving` says how many of the oldest events leave. The window's
+events are in order of arrival; in windows by time, in order of (time, arrival).
 
 The steps are a pure function of the events and the settings; they do not depend on how events are cut into
 calls.
@@ -29,15 +29,16 @@ from ..rows.columns import INTEGER_COLUMNS
 from ..settings.windows import COUNT, DURATION, GIVEN
 
 TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(COUNTERS, COUNTERS + 8)
-"""Fields of an evaluator's counters, int64, behind the fields of its decisions (measures/decisions.py): slot
-of the oldest event in the ring of times; number of the next row; greatest time applied; the clock (that time,
-or a grid point after it); last grid point with a row; whether the window changed since the last row; whether
-the window shrank since the last row; next event of the batch."""
+"""Fields of an evaluator's counters, int64, behind those of its decisions (measures/decisions.py). In order:
+slot of the oldest event in the ring of times; number of the next row; greatest time applied; the clock (the
+greatest time, or a grid point after it); last grid point with a row; whether the window changed since the
+last
+row; whether the window shrank since the last row; next event of the batch."""
 
 ALL_COUNTERS = COUNTERS + 8
 
 WINDOW_FIELDS = (CLOCK, LAST_DUE, CHANGED, DRIFTED)
-"""Counters that a state stores by themselves: rows on a grid and `drift` depend on them."""
+"""Counters that a state stores in a part of their own: rows on a grid and `drift` depend on them."""
 
 _ROW, _SEQ, _EVENTS, _TIME, _DUE, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 
@@ -175,8 +176,8 @@ def plan_steps(
     """Write the steps of a batch from event `counters[AT]` on; return the numbers of steps and rows written.
 
     times       times of the batch's events, or empty
-    given, fed  for windows of kind GIVEN, else empty: the most events that stay with each event, and 1 for
-                each event that was fed to the signal
+    given, fed  for windows of kind GIVEN, else empty: for each event the most events that the window then
+                holds, and 1 if the event's value was fed to ADWIN
     end         event at which to stop; at most the batch's number of events
     clock       time to advance to after the last event; NO_TIME: time does not advance
     counters    changed, without SEQ and HELD, which are counted when the steps are applied
@@ -239,7 +240,7 @@ def plan_steps(
 
 
 _STEPS_AT_ONCE = 65_536
-"""Most steps of a plan with rows on a grid, whose number is not known before."""
+"""Most steps of a plan with rows on a grid: the number of such rows is not known ahead."""
 
 
 class Plan(NamedTuple):
@@ -264,9 +265,9 @@ class Plan(NamedTuple):
 class Course:
     """The counters of an evaluator, the rule of its window, and the times of the events held.
 
-    rule         of the window and its rows
-    limit        number of events of a full window; None: the window has no greatest number
-    keeps_times  whether the times of the events held are kept here, once events have times
+    rule         the rule of the window and its rows.
+    limit        number of events of a full window; None: the window has no greatest number.
+    keeps_times  whether the times of the events held are kept here, once events have times.
 
     The caller of `plan` counts SEQ and HELD; the other counters are kept here.
     """

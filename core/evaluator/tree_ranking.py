@@ -55,7 +55,7 @@ class TreeRanking:
     ) -> None:
         """See `SortedRanking`."""
         start = row = 0
-        stops = []  # steps at which a row needs the tree in Python
+        stops = []  # steps at which Python reads the tree for a row
         if self._at_row.anything and len(numbers):
             stops = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist()
         while start < len(scores):
@@ -82,9 +82,9 @@ class TreeRanking:
         return placed(labels, scores, chosen, tree.ranks(scores[chosen]), tree.negatives, tree.positives)
 
     def _events_until_bridges(self) -> int:
-        """Return the number of events until an unbounded window has so many that bridges pay off.
+        """Return the number of events after which bridges cost less than scans, in an unbounded window.
 
-        From that size on the tree keeps bridges: scans would cost more with every row.
+        From that size on the tree keeps bridges.
         """
         tree = self._window.tree
         if not self._needs_hull or tree.keeps_hull or self._sized:

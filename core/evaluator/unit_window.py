@@ -1,8 +1,8 @@
 """The window of an evaluator whose events count 1 each.
 
-Invariant: the ring of decisions (label code, predicted code, hits), slot `HEAD` the oldest, and the ranking
-hold the same events. The ranking is kept by sorted arrays or by a tree, whichever serves the window's size
-and the rows' stride better (ranking.py).
+Invariant: the ring of decisions and the ranking hold the same events. The ring has the label code, the
+predicted code and the hits of each event; slot `HEAD` has the oldest event. The ranking keeps sorted arrays
+or a tree, depending on the window's size and the rows' stride (ranking.py).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class UnitWindow:
         form = TreeRanking if len(scores) in self._tree_sizes else SortedRanking
         return form(self._settings, labels, scores)
 
-    # ---- what the window says
+    # ---- measures of the window
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
         """Write the window's measures now into one row, given as NaN and 0."""
@@ -138,7 +138,7 @@ class UnitWindow:
     def rarer(self, columns: Columns) -> Int8Array:
         """Return 1 for each event whose class has less mass than the other class before the event; else 0.
 
-        If both masses are equal, 1 for positives. For events that would come now, while no event leaves.
+        If both masses are equal, 1 for positives. The events would come now, and no event leaves meanwhile.
         """
         positives = int(self._classes.counts[decisions.LABELS, self._classes.positive])
         of_one_class = np.cumsum(columns.labels, dtype=np.int64) - columns.labels
@@ -149,7 +149,7 @@ class UnitWindow:
         """Return the placement values of the chosen events, if all events enter and no event leaves."""
         return self._some_ranking().placements_ahead(labels, scores, chosen)
 
-    # ---- what the window holds
+    # ---- events held
 
     def __len__(self) -> int:
         """Return how many events the window holds."""

@@ -44,7 +44,7 @@ class Columns(NamedTuple):
         return self._of(slice(start, end))
 
     def take(self, events: Int64Array) -> Columns:
-        """Return the events of some indices. If there are no events, return zeros instead, one per index.
+        """Return the events at some indices. If there are no events at all, return a row of zeros per index.
 
         A batch without events has steps of time alone, whose columns are not read.
         """
@@ -83,7 +83,7 @@ class Classes:
     """The classes that an evaluator has met: their codes, and how many events of each the window holds.
 
     Labels 1 and 0 have the codes 1 and 0. Named classes are numbered in the order in which they appear. A
-    positive class that the settings name has the code 0.
+    positive class that the settings name gets the code 0.
 
     counts         int64 (4, classes or more): LABELS, PREDICTIONS, CORRECT, LAST_SEEN (measures/decisions.py)
     is_multiclass  whether classes have names; None before the first event
@@ -159,7 +159,7 @@ class Classes:
         return Columns(NO_FLOATS, NO_INT8, codes, codes, None, NO_FLOATS)
 
     def load(self, state: EvaluatorState) -> None:
-        """Load the classes of a stored evaluator; the window counts its events of each class."""
+        """Load the classes of a stored evaluator. The window's own `load` counts the events of each class."""
         self.settle(state.multiclass)
         for name in state.class_names:
             self._code(name)

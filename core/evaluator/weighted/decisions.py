@@ -3,8 +3,8 @@
 Counts of events are whole numbers, masses exact sums (measures.py).
 
 The window is a ring, as in measures/decisions.py. A fading event leaves when its weight is negligible beside
-the mass of its own class, not in the order of arrival. Its slot is marked GONE. A ring of fading events never
-wraps, and has such gaps until `WeightedWindow` closes them.
+the mass of its own class. So events may leave out of the order of arrival. The slot of an event that left is
+marked GONE: the slot is a gap. A ring of fading events never wraps, and `WeightedWindow` closes its gaps.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class WeightedRing(NamedTuple):
 class Changes(NamedTuple):
     """Events that entered (sign 1) and left (-1), in order, by their slots of the ring.
 
-    For each row: the number of changes before it, the number of events held, slots of the oldest and newest.
+    For each row also the number of changes before the row, the number of events held, and the slots of the
+    oldest and the newest event.
     """
 
     slots: Int64Array
@@ -150,7 +151,7 @@ def apply_weighted(
 ) -> tuple[int, int]:
     """Apply steps as `apply_decisions` does, each event with its weight; return changes made, and slots used.
 
-    columns       the steps' events, with times; weights of fading events are times the common factor
+    columns       the steps' events, with times; the weights of fading events are inflated (window.py)
     units, exponents  for each step: unit * 2^exponent counts 1 in the masses of a row after the step
     ring          the window, with room for all entering events beside those held; changed
     heads         if events fade, for each class a slot before which no event of the class is held; else empty

@@ -1,9 +1,9 @@
 """Accuracy, kappa and the other measures of decisions, in a window whose events have weights.
 
-Masses are exact sums (kernels/exact_sums.py), so that they do not drift however many weights come and go:
-rows equal those of a window that is summed anew. Differences of masses are taken between exact sums as well,
-so that errors and right decisions are told apart even if one event outweighs all others. Products are taken
-of shares of the window's mass, which neither overflow nor vanish.
+Masses are exact sums (kernels/exact_sums.py). So they do not drift, and rows equal those of a window that is
+summed anew. Differences of masses are also differences of exact sums. So errors and right decisions are told
+apart even if one event outweighs all others. Products have shares of the window's mass as factors, so that
+products neither overflow nor vanish.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _write_agreement(
         of_classes[LABELS, code], of_classes[CORRECT, code] = tp + fn, tp
         tp, fp, fn, tn = tp / total, fp / total, fn / total, tn / total
         add(sums[0], tp * tn - fp * fn, 1)
-        add(sums[1], (tp + fn) * (tn + fn), 1)  # by chance, as the next two
+        add(sums[1], (tp + fn) * (tn + fn), 1)  # agreement by chance, as in the next two lines
         add(sums[2], (tp + fn) * (tn + fp), 1)
         add(sums[3], (tp + fp) * (tn + fn), 1)
     disagreement, gain = rounded(sums[1]), min(rounded(sums[0]), rounded(sums[1]))
@@ -176,8 +176,7 @@ def rarer_before(
 ) -> None:
     """Write 1 for each event whose class has less mass than the other class before the event; else 0.
 
-    If both masses are equal, 1 for positives. For events that come while no event leaves; labels are 1 for
-    positives.
+    If both masses are equal, 1 for positives. No event leaves meanwhile. Labels are 1 for positives.
     """
     sums = np.zeros((2, SUM_CHUNKS), np.int64)
     sums[1] = masses.of_classes[LABELS, positive]

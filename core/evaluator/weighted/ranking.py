@@ -1,9 +1,9 @@
 """The ranking measures of a weighted window: the counterpart of `ranking` for real weights.
 
-The caller holds the events, and passes each event that enters or leaves, with its weight. Weights of fading
-events are inflated (2^(i / half-life)); the scale of a row reduces its masses again.
+The caller holds the events, and passes each event that enters or leaves, with its weight. The weights of
+fading events are inflated (times 2^(i / half-life)); the scale of a row reduces its masses again.
 
-With weights of 1 the rows are those of `scan_window`, to rounding (1e-12), thresholds equal.
+With weights of 1 the rows are those of `scan_window`, up to rounding (1e-12); thresholds are equal.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
 _AT_ENTRIES = OF_ENTRIES - _POLYNOMIAL
 _OF_ENTRIES = OF_ENTRIES | {"brier", "log_loss"}
 BELOW_HALF = 0.5 - 2.0**-44
-"""An AUC below this bound is below one half, and not one half after rounding."""
+"""An AUC below this bound is below one half; rounding alone cannot bring one half below the bound."""
 
 
 class Progress(NamedTuple):
-    """The progress in a batch with rows: to its end, or to a row that needs all events summed anew."""
+    """The progress in a batch with rows: up to its end, or up to a row that needs a rebuild of the tree."""
 
     events: int
     rows: int
@@ -68,8 +68,8 @@ class WeightedRanking:
     """A weighted window in score order, current after every event. O(log k) an event.
 
     A row costs O(hull), and the update of the parts of the tree that events since the last row changed
-    (`WeightedTree`). It costs O(k) with the Brier score, log loss, average precision, calibration error, AUC
-    over a part or by a polynomial, and H of flipped scores.
+    (`WeightedTree`). A row costs O(k) if it has one of these measures: Brier score, log loss, average
+    precision, calibration error, partial AUC, AUC by a polynomial, or H of flipped scores.
 
     >>> ranking = WeightedRanking(EvaluatorSettings(measures=("auc",)))
     >>> labels, scores, weights = np.array([0, 1], np.int8), np.array([0.2, 0.7]), np.array([3.0, 1.0])
@@ -118,7 +118,7 @@ class WeightedRanking:
         placements  empty, or one for each event: filled with the placement of each entering event among the
                     events before it, NaN if the other class is empty
 
-        Stops early if a row needs all events summed anew: call `tree.rebuild` with the events held by then,
+        Stops early if a row needs a rebuild of the tree: call `tree.rebuild` with the events held by then,
         and continue with the rest of the batch. One compiled call, unless a measure needs Python at each row.
         """
         rows = len(plan.ends)

@@ -1,10 +1,10 @@
 """The window of an evaluator whose events have weights of their own, or fade.
 
-Invariant: ring, masses and ranking hold the same events with the same weights. Weights of fading events
-are inflated: an event of tick i (its number, or its time) weighs w 2^(i / T - shift), T the half-life, so
-that later events outweigh earlier ones and the weight of a held event never changes. A row divides masses by
-the present weight of 1. The common factor cancels in every ratio (docs/windows.md). `shift` is raised
-whenever a weight would reach 1. Powers of two do not round, and no sum of weights overflows.
+Invariant: ring, masses and ranking hold the same events with the same weights. Weights of fading events are
+inflated. An event of weight w and tick i (its number, or its time) weighs w 2^(i / T - shift), T the
+half-life. So later events outweigh earlier events, and time does not change the weight of a held event. A row
+divides masses by the inflated weight that counts 1 now. This factor cancels in every ratio (docs/windows.md).
+If a weight would reach 1, `shift` is raised. Powers of two do not round, and no sum of weights overflows.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _EVENTS = INTEGER_COLUMNS.index("window_events")
 _START, _END = INTEGER_COLUMNS.index("window_start"), INTEGER_COLUMNS.index("window_end")
 
 _HEADROOM = 64
-"""Powers of two by which `shift` is raised ahead; fewer if a weight is so large that 1 would be lost beside
-it. 32 cost 0.5 us more an event, 128 gain nothing."""
+"""How far `shift` is raised beyond need; less if a weight is so large that 1 would be lost beside the weight.
+A value of 32 costs 0.5 us more an event, a value of 128 gains nothing."""
 
 _LEAST_POWER = -900
-"""Power of two to which weights are scaled; smaller weights are not scaled, and 1 is not lost beside them."""
+"""Weights below 2^_LEAST_POWER count as 2^_LEAST_POWER when `shift` is chosen: 1 must not be lost."""
 
 _FADED = 2.0**-1022
 """Least weight of an event: a lighter event is dropped or not taken, since its weight would lose digits."""
@@ -224,11 +224,11 @@ class WeightedWindow:
         self._ranking.tree.rebuild(*self._events(slots))
 
     def _held_before(self, slots: Int64Array, signs: Int8Array) -> Any:
-        """Return which slots held events before the given last changes; no slot is entered twice in them."""
+        """Return which slots held events before these last changes, which enter each slot at most once."""
         held = np.zeros(len(self._ring.labels), np.bool_)
         held[self._held_slots()] = True
         held[slots[signs < 0]] = True
-        held[slots[signs > 0]] = False  # also events that came and left in these changes
+        held[slots[signs > 0]] = False  # also slots of events that came and left in these changes
         return held
 
     def _events(self, slots: Int64Array) -> tuple[Int8Array, FloatArray, FloatArray]:
@@ -244,7 +244,7 @@ class WeightedWindow:
         capacity = max(1, len(self._ring.labels))
         return (int(self._counters[HEAD]) + np.arange(len(self))) % capacity
 
-    # ---- what the window says
+    # ---- measures of the window
 
     def _unit(self) -> tuple[float, int]:
         """Return the inflated weight that counts 1 in a row now, as a number and a power of two."""
@@ -278,10 +278,10 @@ class WeightedWindow:
         return rarer
 
     def curve(self) -> RocCurve:
-        """See `Window`.
+        """See `UnitWindow`.
 
-        Masses are in units of an event of weight 1 that comes now; if such masses are beyond floats, they are
-        in a common scale.
+        An event of weight 1 that comes now has a mass of 1. If such masses were beyond floats, both classes
+        are in another common scale.
         """
         if self._ranking.tree.needs_rebuild:
             self._rebuild(self._held_slots())
