@@ -21,7 +21,7 @@ CACHE_LINE = 64
 
 
 def _zeros_by(instruction: str) -> Any:
-    """Return what numba compiles to an instruction of LLVM that counts the zeros at one end of a word."""
+    """Return a numba intrinsic for the LLVM instruction that counts the zeros at one end of a word."""
 
     def count(typing: Any, bits: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001

@@ -6,16 +6,17 @@
 * `kernel`: a helper compiled as a function of its own.
 * `inlined`: a helper that disappears into its caller.
 
-Invariant: the cache folder is named after everything the machine code depends on (the text of all
-modules of `core`, the versions of numba and llvmlite, the size of a bucket). numba itself looks
-at one file only and would serve stale code after a change in an imported helper. All of `core` counts: a list
-of the modules with kernels missed one whose constant was compiled into others.
+Invariant: the cache folder is named after everything the machine code depends on (the text of all modules of
+`core`, the versions of numba and llvmlite, the size of a bucket). numba itself looks at one file only, and
+would load stale code after a change in an imported helper. The text of all of `core` counts, because a kernel
+may contain constants of modules that have no kernels.
 
-All but `scanning` kernels allocate nothing, so they are compiled without numba's reference counting,
-which took 10 to 45% of these loops (`_nrt=False`: undocumented, therefore used here alone, and left
-out if the installed numba does not know the flag). `fastmath` stays off: it breaks NaN and the order of
-additions. `reordering` allows another order of additions alone, for sums whose order does not matter: without
-it a dot product does not compile to vector code.
+Only `scanning` kernels allocate arrays. The other kernels are compiled without numba's reference counting,
+which took 10 to 45% of the time of their loops. The flag is `_nrt=False`. It is undocumented, so only this
+module uses it, and leaves it out if the installed numba does not know the flag. `fastmath` stays off: it
+breaks NaN and the order of additions. `reordering` allows another order of additions, for sums whose order
+does not
+matter: otherwise a dot product does not compile to vector code.
 
 numba unpickles files of the cache folder, and unpickling can run any code. So the folder is made for this
 user alone, and a folder to which others could have written is not used (`_danger_of`). A file is used only if
@@ -179,7 +180,7 @@ def _flags() -> dict[str, Any]:
 
 FLAGS = _flags()
 INNER = {**FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Flags of helpers that only kernels call: without wrappers for Python all compiles in 11 seconds, not 18."""
+"""Flags of helpers that only kernels call: no wrappers for Python. All kernels compile in 11 s, not 18 s."""
 
 
 def kernel(function: Function) -> Function:
@@ -210,8 +211,8 @@ def reordering(function: Function) -> Function:
 class AnyInstallation(UserProvidedCacheLocator):
     """Locates numba's cache files of this package: the same folder for all its installations of one version.
 
-    By itself numba names the folder after the path of the source, so that another environment of the same
-    version, or another PYTHONPATH, would compile everything again. The name of the cache folder, and numba's
+    numba names the folder after the path of the source. So another environment with the same version, or
+    another PYTHONPATH, would compile everything again. The name of the cache folder, and numba's
     hash of the source, ensure that the machine code fits the source.
     """
 

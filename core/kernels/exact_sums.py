@@ -1,17 +1,17 @@
 """Sums of float64 numbers without rounding: the same to the last bit, in any order of additions and removals.
 
 A sum is an int64 array of SUM_CHUNKS numbers; zeros are the empty sum. Every double is a whole multiple of
-2^-1074, so a sum is one whole number: chunk i holds a multiple of 2^(32 i - 1074), and 70 chunks reach
-beyond the greatest double. An addition splits its number over three neighbouring chunks without
-carrying: a chunk has 31 bits to spare, and carries are made once in 2^30 additions, or before rounding
-(the "small superaccumulator" of Neal 2015, "Fast exact summation using small and large superaccumulators",
-section 3, with chunks that carry later). Removing an added number restores the sum before.
+2^-1074, so a sum is one whole number: chunk i holds a multiple of 2^(32 i - 1074), and 70 chunks reach beyond
+the greatest double. An addition splits its number over three neighbouring chunks without carrying: a chunk
+has 31 bits to spare. Carries are made once in 2^30 additions, and before rounding. Removing an added number
+restores the earlier sum. Source: the "small superaccumulator" of Neal 2015, "Fast exact summation using small
+and large superaccumulators", section 3. Here the chunks carry later.
 
-Infinities are counted. A sum with infinities of one sign is infinite, a sum with both is NaN, and once they
-are removed the sum is again that of the finite numbers. Callers must refuse NaN.
+Infinities are counted. A sum with infinities of one sign is infinite, a sum with both is NaN. After the
+infinities are removed, the sum is again that of the finite numbers. Callers must refuse NaN.
 
-Invariants: chunks below the lowest and above the highest chunk in use are 0; all chunks of an empty sum are.
-No chunk overflows in up to 2^61 additions.
+Invariants: chunks below the lowest and above the highest chunk in use are 0. All chunks of an empty sum are
+0. No chunk overflows in up to 2^61 additions.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -104,7 +104,7 @@ def add_times(sums: Any, x: float, times: int) -> None:
 
 @kernel
 def carry(sums: Any) -> None:
-    """Make every chunk in use a digit from 0 to 2^32 - 1, without the highest, which carries the sign."""
+    """Make every chunk in use a digit from 0 to 2^32 - 1, except the highest chunk: its sign is the sum's."""
     sums[_UNCARRIED] = 0
     if sums[_END] == 0:
         return
@@ -196,7 +196,7 @@ def nearest(sums: Any) -> float:
         rest |= sums[i]
     if rest != 0:
         head |= 1
-    mantissa = np.float64(head) * 2.0**-54  # from 1 to 2, and here it is rounded
+    mantissa = np.float64(head) * 2.0**-54  # rounded here, to a number from 1 to 2
     exponent = bits - 1075
     if (exponent > 1023) | ((exponent == 1023) & (mantissa == 2.0)):
         return np.inf

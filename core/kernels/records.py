@@ -13,8 +13,8 @@ from .compile import COMPILED
 def for_kernels(records: Any) -> Any:
     """Return records as kernels take them.
 
-    Compiled kernels read fields of any array, and numba recognises plain arrays in a fraction of the time.
-    Interpreted kernels need fields as attributes.
+    Compiled kernels take plain structured arrays, which numba recognises fastest. Interpreted kernels need
+    record arrays, whose fields are attributes.
     """
     return records if COMPILED else records.view(np.recarray)
 
@@ -31,7 +31,7 @@ def zero_record(dtype: np.dtype[Any]) -> Any:
     return for_kernels(np.zeros(1, dtype))
 
 
-# What kernels call casts, typed as what the casts mean (numba sees numpy's own):
+# Casts in kernels, with the types that the casts mean to mypy (numba sees numpy's own casts):
 whole = cast(Callable[[Any], int], np.int64)
 
 

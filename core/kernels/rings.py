@@ -16,7 +16,7 @@ FIRST_CAPACITY = 64
 
 
 def capacity_for(count: int, limit: int | None) -> int:
-    """Return how many slots a ring of `count` entries has: a power of two from 64 on, and `limit` at most.
+    """Return how many slots a ring of `count` entries has: a power of two, at least 64, but at most `limit`.
 
     >>> capacity_for(3, None), capacity_for(65, None), capacity_for(65, 100), capacity_for(200, 100)
     (64, 128, 100, 100)
@@ -45,7 +45,7 @@ def unrolled(ring: _Array, head: int, count: int) -> _Array:
 
 
 def write_ring(ring: npt.NDArray[Any], start: int, values: npt.NDArray[Any]) -> None:
-    """Write values from slot `start` on; if they are more than the slots, only the last ones. O(values).
+    """Write values from slot `start` on; of more values than slots, only the last values stay. O(values).
 
     `start` is taken modulo the length. Two slices take a third of the time of an index for each slot.
 
@@ -70,7 +70,7 @@ def write_ring(ring: npt.NDArray[Any], start: int, values: npt.NDArray[Any]) -> 
 def move_on(column: Any, slot: int, count: int) -> None:
     """Move the entries in the `count` slots before `slot` by one slot, overwriting the entry in `slot`.
 
-    Moves pieces that do not wrap: testing each slot takes several times as long.
+    It moves two pieces that do not wrap: a test at each slot would take several times as long.
     """
     before_wrap = min(count, slot)
     for at in range(slot, slot - before_wrap, -1):

@@ -2,8 +2,8 @@
 
 All forms of a window use these functions, so that their rows are equal. Entries are distinct scores,
 ascending, with their negatives and positives. The hull is given by the (negatives, positives) of its edges,
-from the lowest scores up (`lower_hull`). Measures of the hull, O(hull), and of the entries, O(k), are told
-apart: a tree keeps its hull, but must walk through all its nodes for the entries.
+from the lowest scores up (`lower_hull`). Measures of the hull take O(hull), measures of the entries O(k). The
+module separates the two: a tree keeps its hull, but must walk through all its nodes for the entries.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OF_ENTRIES = frozenset(
 """Measures that need the window's entries, O(k) a row."""
 
 OF_HULL = frozenset(("cost_curve_area", "calibration_error"))
-"""Measures that need the window's hull, which has about 1.3 * cube root of the window's size edges."""
+"""Measures that need the window's hull. It has about 1.3 k^(1/3) edges for k events on smooth curves."""
 
 Entries = tuple[FloatArray, Int64Array, Int64Array]
 """Distinct scores, ascending, with their negatives and positives."""
@@ -48,11 +48,11 @@ _NO_ENTRIES: Entries = (np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64
 class AtRow(NamedTuple):
     """The measures of a row that a tree does not keep current, as flags.
 
-    h        H is asked for, and is a sum over hull edges: its cost density is not kept in fixed point, or
-             changes with the window
-    flips    H is asked for, and is a sum over hull edges of the flipped scores if the AUC is below one half
-    hull     a measure of `OF_HULL`, or H by `h`, is asked for
-    entries  a measure of `OF_ENTRIES` is asked for
+    h        H is asked for and must be summed over hull edges, because its cost density is not kept in fixed
+             point or changes with the window.
+    flips    H is asked for, and is a sum over hull edges of the flipped scores if the AUC is below one half.
+    hull     A measure of `OF_HULL`, or H by `h`, is asked for.
+    entries  A measure of `OF_ENTRIES` is asked for.
     """
 
     h: bool
@@ -81,8 +81,8 @@ def made_at_row(settings: EvaluatorSettings) -> AtRow:
 def curvature_of(settings: EvaluatorSettings) -> float | None:
     """Return the curvature of a cost density whose loss is kept in fixed point; None for other densities.
 
-    These are Beta(2, 2) and Beta(1, 1) with the window's own priors: their loss is a sum over hull edges that
-    does not depend on the rest of the window.
+    The densities with a curvature are Beta(2, 2) and Beta(1, 1) with the window's own priors. Their loss is a
+    sum over hull edges, and the term of an edge does not depend on the rest of the window.
     """
     if settings.priors != PRIORS_OF_WINDOW or isinstance(settings.cost, SeverityCost):
         return None
@@ -264,9 +264,9 @@ def h_measure(
 ) -> float:
     """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
 
-    Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p); H = 1 - sum of them / h(N, P). Hand 2009;
-    Hand & Anagnostopoulos 2014; Tatti 2021. Fixed priors weigh the classes, if the settings have them.
-    O(edges), of which a window has about 1.3 * cube root of its size.
+    Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p). H = 1 - (sum of h(n, p) over edges) / h(N,
+    P). Fixed priors, if the settings have them, weigh the classes. O(edges). Hand 2009; Hand &
+    Anagnostopoulos 2014; Tatti 2021.
     """
     n, p = edge_negatives.astype(np.float64), edge_positives.astype(np.float64)
     prevalence = p.sum() / (n.sum() + p.sum())
@@ -283,7 +283,7 @@ def h_measure(
 
 
 def minimum_loss(n: FloatArray, p: FloatArray, a: float, b: float) -> FloatArray:
-    """Return h(n, p) of every edge under Beta(a, b) costs: its share of the least possible loss."""
+    """Return h(n, p) of every edge under Beta(a, b) costs: the edge's part of the least possible loss."""
     c = p / (n + p)
     if a == b == 2.0:
         return np.asarray(n * c * (1.0 + c * (1.0 - c)) / 2.0)

@@ -1,16 +1,16 @@
 """The ROC curve of a window, its convex hull and the calibration given by the hull, as one record.
 
 Points are cumulated from the HIGHEST score: a point is (FP, TP) of "predicted positive iff score >=
-threshold", equal scores are one step (a diagonal where both classes are in it). The hull is that of
-`scan`, from the other end: a vertex there has so many entries below, a point here the rest above.
-Between two of its vertices lies one block of the isotonic calibration (PAV) of the scores (Tatti 2021,
-section 5), so one record draws the curve, the hull and the reliability diagram.
+threshold". Equal scores are one step, a diagonal if the step has both classes. The hull is the hull of
+`scan`, counted from the other end: `scan` counts the entries below a vertex, this module the entries above
+it. Between two consecutive vertices lies one block of the isotonic calibration (PAV) of the scores (Tatti
+2021, section 5). So one record gives the curve, the hull and the reliability diagram.
 
 Invariant (thinning)
     Every hull vertex is kept. Any other point is kept unless the last kept point before it lies within
-    1 / RESOLUTION of the point in FPR and in TPR. So a kept point lies as near to each dropped point,
-    and a curve has at most 2 * RESOLUTION points besides its vertices, of which there are few: about
-    1.3 * cube root of the window's size on smooth curves.
+    1 / RESOLUTION of the point in FPR and in TPR. So each dropped point has a kept point as near as this.
+    A curve has at most 2 * RESOLUTION points besides its vertices. On smooth curves a window of k events has
+    about 1.3 k^(1/3) vertices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..rows.curves import RocCurve
 from .scan import lower_hull
 
 RESOLUTION = 200
-"""Steps of each axis; points nearer than a step are dropped: no picture shows a two-hundredth of its side."""
+"""Number of steps of each axis. Points nearer than a step are dropped: a picture would not show them."""
 
 _DOWN = 2.0**-64
 """Power of two that scales scores so that no sum of them is beyond the range of a float."""
@@ -85,8 +85,9 @@ def mean_score(
 ) -> float:
     """Return the mean score of the events of entries `start` to `end` - 1, for any finite scores.
 
-    The mean never lies outside the range of the scores: if their sum is infinite, they are divided by a power
-    of two and summed again, and a mean rounded beyond the smallest or the largest score becomes that score.
+    The mean never lies outside the range of the scores. If the sum of the scores is infinite, the scores are
+    divided by a power of two and summed again. A mean that is rounded beyond the smallest or the largest
+    score becomes that score.
     """
     total = small = 0.0
     events = np.int64(0)

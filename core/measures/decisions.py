@@ -1,17 +1,17 @@
 """The window's decisions: confusion masses, the baselines for comparison, and the kappa family.
 
 Every event has a label and a predicted class, as codes. For each class the window counts how often the class
-was the label, how often it was predicted, and how often both. These counts suffice for the kappa family, and
-their number grows with the classes, not with the square of the classes. For each event the window keeps two
-bits, fixed when the event is applied:
+was the label, how often it was predicted, and how often it was both. These counts suffice for the kappa
+family. Their number is proportional to the number of classes, not to its square. For each event the window
+keeps two bits, fixed when the event is applied:
 
 - whether the majority classifier would have been right. It predicts the class with the largest label mass in
-  the window before this event, and before the eviction that the event causes; of tied classes the class seen
-  most recently; before any label, the negative class;
+  the window before this event, and before older events leave because of this event. Of tied classes it
+  predicts the class seen last; before any label, the negative class;
 - whether the persistent classifier would have been right. It predicts the label of the event before.
 
-Taking the majority of the window before the event, never after, is what makes kappa_m of a majority
-classifier exactly 0 (Bifet et al. 2015, section 5; other rules leak the label).
+The majority is that of the window before the event, never after it: otherwise the label would leak into the
+prediction. So kappa_m of a majority classifier is exactly 0 (Bifet et al. 2015, section 5).
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def write_ratio(
 def correlation(gain: float, spread: float, other: float) -> float:
     """Return gain / sqrt(spread * other), for a gain of at most that root; NaN if either spread is 0.
 
-    If the spreads are equal, the root is taken to be the spread: sqrt(s) * sqrt(s) is not s, which made a
-    perfect classifier's MCC 0.9999999999999998.
+    If the spreads are equal, the root is the spread itself: sqrt(s) * sqrt(s) may differ from s, and a
+    perfect classifier's MCC would be 0.9999999999999998.
     """
     if (spread == 0.0) | (other == 0.0):
         return np.nan
@@ -117,7 +117,7 @@ def write_recall_means(classes: Any, count: int, measures: FloatArray, reasons: 
             recalls[present] = classes[CORRECT, code] / classes[LABELS, code]
             present += 1
     total, logarithms, reciprocals = 0.0, 0.0, 0.0
-    # smallest first: the order of codes depends on how the stream was cut, and sums on their order
+    # smallest first: a sum depends on the order of its terms, and codes on how the stream was cut
     recalls = np.sort(recalls[:present])
     for recall in recalls:
         total += recall
@@ -240,9 +240,9 @@ def apply_decisions(
     flags, leaving, shifts  columns of the steps (evaluator/steps.py)
     first_class          code that both baselines predict before any label; -1 for "never right", -2 for
                          "right when the label is not class 0"
-    counters, classes    see the fields above; changed
-    ring_...             the window in a ring, slot HEAD the oldest, with room for all that enter; changed
-    positive, numbers, reasons  of the rows that fall due, see `decision_measures`
+    counters, classes    see the fields above; changed.
+    ring_...             the window in a ring, slot HEAD the oldest, with room for all that enter; changed.
+    positive, numbers, reasons  as in `decision_measures`, with one row of each for a due row.
     """
     capacity = len(ring_labels)
     head, held, seq = counters[HEAD], counters[HELD], counters[SEQ]

@@ -14,7 +14,7 @@ from ..rows.columns import DEGENERATE, TOO_FEW
 
 @scanning
 def rank_sums(negatives: Any, positives: Any) -> Any:
-    """Return doubled pairs and the two sums of squared doubled ranks (MATH: 2U, 4A, 4B).
+    """Return doubled pairs and the two sums of squared doubled ranks (2U, 4A, 4B in docs/math.md).
 
     2U: sum over positives of (twice the negatives below, plus the negatives tied). 4A: sum over positives of
     that number squared. 4B: sum over negatives of (twice the positives above, plus the positives tied)
@@ -42,8 +42,8 @@ def delong_variance(
 ) -> float:
     """Return the DeLong variance of the AUC from the three sums, for n >= 2 negatives, p >= 2 positives.
 
-    Called with the sums of the misranked pairs (see `write_interval`), so that it is exactly 0 when
-    nothing varies.
+    The caller may give the sums of the misranked pairs (see `write_interval`). Then the variance is exactly 0
+    if all placements are equal.
     """
     auc = pairs / (2.0 * n * p)
     s10 = (squares_of_positives / (4.0 * n * n) - p * auc * auc) / (p - 1.0)
@@ -59,7 +59,7 @@ def auc_interval(
     pairs, of_positives, of_negatives = rank_sums(negatives, positives)
     auc = pairs / (2.0 * n * p)
     if pairs > n * p:
-        # Counted anew: as differences of the sums above, misranked pairs would cancel to noise in float64.
+        # Counted anew: differences of the sums above would lose the misranked pairs to rounding in float64.
         pairs, of_positives, of_negatives = rank_sums(negatives[::-1].copy(), positives[::-1].copy())
     write_interval(auc, n, p, pairs, of_positives, of_negatives, z, measures, reasons)
 
@@ -76,9 +76,9 @@ def write_interval(
     measures: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write auc and its interval from the rank sums, of the misranked pairs where they are the fewer.
+    """Write auc and its interval from the rank sums of pairs, or of misranked pairs if these are fewer.
 
-    Their variance is the same, and a small sum of small numbers where nearly all are ranked right.
+    Both kinds of sums give the same variance. The smaller sums lose fewer digits to rounding.
     """
     measures[slots.AUC] = auc
     if n < 2 or p < 2:

@@ -7,12 +7,12 @@ from ..kernels.records import whole
 
 
 def fixed_point_scale(capacity: int) -> float:
-    """Return 2^61 / capacity, rounded down to a power of two: the sum of all losses stays below 2^59."""
+    """Return the greatest power of two up to 2^61 / capacity: the sum of all losses stays below 2^59."""
     return float(2 ** (61 - max(1, int(capacity - 1).bit_length())))
 
 
 LEAST_CAPACITY = 1024
-"""A tree without a window size starts with this capacity and doubles it."""
+"""The capacity with which a tree without a window size starts; it doubles when the tree is full."""
 
 
 @inlined
@@ -30,7 +30,7 @@ def scale_of_weight(weight: int) -> float:
 def loss_in_fixed_point(dx: Integer, dy: Integer, curvature: float, scale: float) -> int:
     """Return the loss of a hull edge in fixed point: h(n, p) of Hand's measure, n = dx - dy, p = dy.
 
-    With w = n p / t, t = n + p: w / 2 for the cost density Beta(1, 1) (curvature 0), and
+    With t = n + p and w = n p / t, h is w / 2 for the cost density Beta(1, 1) (curvature 0), and
     w (1 + w / t) / 2 for Beta(2, 2) (curvature 1).
     """
     inverse = 1.0 / dx

@@ -1,14 +1,15 @@
-"""PolynomialAuc: AUC from some sixty sums, in one pass, with certified bounds; it adds, removes and merges.
+"""PolynomialAuc: AUC from some sixty sums, in one pass, with certified bounds. Sums add, remove and merge.
 
 Invariant
     The bytes are a function of the multiset of (label, score, weight). They do not depend on the order of
     events, on splits and merges, or on events that were added and removed.
 
-AUC is a mean over pairs of step(positive - negative). With a polynomial in place of the step it follows from
-sums of powers over each class (Calders & Jaroszewicz 2007), here of Chebyshev polynomials of scores scaled to
-[-1, 1]: sums of raw powers of unscaled scores lose all digits. A polynomial near the step is off by one half
-beside the jump, so its error has no bound. Two more polynomials, one above and one below the step, give
-bounds from the same sums that hold for all scores.
+AUC is a mean over pairs of step(positive - negative). With a polynomial in place of the step, the mean
+follows from sums of powers over each class (Calders & Jaroszewicz 2007). This module sums Chebyshev
+polynomials of scores scaled to [-1, 1], because sums of raw powers of unscaled scores lose all digits. A
+polynomial near the step is off by one half beside the jump, so it gives no bound on the error. Two more
+polynomials, one above and one below the step, give bounds from the same sums. These bounds hold for all
+scores.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _NAME = "a PolynomialAuc"
 _FIELDS = struct.Struct("<HBddH")
 
 _WEIGHT_BITS = 64
-"""Weights lie from 2^-64 to 2^64; sums are kept in units of 2^-64 of the unit of sums of weight 1."""
+"""Weights lie from 2^-64 to 2^64. So the unit of stored sums is 2^-64 times the unit of the kernel's sums."""
 
 _MOST_BITS = 1024
 """Most bytes of a stored sum: 2^62 events of the greatest weight need fewer than 300."""
@@ -65,13 +66,13 @@ class PolynomialAuc:
     fit       "least_squares" or "chebyshev": the sense in which the polynomial is near the step
               (`step_polynomial`)
 
-    For N(0, 1) against N(m, 1), m up to 3, on the interval of 200,000 scores, the error is up to .03, .001
-    and .00003 at degrees 10, 20 and 30; with the fit "chebyshev" as much or a third more. If most scores
-    lie in a corner of the interval (rare positives by probability, one outlier), the error is .1 and more,
-    and the bounds show it. Spread such scores, for example as logits, or use an `AucSketch`, which needs no
+    For N(0, 1) against N(m, 1), m up to 3, on the range of 200,000 scores, the error is up to .03, .001 and
+    .00003 at degrees 10, 20 and 30. With the fit "chebyshev" it is as large or a third larger. If most scores
+    lie in a small part of the interval (rare positives by probability, one outlier), the error is .1 or more,
+    and the bounds are wide. Spread such scores, for example as logits. Or use an `AucSketch`: it needs no
     interval and has far narrower bounds, but cannot remove events. Higher scores mean more likely positive.
 
-    Sums are exact. Events are added and removed in O(d), merged in O(d), in any order to the same bytes.
+    Sums are exact. Adding or removing an event takes O(d), a merge O(d). The order does not change the bytes.
 
     >>> auc = PolynomialAuc(interval=(0, 1))
     >>> auc.add([0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3])
@@ -101,8 +102,8 @@ class PolynomialAuc:
     def add(self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
         """Add events: n labels (1/0, 1/-1 or booleans), n scores in the interval, or one of each.
 
-        weights  one each, from 2^-64 to 2^64; all 1 if None. Every product with a weight is rounded to 42
-                 bits below the highest one of the weight
+        weights  a weight for each event, from 2^-64 to 2^64; None: all are 1. Every product with a weight is
+                 rounded to 42 bits below the highest bit of the weight
 
         O(n d). Raises InputError, and adds nothing, if a value cannot be used.
         """
@@ -111,7 +112,7 @@ class PolynomialAuc:
     def remove(
         self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike | None = None
     ) -> None:
-        """Remove events that were added, with the same weights as they were added with. O(n d).
+        """Remove events that were added, each with the weight with which it was added. O(n d).
 
         Sums do not record events, so removing an event that was never added is not always noticed. Raises
         InputError, and removes nothing, if a class would have fewer than 0 events, or an impossible sum.
@@ -122,7 +123,7 @@ class PolynomialAuc:
         self._sums = rest
 
     def merge(self, other: PolynomialAuc) -> PolynomialAuc:
-        """Add the events of another, of the same degree, interval and fit; return this one. O(d)."""
+        """Add the events of another PolynomialAuc of the same degree, interval and fit; return self. O(d)."""
         if not isinstance(other, PolynomialAuc):
             raise InputError(
                 f"merge: a {type(other).__name__} is no PolynomialAuc; read bytes with from_bytes()"
@@ -211,7 +212,7 @@ class PolynomialAuc:
             of_part = None if weight_array is None else weight_array[part]
             try:
                 events = self._checked(label_array[part], score_array[part], of_part)
-            except InputError:  # check all events, so that the error names the place among them
+            except InputError:  # check all events, so that the error names the event's position
                 self._checked(label_array, score_array, weight_array)
                 raise
             total = total.plus(self._summed(*events))

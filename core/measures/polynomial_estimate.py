@@ -5,8 +5,8 @@ do not depend on order, splits and groups, and removing an event restores the su
 the recurrence, W_0 = w, W_1 = w u, W_{r+1} = 2 u W_r - W_{r-1}, so that weights cost no time.
 
 Scores are gathered by class in blocks of `BLOCK`. Every degree is a pass over a block in the L1 cache: a
-product, a difference, a store, and a sum of whole numbers. The compiler may vectorise the pass without leave
-to reorder floating point (`fastmath`, which would drop the rounding, too).
+product, a difference, a store, and a sum of whole numbers. The compiler can vectorise the pass without
+`fastmath`, which would let it reorder floating point and drop the rounding.
 
 Rejected forms took these multiples of the time of this form, at degree 30 with two classes. Sums in floating
 point, with an accumulator per degree and lane: 1.7. One score after the other: 5.2. Blocks of 64 scores: 1.3;
@@ -41,8 +41,9 @@ MOST_TERMS = 1 << 20
 BLOCK = 512
 
 _SHIFT = 1.5 * 2.0 ** (52 - FRACTION_BITS)
-"""Added to a number of less than a third of it, it leaves no bits below the unit: the number is rounded to
-the nearest multiple, ties to even, which stands in the last bits of the sum as a whole number."""
+"""A constant that rounds. Added to a number below a third of the constant, it leaves no bits below the unit.
+So the number is rounded to the nearest multiple of the unit, ties to even. The last bits of the sum are this
+multiple as a whole number."""
 
 _HALF_RANGE = 2.0**1022
 _BITS_OF_SHIFT = int(np.float64(_SHIFT).view(np.int64))
@@ -138,9 +139,9 @@ def mean_over_pairs(pairs: FloatArray, positives: FloatArray, negatives: FloatAr
 class PolynomialEstimate(NamedTuple):
     """AUC by a polynomial near the step, ties near one half; low <= AUC of the events <= high is certified.
 
-    bound is the greatest possible error of auc: its greater distance to low and high. In practice the error
-    is much smaller: bounds hold for the worst scores with the same sums. All are None if a class has no
-    events.
+    `bound` is the greatest possible error of `auc`: its distance to `low` or `high`, whichever is greater. In
+    practice the error is much smaller, because bounds hold for the worst scores with the same sums. All
+    fields are None if a class has no events.
     """
 
     auc: float | None
@@ -168,7 +169,7 @@ class Sums(NamedTuple):
         return cls((0, 0), np.full((2, degree + 1), 0, object))
 
     def plus(self, other: Sums, sign: int = 1) -> Sums:
-        """Return the sums of the events of both, or with `sign` -1 of these events without the other's."""
+        """Return the sums of the events of both; with `sign` -1, of these events without the others."""
         counts = self.counts[0] + sign * other.counts[0], self.counts[1] + sign * other.counts[1]
         return Sums(counts, self.sums + sign * other.sums)
 
@@ -243,15 +244,16 @@ def estimated(degree: int, fit: NearFit, means: FloatArray, off: float) -> Polyn
 
 
 _POLYNOMIALS_OFF = 1e-12
-"""More than the one-sided polynomials dip through the step, and their coefficients over pairs are off by."""
+"""A bound on how far rounding moves the one-sided polynomials across the step, and on the error of pairs."""
 
 
 def _rounding(degree: int, fit: NearFit, off: float) -> float:
     """Return the greatest error of a mean over pairs.
 
-    The recurrence adds up errors of 3 * 2^-53 a step, each of which grows at most as fast as the number of
-    steps since: 3/2 d^2 2^-53. Means are off by that and by `off`; so are both factors of a product, each
-    with another of at most 1, and sum |A| of them. The sum over pairs is of d numbers, of d numbers each.
+    The recurrence makes an error of 3 * 2^-53 at each step. An error grows at most as fast as the number of
+    steps after it, so all errors together are at most 3/2 d^2 2^-53. Each mean is off by this and by `off`.
+    A product has two means as factors, each at most 1, and the coefficients A multiply the products. The sum
+    over pairs has d sums of d numbers each.
     """
     mean_off = off + 2.0 * degree**2 * 2.0**-53
     largest = _pairs(degree, fit)[3]
@@ -260,7 +262,7 @@ def _rounding(degree: int, fit: NearFit, off: float) -> float:
 
 @functools.cache
 def _pairs(degree: int, fit: NearFit) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Return coefficients over pairs of polynomials near, below and above the step; the most of sum |A|."""
+    """Return the pairs' coefficients A of the polynomials near, below and above the step; most of sum |A|."""
     near, lower, upper = (
         pair_coefficients(step_polynomial(degree, which)) for which in (fit, "lower", "upper")
     )

@@ -6,8 +6,8 @@ The window is given as two parallel arrays sorted by (score, label). A scan grou
 - pairs and squared ranks as doubled integers (a tie counts one half), so that AUC and its DeLong
   variance (DeLong, DeLong & Clarke-Pearson 1988; Sun & Xu 2014) come out the same on every path;
 - the lower convex hull of (X = events, Y = positives) cumulated from the LOWEST score. Its vertices are
-  strict (collinear points are none), its slopes are the isotonic calibration (PAV) of the scores, and
-  it is the ROC convex hull (Tatti 2021, section 5);
+  strict (points inside an edge are no vertices), its slopes are the isotonic calibration (PAV) of the scores,
+  and it is the ROC convex hull (Tatti 2021, section 5);
 - everything else from entries and hull, O(n) each.
 
 Predicted positive means score >= threshold, everywhere.
@@ -38,8 +38,9 @@ EXACT_EVENTS = 2_400_000
 def lower_hull(negatives: Any, positives: Any, vertices: Int64Array) -> int:
     """Fill `vertices` with the hull's vertices, as numbers of entries below them; return how many there are.
 
-    Vertex v lies at (X, Y) = (events, positives) of the first v entries; 0 and all are always vertices.
-    Graham's scan. Counts use integer cross products, so that collinear points are told exactly.
+    Vertex v lies at (X, Y) = (events, positives) of the first v entries. v = 0 and v = the number of entries
+    are always vertices. Graham's scan. With counts, cross products are integers, so collinearity is decided
+    exactly.
     """
     x = np.zeros(len(negatives) + 1, negatives.dtype)
     y = np.zeros(len(negatives) + 1, negatives.dtype)
@@ -159,7 +160,7 @@ def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array
 def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reasons: Int8Array) -> None:
     """Write masses and ranking measures from records of ROW (score_tree/rows.py), one row each.
 
-    The same bits as `scan_window` of the same window: both divide the same whole numbers.
+    The rows have the same bits as those of `scan_window`: both functions divide the same whole numbers.
     """
     for index in range(len(rows)):
         row = rows[index]
@@ -200,8 +201,8 @@ def scan_window(
     """Write masses and ranking measures of a sorted window; return its number of hull edges.
 
     scores, labels  the window, sorted by (score, label); labels are 0 and 1
-    curvature       of the cost density, and
-    scale           of the fixed point of its loss (`loss_in_fixed_point`): H is written; scale 0: it is not
+    curvature       the curvature of the cost density (`loss_in_fixed_point`).
+    scale           the scale of the fixed point of the loss; 0: H is not written.
     numbers         float64[len(NUMBER_COLUMNS)], one row of `Rows`; NaN where nothing is written
     reasons         int8[len(MEASURES)]
     edge_...        room for one more than the window has events; filled from the lowest scores up

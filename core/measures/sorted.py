@@ -23,7 +23,7 @@ def merge_sorted(
     """Remove events from the sorted window, and merge added events into it; return the new length.
 
     All three inputs are sorted by (score, label). An event that enters and leaves between two rows may be
-    both in added and in removed. Linear in the length of all inputs.
+    both among the added and among the removed events. Linear in the length of all inputs.
     """
     n = old = gone = new = 0
     while old < len(scores) or new < len(added_scores):
@@ -82,8 +82,8 @@ def place(
 ) -> None:
     """Write the placements of chosen events among the events of a window and the coming events before them.
 
-    A placement is the share of the other class that the event is on the right side of, ties counted half; NaN
-    if the other class has no event.
+    A placement is the share of the other class against which the event is ranked right, ties counted half. It
+    is NaN if the other class has no event.
 
     labels, scores       the coming events, in order
     chosen               indices of the events to place, ascending

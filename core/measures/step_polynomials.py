@@ -2,8 +2,8 @@
 
 AUC counts pairs by step(z) = 0, 1/2, 1 for z below, at and above 0. With a polynomial p of degree d in place
 of the step, the sum over pairs of p(difference) follows from sums over each class alone (Calders &
-Jaroszewicz 2007). All coefficients here are of Chebyshev polynomials T_0 ... T_d on [-1, 1]: in powers of z,
-those of degree 30 reach 10^10 and cancel.
+Jaroszewicz 2007). All coefficients here are of Chebyshev polynomials T_0 ... T_d on [-1, 1]: coefficients of
+powers of z reach 10^10 at degree 30, and their terms cancel.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def checked_degree(degree: object) -> int:
 def step_polynomial(degree: int, fit: Fit = "least_squares") -> FloatArray:
     """Return d + 1 Chebyshev coefficients of a polynomial near the step on [-1, 1].
 
-    least_squares  the least mean squared error over [-1, 1] (the step's Legendre series, cut off)
-    chebyshev      the same weighted by 1 / sqrt(1 - z^2) (its Chebyshev series, cut off)
-    upper, lower   at or above, at or below the step everywhere on [-1, 1]; of degree d - 1 for an odd d
+    least_squares  the least mean squared error over [-1, 1] (the step's Legendre series, cut off).
+    chebyshev      the same, weighted by 1 / sqrt(1 - z^2) (the step's Chebyshev series, cut off).
+    upper, lower   at or above, at or below the step everywhere on [-1, 1]; of degree d - 1 for an odd d.
 
-    The first two polynomials are 1/2 at 0, and off by 1/2 beside 0, like every continuous function: they have
-    no error bound of their own. The two one-sided polynomials have; the distance between them is about 3 / d
+    The first two polynomials are 1/2 at 0, and off by 1/2 beside 0, like every continuous function. So they
+    give no error bound. The two one-sided polynomials give a bound: the distance between them is about 3 / d
     on average. O(d^3) once.
 
     Raises ConfigError.
@@ -121,12 +121,12 @@ def _legendre_series(degree: int) -> FloatArray:
 
 
 def _upper(degree: int) -> FloatArray:
-    """Return the polynomial of an even degree that is 0 at nodes below 0, 1 at others, and turns there.
+    """Return the polynomial of an even degree that is 0 at nodes below 0, 1 at other nodes, and turns there.
 
     The nodes are those of the Chebyshev rule, Gauss or Lobatto, that has a node at 0. Between two nodes of
     equal value the polynomial turns once more, by Rolle's theorem. With these turns the derivative has all
     its possible zeros, so that the polynomial nowhere crosses the step (Markov's and Stieltjes' argument).
-    Over the angle the conditions are equidistant, so that the equations are well-conditioned.
+    As functions of the angle, the nodes are equidistant, so the equations are well-conditioned.
     """
     half = degree // 2 + 1
     if half % 2:

@@ -17,7 +17,7 @@ FED      the event's value was fed to the signal of an adaptive window
 
 
 class Steps(NamedTuple):
-    """Columns of steps. `events[i]`: index of step i's event in its batch, or -1. Empty `shifts`: zeros."""
+    """Columns of steps. `events[i]`: index of step i's event in its batch, or -1. Empty `shifts`: all 0."""
 
     events: Int64Array
     flags: Int8Array

@@ -1,7 +1,7 @@
 """Measures that are sums over the window's events: their terms, and the measures from exact sums of terms.
 
-Scans and trees share these functions, so that both make sums of the same bits (kernels/exact_sums.py): a term
-is a double that follows from its event alone, and the sum of the terms is rounded once.
+Scans and trees share these functions, so their sums have the same bits (kernels/exact_sums.py). A term is a
+double that depends on its event alone, and the sum of the terms is rounded once.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -113,7 +113,7 @@ _STATE_FIELDS: list[Any] = [
     ("squares_negative", "i8"),  # sum over negatives of (2 positives above + ties)^2
     ("capacity", "i8"),
     ("keeps_hull", "i8"),  # 0: bridges and sums of losses are stale, and buckets' hulls may be stale
-    ("scale", "f8"),  # fixed point of every loss: 2^61 / capacity rounded up to a power of two
+    ("scale", "f8"),  # fixed point of every loss: `fixed_point_scale` of the capacity
     ("follows_weight", "i8"),  # 1: a row states losses in the fixed point of the weight, not of the capacity
     ("curvature", "f8"),  # the cost density, see `edge_loss`
     ("keeps_area", "i8"),  # 1: `sums` holds the sums of AUM, with the next three fields (sums.py)
