@@ -98,7 +98,7 @@ def _line(text: object) -> str:
 
 
 def lines_text(lines: Iterable[str]) -> str:
-    """Join lines by line feeds; line feeds within one of them are escaped."""
+    """Join lines by line feeds; each line is visible, so a line feed within a line is an escape."""
     return "\n".join(map(_line, lines))
 
 

@@ -33,7 +33,7 @@ _OFTEN = 10_000
 
 
 def fields_of(options: argparse.Namespace) -> EventFields:
-    """Return the roles of the input's columns, as the options name them."""
+    """Return the roles of the input's columns, as the options name them. Raises ConfigError."""
     chosen: dict[str, Any] = {name: getattr(options, name, None) for name in EventColumns.__annotations__}
     chosen["time_format"] = time_format_of(options)
     chosen["slices"] = tuple(_columns(names) for names in options.slice)
@@ -104,7 +104,7 @@ _JOIN_OPTIONS = ("label_time", "ttl", "label_lead", "second_label")
 
 
 def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSettings) -> Join | None:
-    """Return the settings of the label join; None where labels are in the events."""
+    """Return the settings of the label join; None where labels are in the events. Raises ConfigError."""
     if not options.labels:
         for name in _JOIN_OPTIONS:
             if (value := getattr(options, name)) is not None:
@@ -142,7 +142,10 @@ def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
 
 
 def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:
-    """Return the limits for event times: the lateness, and how far a time may be ahead of now."""
+    """Return the limits for event times: the lateness, and how far a time may be ahead of now.
+
+    Raises ConfigError.
+    """
     if options.max_ahead is None:
         return Timing(lateness=settings.lateness)
     if options.time is None:
@@ -188,7 +191,7 @@ def _curves(
     """Return when curves are due; None: no curves.
 
     By default a curve is due when all events of a window are new, but at least _OFTEN events after the
-    previous curve. A window without a fixed number of events has one curve, at the end.
+    previous curve. A window without a fixed number of events has one curve, at the end. Raises ConfigError.
     """
     every = options.curves_every
     if options.curves is None and options.report is None:

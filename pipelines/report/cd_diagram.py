@@ -117,7 +117,7 @@ def cd_diagram(
 def _bars(
     ranks: Sequence[float], groups: Sequence[Sequence[int]]
 ) -> tuple[list[tuple[float, float, int]], int]:
-    """Return every group's worst rank, best rank and tier, and the number of tiers.
+    """Return the worst rank, best rank and tier of each group of two or more, and the number of tiers.
 
     A bar is drawn in the first tier in which it touches no other bar.
     """

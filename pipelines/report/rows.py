@@ -185,7 +185,10 @@ def _shown_names(
 
 
 def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return texts of settings that tell them apart: the window, and options of the command line that differ.
+    """Return a text for each config: its window, and those of its settings in which the configs differ.
+
+    Where two texts would be equal, all texts are "config" and the config's hash. So is the text of a config
+    without known settings.
 
     >>> _in_words(["a", "b"], {"a": {"window": "last:5", "every": "1"}, "b": {"window": "all", "every": "1"}})
     ['last:5', 'all']

@@ -1,6 +1,6 @@
 """Beam's job server for Flink, changed so that it listens on this machine alone.
 
-One class, `ServerFactory`, makes Beam's Java servers. The class receives an address and uses its port alone:
+One class, `ServerFactory`, makes Beam's Java servers. The class receives an address and uses only the port:
 `NettyServerBuilder.forPort(address.getPort())` listens on every address (Beam 2.50 to 2.77, at least). No
 option changes the call. A job names commands that its workers run, so whoever reaches the port runs commands.
 
