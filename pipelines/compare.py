@@ -136,8 +136,9 @@ def _identity(row: ComparisonRow) -> tuple[str, ...]:
 def _arranged(table: pa.Table, over: str, measures: Sequence[str]) -> _Table:
     """Return the rows of folds by learner, fold and moment. Raises InputError where nothing can be compared.
 
-    A moment is the rows' grid point (`due`), or the rows' ordinal where rows have no grid point. Where some
-    learners have no row in a fold at a moment, only the other learners are compared.
+    A moment is a grid point (`due`); rows without a grid point are then left out. Where no row has a grid
+    point, a moment is the rows' ordinal. Where some learners have no row in a fold at a moment, only the
+    other learners are compared.
     """
     columns = _slice_columns(table)
     rows = [row for row in map(MeasureRow._make, row_values(table)) if columns[row.slice] == (over,)]

@@ -13,7 +13,10 @@ from .evaluate.options import runner_of
 
 
 def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Print the requirements of a runner; return 0 if all are met, else 1."""
+    """Print the requirements of a runner; return 0 if all are met, else 1.
+
+    If all are met, a job of one element tries the runner, except on Dataflow and with --no-job.
+    """
     runner = runner_of(options, beam_flags)
     if options.compile:
         compile_all(lambda what: say(f"compiling: {what}"))

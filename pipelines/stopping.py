@@ -27,7 +27,7 @@ class OnSignal(ABC):
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in self._numbers:
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: it stays ignored
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: the signal stays ignored
                     self._before[number] = signal.signal(number, self._take)
         return self
 
