@@ -1,4 +1,4 @@
-"""CombineFns: AUC, polynomial AUC and its fit over any PCollection, without order.
+"""CombineFns of AUC and polynomial AUC, for groups of events in any order; and a fit to AUC.
 
-`events` reads the elements; `auc`, `polynomial_auc` and `fit` combine them.
+`events` reads the elements. `auc` and `polynomial_auc` combine them. `fit` fits a linear model to AUC.
 """

@@ -24,11 +24,12 @@ _LARGEST = 1.7976931348623157e308
 class CombinedAuc(NamedTuple):
     """The AUC and H-measure of a group of events.
 
-    events, positives, negatives   the numbers of events
-    auc_low, auc, auc_high         AUC, ties one half, with certified bounds; null where a class is missing
-    h_low, h, h_high               H-measure, in the same way
-    exact                          whether bounds and values coincide
-    reason                         why values are null, else null
+    events, positives, negatives   the numbers of all, positive and negative events.
+    auc_low, auc, auc_high         AUC with certified bounds; a tie counts one half. None if a class is
+                                   missing.
+    h_low, h, h_high               the H-measure with certified bounds, or None.
+    exact                          whether the bounds equal the values.
+    reason                         the reason why values are None; None if no value is.
     """
 
     events: int
@@ -47,17 +48,17 @@ class CombinedAuc(NamedTuple):
 class AucCombineFn(CombineEvents[AucSketch]):
     """Combines (label, score) into a `CombinedAuc`: `AucSketch` for CombinePerKey and CombineGlobally.
 
-    An element is (label, score), or (labels, scores) as arrays or lists of one length: a batch, which is many
-    times faster per event. Labels are 1/0, 1/-1 or booleans, scores finite numbers, higher for more likely
-    positive; every event counts once. Any windows and triggers, sessions included; neither the order of
-    events nor that of merges matters.
+    An element is (label, score), or a batch (labels, scores): arrays or lists of one length. A batch is many
+    times faster per event. Labels are 1/0, 1/-1 or booleans. Scores are finite numbers; a higher score means
+    that positive is more likely. Every event counts once. Any windows and triggers are allowed, also
+    sessions. The order of events and of merges has no effect.
 
-    max_bytes  of the sketch of one group (64 KB: exact up to some 7,700 distinct scores)
-    cost       of the H-measure; BetaCost(2, 2) if None
-    priors     "window" (the group's), or the share of positives
+    max_bytes  the most bytes of a group's sketch (64 KB: exact for up to about 7,700 distinct scores).
+    cost       the cost distribution of the H-measure; None = BetaCost(2, 2).
+    priors     "window" = the group's own share of positives, or a share of positives.
 
     Raises ConfigError for an invalid setting, and InputError for an invalid event: no event is dropped.
-    A CombineFn has no second output; where events may be malformed, filter them before.
+    A CombineFn has no output of dead letters; so filter malformed events before.
 
         events | beam.WindowInto(beam.window.Sessions(600)) | beam.CombinePerKey(rs.AucCombineFn())
 
@@ -79,7 +80,7 @@ class AucCombineFn(CombineEvents[AucSketch]):
         super().__init__(AucSketch(max_bytes).to_bytes(), (-_LARGEST, _LARGEST))
 
     def setup(self) -> None:
-        """Compile kernels before the first bundle, where they are not on disk yet."""
+        """Compile kernels before the first bundle, unless they are on disk."""
         sketch = AucSketch(1024)
         sketch.add(np.arange(1_000) % 2, np.arange(1_000.0))
         AucSketch.from_bytes(sketch.to_bytes()).merge(sketch).h_bounds()

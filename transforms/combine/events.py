@@ -24,8 +24,8 @@ from ...core.errors import InputError
 _EVENT = np.dtype([("score", "<f8"), ("label", "i1")])
 _PACK_EVENT = struct.Struct("<db").pack
 WAITING = 2_048
-"""Events that wait at the end of an accumulator, at most. Adding all of them to the summary takes up to a
-millisecond; appending an event takes a microsecond."""
+"""The most events that wait at the end of an accumulator. Adding all of them to the summary takes up to a
+millisecond; appending one event takes a microsecond."""
 
 _LABELS = {0: 0, 1: 1, -1: 0}
 
@@ -70,7 +70,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
 
     @abstractmethod
     def read(self, data: bytes) -> AnySummary:
-        """Return the summary of its bytes."""
+        """Return the summary from its bytes."""
 
     @abstractmethod
     def packed_size(self, data: bytes) -> int:
@@ -85,11 +85,11 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return BytesCoder()
 
     def create_accumulator(self) -> bytes:
-        """Return no events."""
+        """Return the accumulator without events."""
         return self._empty
 
     def add_input(self, mutable_accumulator: bytes, element: Any) -> bytes:
-        """Add (label, score), or a batch of them. Amortised O(1) an event and a copy of the accumulator."""
+        """Add (label, score), or a batch. Amortised O(1) an event, and a copy of the accumulator per call."""
         try:
             label, score = element
             known, score = _LABELS.get(label), float(score)
@@ -129,7 +129,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return self.settled(accumulator).to_bytes()
 
     def merge_accumulators(self, accumulators: Iterable[bytes]) -> bytes:
-        """Merge accumulators, in any order and grouping. A few waiting events stay unsummed."""
+        """Merge accumulators, in any order and grouping. If few events wait, they go on waiting."""
         total: AnySummary | None = None
         waiting: list[bytes] = []
         for accumulator in accumulators:
@@ -142,7 +142,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return self._bounded(packed + b"".join(waiting))
 
     def compact(self, accumulator: bytes) -> bytes:
-        """Add the waiting events to the summary, unless it is empty: a few raw events are shorter."""
+        """Add the waiting events to the summary. An empty summary stays: a few waiting events are shorter."""
         if accumulator.startswith(self._empty):
             return accumulator
         return self.settled(accumulator).to_bytes()

@@ -22,27 +22,27 @@ from ...core.learning.polynomial.passes import Sums, checked_rows
 from .events import shown
 
 DEFAULT_MAX_ITER = 15
-"""Iterations, at most: each is six steps of the pipeline, also if the fit has ended before."""
+"""The most iterations. Each iteration is six steps of the pipeline, even after the end of the fit."""
 
 _ROWS = 1024
 """Single rows that are added together."""
 
 
 class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[PolynomialAucModel]]):
-    """Fits a linear model that maximises AUC, as `PolynomialAucClassifier` does, where the rows are.
+    """Fits a linear model that maximises AUC, as `PolynomialAucClassifier` does, on the workers of the rows.
 
-    An element is (features, label) or (features, label, weight): features are m numbers, or an array (n, m),
-    dense or sparse, with n labels and n weights, which is many times faster. Two classes; the greater label
-    is the positive one. Bounded input in the global window.
+    An element is (features, label) or (features, label, weight), where features are m numbers. Or an element
+    has many rows: an array (n, m), dense or sparse, n labels and n weights; this is many times faster. There
+    are two classes; the greater label is positive. The input is bounded and in the global window.
 
-    max_iter    iterations at the most: scans are unrolled into 2 + 2 max_iter steps, of which those behind
-                the end of the fit only pass the rows by. Each reads the PCollection again
-    start       coefficients of an earlier model, to go on from
-    the others  see `PolynomialAucClassifier`
+    max_iter    the most iterations. The pipeline has 2 + 2 max_iter scans, and each scan reads the
+                PCollection again. Scans after the end of the fit ignore the rows.
+    start       the coefficients of an earlier model, from which the fit starts.
+    the others  see `PolynomialAucClassifier`.
 
-    Gives one `PolynomialAucModel`: that of a fit to all rows at hand but for rounding, 1e-9, whatever bundles
-    they come in. `PolynomialAucClassifier.of` makes an estimator of it. Sums and the model alone travel, some
-    8 (5 m + 2 (d + 1)^2) bytes a bundle.
+    The output is one `PolynomialAucModel`. For any split into bundles, the model is that of a fit in memory
+    to all rows, up to a rounding of 1e-9. `PolynomialAucClassifier.of` makes an estimator from the model.
+    Only sums and the model are sent between workers, about 8 (5 m + 2 (d + 1)^2) bytes a bundle.
 
     Raises ConfigError. The pipeline fails with an InputError that says why: one class or three, a feature
     that is no finite number, no rows, only constant features.
@@ -102,7 +102,7 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
 
 
 class _ScanDoFn(beam.DoFn):
-    """Adds the rows of a bundle to sums of the scan that a fit wants next."""
+    """Adds the rows of a bundle to the sums that the fit's next scan needs."""
 
     def __init__(self) -> None:
         self.start_bundle()

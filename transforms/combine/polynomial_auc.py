@@ -1,4 +1,4 @@
-"""PolynomialAucCombineFn: AUC by a polynomial, of any grouping in a Beam pipeline, sessions included."""
+"""PolynomialAucCombineFn: AUC by a polynomial, of any groups in a Beam pipeline, also of sessions."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .events import CombineEvents
 class CombinedPolynomialAuc(NamedTuple):
     """The polynomial AUC of a group of events.
 
-    events, positives, negatives   the numbers of events
-    auc_low, auc, auc_high         AUC by a polynomial, with certified bounds; null where a class is missing
-    bound                          how far auc can be off: the greater distance to the bounds
-    reason                         why values are null, else null
+    events, positives, negatives   the numbers of all, positive and negative events.
+    auc_low, auc, auc_high         AUC by a polynomial, with certified bounds; None if a class is missing.
+    bound                          the largest error of auc: the greater distance to the bounds.
+    reason                         the reason why values are None; None if no value is.
     """
 
     events: int
@@ -37,15 +37,15 @@ class CombinedPolynomialAuc(NamedTuple):
 class PolynomialAucCombineFn(CombineEvents[PolynomialAuc]):
     """Combines (label, score) into a `CombinedPolynomialAuc`: `PolynomialAuc` of every group.
 
-    An element is (label, score), or (labels, scores) as arrays or lists of one length: a batch, which is many
-    times faster per event. Labels are 1/0, 1/-1 or booleans; scores lie in the interval; every event counts
-    once. Any windows and triggers, sessions included; neither the order of events nor that of merges matters:
-    sums are exact. A group is some 600 bytes, however many its events.
+    An element is (label, score), or a batch (labels, scores): arrays or lists of one length. A batch is many
+    times faster per event. Labels are 1/0, 1/-1 or booleans; scores lie in the interval. Every event counts
+    once. Any windows and triggers are allowed, also sessions. The order of events and of merges has no
+    effect, because sums are exact. A group takes about 600 bytes, for any number of events.
 
-    degree, interval, fit  of the `PolynomialAuc` of one group
+    degree, interval, fit  see `PolynomialAuc`
 
     Raises ConfigError for an invalid setting, and InputError for an invalid event: no event is dropped.
-    A CombineFn has no second output; where events may be malformed, filter them before.
+    A CombineFn has no output of dead letters; so filter malformed events before.
 
         events | beam.WindowInto(beam.window.Sessions(600)) | beam.CombinePerKey(
             rs.PolynomialAucCombineFn(interval=(0, 1)))
@@ -68,7 +68,7 @@ class PolynomialAucCombineFn(CombineEvents[PolynomialAuc]):
         super().__init__(none.to_bytes(), none.interval)
 
     def setup(self) -> None:
-        """Compile kernels before the first bundle, where they are not on disk yet."""
+        """Compile kernels before the first bundle, unless they are on disk."""
         auc = self.read(self._empty)
         auc.add(np.arange(2), self._interval)
         auc.estimate()

@@ -1,1 +1,5 @@
-"""The evaluation of models: `models` (`EvaluateModels`), `join_labels` and `alert`; `shards` is beneath."""
+"""The evaluation of models on Beam.
+
+`models` has `EvaluateModels`, `join_labels` joins predictions with labels, and `alert` watches rows. `shards`
+evaluates packets, for `models` and `join_labels`.
+"""

@@ -1,4 +1,4 @@
-"""Alert: rows of measures in, a record when an alert opens and one when it closes.
+"""Alert: rows of measures in; records out, when an alert opens and when it closes.
 
 The rows of a bundle are packed by shard and Beam window before they travel, with only the columns that the
 rules read. A shard is an `AlertTable`, which sorts rows by their identity: the alerts depend neither on the
@@ -34,7 +34,7 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
 
 _PACKED_ROWS = 10_000
-"""Single rows of all windows that are buffered at a time, at most."""
+"""The most single rows of all windows that are buffered together."""
 
 _HOW = "apply it to .rows or .batches of EvaluateModels"
 
@@ -58,17 +58,17 @@ class AlertFactory:
 
 
 class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
-    """Watches rows of measures: an `AlertRow` when an alert of a rule opens, and one when it closes.
+    """Watches rows of measures: outputs an `AlertRow` when an alert opens, and another when it closes.
 
-    rules        texts such as "auc_high < 0.8 for 3 rows" (see `rocsteady.parse_alert`), or AlertRules
-    shards       state is kept under so many keys, fixed for the life of the job
-    cache_bytes  live state that a worker process keeps between bundles (1 GiB)
+    rules        texts such as "auc_high < 0.8 for 3 rows" (see `rocsteady.parse_alert`), or AlertRules.
+    shards       the number of keys of the state, fixed for the life of the job.
+    cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
 
     Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`. The
     input must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
     later rows until the input ends. Every (model, slice, pane) has its own alerts. The Beam timestamp of an
-    alert is the alert's time, or else that of its rows; an alert is in the window of its rows. State: see
-    `AlertTable`.
+    alert is the alert's time; without a time, the timestamp of its rows. An alert is in the window of its
+    rows. `AlertTable` describes the state.
 
     Raises ConfigError for an invalid rule, and for windows that merge. The job fails with an error where rows
     lack a column that a rule names.

@@ -1,9 +1,8 @@
 """JoinLabels: joins predictions with later labels by id, from two PCollections or one.
 
-A label arrives after its prediction, out of order, sometimes twice, sometimes never. Event time alone decides
-which records match (`core.label_join`): a label counts for every prediction of its id that was made at most a
-time to live before the label. Unmatched records become dead letters with a reason: no record is lost
-silently.
+A label may arrive after its prediction, out of order, twice, or never. Event time alone decides which records
+match (`core.join`). A label counts for every prediction of its id that was made at most a time to live before
+the label. Unmatched records become dead letters with a reason, so no record is lost silently.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class JoinFactory(ExportingFactory[Packet | Rejected]):
 
 
 class JoinShards(EvaluateShards):
-    """Joins packets (shard of the join, record): outputs are packets (shard of the evaluators, record)."""
+    """Joins packets (shard of the join, record); outputs are packets (shard of the evaluators, record)."""
 
     factory = JoinFactory
     output_type = tuple[str, bytes]
@@ -66,12 +65,13 @@ class JoinShards(EvaluateShards):
 class JoinedLabels(NamedTuple):
     """The outputs of `JoinLabels`, as PCollections.
 
-    events        packed batches of events, for `EvaluateModels`; an event's time is its label's time
-    unmatched     DeadLetters: predictions without a label and labels without a prediction, each with the
-                  time that it waited
-    duplicates    DeadLetters: second labels of an id
-    late          DeadLetters: records that came behind the clock
-    dead_letters  DeadLetters: invalid predictions or labels, and second labels if they count as mistakes
+    events        packed batches of events, for `EvaluateModels`; an event's time is its label's time.
+    unmatched     DeadLetters: predictions without a label, and labels without a prediction. Each has the time
+                  that the record waited.
+    duplicates    DeadLetters: second labels of an id.
+    late          DeadLetters: records that arrived after the clock had passed their times.
+    dead_letters  DeadLetters: invalid predictions or labels; with second_label="dead-letter", also second
+                  labels.
     """
 
     events: beam.PCollection[bytes]
@@ -82,7 +82,7 @@ class JoinedLabels(NamedTuple):
 
 
 class JoinColumns(RecordColumns, total=False):
-    """The keywords of `JoinLabels` that name columns, but for id and time."""
+    """The keywords of `JoinLabels` that name columns, without id and time."""
 
     probabilities: bool
 
@@ -90,20 +90,20 @@ class JoinColumns(RecordColumns, total=False):
 class JoinLabels(beam.PTransform[Any, JoinedLabels]):
     """Joins predictions with their labels by id.
 
-    It is applied to a pair (predictions, labels), or to one PCollection of both: a record of it that has a
-    score is a prediction, one that has a label a label, and it may be both. Records are dicts, NamedTuples or
-    beam.Rows; a label needs id, label and label_time and nothing else, and serves every model that predicted
-    its id.
+    The transform is applied to a pair (predictions, labels), or to one PCollection of both. In one
+    PCollection, a record without a label is a prediction, a record without a score is a label, and a record
+    with both is both. Records are dicts, NamedTuples or beam.Rows. A label needs only id, label and
+    label_time, and counts for every model that predicted its id.
 
-    id, time, label_time  names of fields; label_time is time unless it is given
-    ttl           a label counts that comes at most so long after its prediction ("7d", a number of seconds,
-                  a timedelta), or
-    label_lead    so long before it; as long unless it is given. Joined events wait for it, because one of
-                  them may be so much earlier than what is known. Where labels never precede predictions: 0
-    second_label  of two labels of an id within ttl the "first" or the "last" counts; "dead-letter": the
-                  first, and the others are dead letters
-    lateness      how far records come behind Beam's watermark
-    shards        state is kept under so many keys, fixed for the life of the job
+    id, time, label_time  the names of fields; without label_time, a label's time is in `time`.
+    ttl           the longest time from a prediction to its label ("7d", a number of seconds, a timedelta).
+    label_lead    the longest time by which a label may precede its prediction; ttl unless given. Joined
+                  events wait for this time, because an earlier event may still come. Give 0 if labels never
+                  precede predictions.
+    second_label  which of two labels of an id within ttl counts: the "first" or the "last". "dead-letter":
+                  the first counts, and the others are dead letters.
+    lateness      how far records may be behind Beam's watermark.
+    shards        the number of keys of the state, fixed for the life of the job.
     The other arguments are those of `EvaluateModels`; time_unit and time_format are for label_time, too.
 
     Both inputs must be in the global window, with event times as Beam timestamps: the clock is Beam's

@@ -35,18 +35,18 @@ from .shards import EvaluateShards
 class Evaluation(NamedTuple):
     """The outputs of `EvaluateModels`, as PCollections.
 
-    rows          MeasureRows. The Beam timestamp is the row's due, or else the row's time. Without time=, the
-                  timestamp is that of the bundle's newest event; a model's last rows then have the end of
-                  their window (the end of time, where the input is not windowed). In windowed input a row
-                  stays in its window. A worker that never imported rocsteady sees a NamedTuple of Beam's
+    rows          MeasureRows. A row's Beam timestamp is its `due`, or its `time` if `due` is null. Without
+                  time=, the timestamp is that of the bundle's newest event; a model's last rows then have the
+                  end of their window (the end of time, if the input is not windowed). In windowed input, a
+                  row stays in its window. A worker that never imported rocsteady sees a NamedTuple of Beam
                   with the same fields.
-    batches       the same rows as pyarrow RecordBatches of many rows
-    dead_letters  DeadLetters: invalid events with their reasons
-    late          DeadLetters: events that came behind applied events, each with its lateness. Empty for
-                  order="arrival"
-    curves        the ROC curves that curves= asked for, as pyarrow RecordBatches (CURVE_SCHEMA of
-                  sinks/curves.py: a row per point), each in its window; else empty
-    duplicates    DeadLetters: events that deduplicate= leaves out; else empty
+    batches       the same rows, as pyarrow RecordBatches of many rows.
+    dead_letters  DeadLetters: invalid events with their reasons.
+    late          DeadLetters: events that came after later events were applied, each with its lateness. Empty
+                  for order="arrival".
+    curves        the ROC curves that curves= requests, as pyarrow RecordBatches, each in its window; else
+                  empty. A row is a point (CURVE_SCHEMA of sinks/curves.py).
+    duplicates    DeadLetters: the events that deduplicate= leaves out; else empty.
     """
 
     rows: beam.PCollection[MeasureRow]
@@ -65,41 +65,45 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     """Evaluates every model over a window of its own events.
 
     An event is a dict, a NamedTuple, a beam.Row, or bytes: many events, packed by `EventBatch.pack()`.
-    Column arguments (score, label, model, time, id, weight, predicted, slices) are names in it. What is
-    no event becomes a dead letter, and the rest goes on; packed events that do not fit the settings are
-    one dead letter. weight= names what an event counts; every event counts 1 without it.
+    The column arguments (score, label, model, time, id, weight, predicted, slices) name fields of the event.
+    An invalid event becomes a dead letter, and the others are evaluated. A packed batch that does not fit the
+    settings is one dead letter. weight= names the field of an event's weight; without it, every weight is 1.
 
-    order        "arrival": events apply as they come, whatever time= says, and rows depend on the runner.
-                 "time": in order of time=, each when Beam's watermark has passed it; "time:10m" when it has
-                 passed it by 10 minutes. Events of one time apply by id=, then by a hash of their content.
-                 What comes behind what was applied is late. On a runner whose watermark knows its sources the
-                 rows do not depend on the order in which events arrive
-    clock        "runner", with order="time": Beam's watermark tells what is complete. Rows on a grid of times
-                 are made by a model's own events alone, as how often a watermark is seen is chance
-    positive     the label of positive events; without it 1/0, 1/-1 and true/false are understood
-    model_name   the one model that all events are of, instead of a column
-    time_unit    "s", "ms", "us" or "ns", for times that are numbers; the log warns where another looks right
-    time_format  the format, as of `datetime.strptime`, of times that are texts or numbers such as 20240102;
-                 without it texts are RFC 3339, dates, or numbers
-    slices       columns, and tuples of columns (crosses), by whose values each model is evaluated besides
-    shards       state is kept under so many keys, fixed for the life of the job: 64, or some 32 per worker
-                 on a cluster; `Shards(64, own=["fraud"])` gives a model with most of the events its own.
-                 None: each model is its own key
-    cache_bytes  live state that a worker process keeps between bundles (1 GiB)
-    curves       EveryEvents(n): the ROC curve of each window after every n-th event and at the end; "end": at
-                 the end alone
-    deduplicate  "7d", a number of seconds or a timedelta: a second event of a model with the same id=, and
-                 a time= within so long of the first one's, does not count. What was kept is remembered until
-                 the greatest time of its shard has gone on by as long: 40 bytes an event
-    slice_cap    so many values of a model and a slice have a slice of their own; all that come later, and
-                 the value "other" itself, are "country=other"
-    idle_ttl     a duration: a (model, slice) without an event for longer gives a last row and leaves memory;
-                 if it returns, its window begins empty and its rows are numbered on. By the watermark where
-                 order="time", else by the greatest time= of its shard (with shards=None, of its model)
-    settings     an `EvaluatorSettings`; the other arguments are its fields, and replace what it says
+    order        "arrival": events apply in the order of arrival, even with time=; rows depend on the runner.
+                 "time": events apply in order of time=, each when Beam's watermark has passed its time.
+                 "time:10m": when the watermark has passed it by 10 minutes. Events of equal times apply in
+                 order of id=, then of a hash of their content. An event is late if later events were applied
+                 before. If the runner's watermark follows its sources, rows do not depend on the order of
+                 arrival.
+    clock        "runner", with order="time": Beam's watermark decides up to which time events are complete.
+                 Rows on a grid of times are then made only at events of the model, because the moments at
+                 which the watermark is seen are random.
+    positive     the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
+    model_name   the one model of all events, instead of a column.
+    time_unit    "s", "ms", "us" or "ns", for times that are numbers. The log warns if another unit is likely.
+    time_format  the format (of `datetime.strptime`) of times that are texts or numbers such as 20240102.
+                 Without it, texts are RFC 3339, dates, or numbers.
+    slices       columns, and tuples of columns (crosses). Each model is also evaluated for each of their
+                 values.
+    shards       the number of keys of the state, fixed for the life of the job: 64, or about 32 per worker on
+                 a cluster. `Shards(64, own=["fraud"])` gives a large model a shard of its own. None = each
+                 model is its own key.
+    cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
+    curves       EveryEvents(n): the ROC curve of each window after every n-th event and at the end. "end":
+                 only at the end.
+    deduplicate  "7d", a number of seconds, or a timedelta. A second event of a model with the same id= does
+                 not count, if its time= is within this duration of the first event's. An event is remembered
+                 until the greatest time of its shard is later by this duration: 40 bytes an event.
+    slice_cap    the most values of a model and a slice that have slices of their own. All later values, and
+                 the value "other" itself, are in the slice "country=other".
+    idle_ttl     a duration. A (model, slice) without an event for longer gives a last row and leaves memory.
+                 If events of it come again, its window begins empty, and the numbers of its rows continue.
+                 The time is the watermark with order="time", else the greatest time= of its shard (with
+                 shards=None, of its model).
+    settings     an `EvaluatorSettings`; the other arguments are its fields, and replace its values.
 
-    If the input is windowed, every pane is evaluated by itself. Raises ConfigError for a setting that
-    cannot be, and for windows that merge (sessions).
+    If the input is windowed, every pane is evaluated by itself. Raises ConfigError for an invalid setting,
+    and for windows that merge (sessions).
 
         result = events | rs.EvaluateModels(window=rs.LastEvents(10_000), every=rs.EveryEvents(100))
         result.rows | beam.Map(print)
@@ -183,7 +187,7 @@ def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
 def single_rows(
     rows: Rows, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
 ) -> Iterator[Any]:
-    """Yield rows one by one, each with its own time as the timestamp, in the window it was made for.
+    """Yield rows one by one, each with its own time as the timestamp, in the row's window.
 
     Beam would assign a `TimestampedValue` to windows again, by a time that may be outside its pane.
     """

@@ -43,7 +43,7 @@ from ..events.rejected import RejectedLetters
 
 
 class RowsCoder(Coder):
-    """`Rows` between the stages of a pipeline: a JSON head, then the arrays as they are, curve by curve."""
+    """The coder of `Rows` between stages of a pipeline: a JSON head, the rows' arrays, the curves' arrays."""
 
     _HEAD = struct.Struct("<II")
     _COLUMNS = (
@@ -189,14 +189,14 @@ class TableFactory(ExportingFactory[Rows | Rejected]):
 class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
     """Evaluates packets (shard, record) by a table of evaluators per shard and Beam window.
 
-    Outputs are `Rows`; letters the events that were late or duplicates.
+    Outputs are `Rows`; `letters` are the late events and the duplicates.
 
-    settings     how to evaluate, the slices, and the number of shards that the packets were split into
-    fields       the user's names of an event's columns
-    cache_bytes  live tables that a process keeps between bundles
-    lateness     see `RunStateMachine`
-    label_time   the user's name of a label's time, where labels came by themselves
-    awaits       every shard begins with the state that a `StateImport` brings
+    settings     the settings of evaluators, the slices, and the number of shards of the packets.
+    fields       the user's names of an event's columns.
+    cache_bytes  bytes of live tables that a process keeps between bundles.
+    lateness     see `RunStateMachine`.
+    label_time   the user's name of a label's time, if labels have an input of their own.
+    awaits       whether every shard begins with the state that a `StateImport` brings.
     brings       see `RunStateMachine`
     """
 

@@ -1,4 +1,5 @@
 """Files as they are stored.
 
-`formats` (the formats, and Parquet), `csv`, `lines` (whole lines of a growing file), `stored`.
+`formats` has the formats, and reads Parquet; `csv` reads CSV; `lines` cuts bytes into whole lines. `stored`
+reads files of a stored state.
 """

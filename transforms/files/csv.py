@@ -56,14 +56,14 @@ def _csv_block_bytes(source: SourceFile) -> int:
 def csv_chunks(
     source: SourceFile, block_bytes: int | None = None, only: Sequence[str] | None = None
 ) -> Iterator[Chunk]:
-    """Read a CSV or TSV file with a header, every column as text; only the empty cell is missing.
+    """Read a CSV or TSV file with a header, every column as text; only an empty cell is a missing value.
 
     Columns that are not in `only` are not built; rows may then have text that is not UTF-8 in those columns.
     """
     options = (
         pa.csv.ReadOptions(use_threads=False, block_size=block_bytes or _csv_block_bytes(source)),
         pa.csv.ConvertOptions(
-            check_utf8=False,  # the stream is, by its make
+            check_utf8=False,  # `Utf8Stream` gives only UTF-8
             column_types=dict.fromkeys(csv_header(source), pa.string()),
             null_values=[""],
             strings_can_be_null=True,
@@ -91,7 +91,7 @@ def csv_chunks(
 
 
 class _Misfit(NamedTuple):
-    """A record of a CSV file with another number of fields than its header."""
+    """A record of a CSV file whose number of fields differs from the header's."""
 
     position: int
     text: str
@@ -167,7 +167,7 @@ def _misfits(source: SourceFile, refused: Sequence[_Misfit]) -> DeadLetters:
 
 
 def _fields_text(text: str, delimiter: str) -> str:
-    """Return the fields of a row as JSON; of a long row (an unclosed quote), the first fields."""
+    """Return the fields of a row as JSON; only the first fields of a long row, such as an unclosed quote."""
     shown = text[:SHOWN_BYTES]
     fields = next(csv.reader(io.StringIO(shown, newline=""), delimiter=delimiter), [])
     raw = json.dumps(fields, ensure_ascii=False).replace(NO_TEXT, "\ufffd")

@@ -1,11 +1,12 @@
 """Input files, and Parquet as a stream of record batches with the position of every record.
 
 Invariant
-    Every record of a file is in exactly one chunk, at its position: a row of the batch, or a dead letter
-    where it cannot be a row (a wrong number of fields, bytes that are not UTF-8).
-    Memory is bounded by a chunk, whatever the length of the file.
+    Every record of a file is in exactly one chunk, at its position: as a row of the batch, or as a dead
+    letter. A dead letter has a wrong number of fields, or bytes that are not UTF-8.
+    A chunk bounds the memory, for files of any length.
 
-Positions are 0-based ordinals of records; headers and blank lines are no records. JSON lines: `json_lines`.
+Positions are 0-based ordinals of records; headers and blank lines are not records. For JSON lines, see
+`sources.files.json_lines`.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ from ..events.chunk import Chunk
 from ..events.dead_letters import NO_LETTERS
 
 CHUNK_ROWS = 100_000
-"""Records in a batch, about: enough that the cost per batch is small, few enough to hold several batches."""
+"""The approximate records of a batch. The cost per batch is small, and memory can hold several batches."""
 
 _PARQUET_BUFFER_BYTES = 1 << 20
-"""Bytes of a column that are read ahead. Without a buffer Arrow keeps the bytes of every row group read
-(pyarrow 25: 94 MB for a file of 94 MB, and 12 MB with a buffer)."""
+"""Bytes of a column that are read ahead. Without a buffer, Arrow keeps the bytes of every row group
+(pyarrow 25, a file of 94 MB: 94 MB without a buffer, 12 MB with it)."""
 
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
 HEAD_BYTES = 1 << 20
 LET_GO_SECONDS = 1.0
-"""Seconds to wait for Arrow's thread, at most; the thread needs some microseconds."""
+"""The most seconds to wait until Arrow's thread releases a stream; usually some microseconds."""
 
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 """The errors that a reader raises for a file that is cut short, corrupt, or gone."""
 
 NO_TEXT = "\ufdd0"
-"""The code point, never used in text, that stands for a byte that is not UTF-8."""
+"""A code point that text never has; it replaces a byte that is not UTF-8."""
 
 
 def has_scheme(path: str) -> bool:
@@ -59,7 +60,7 @@ def has_scheme(path: str) -> bool:
 
 
 def everywhere(path: str) -> str:
-    """Return a path that means the same in every working folder: processes of a runner have their own."""
+    """Return an absolute path: a runner's processes may have other working folders."""
     return path if has_scheme(path) else str(Path(path).absolute())
 
 
@@ -92,7 +93,7 @@ class SourceFile:
 
     @property
     def stem(self) -> str:
-        """The file's name without its folder and endings: the model's name, unless events name it."""
+        """The file's name without its folder and endings: the model's name, unless the events have it."""
         bare = stem_of(self.path)
         return os.fsencode(bare).decode("utf-8", "backslashreplace")
 
@@ -125,7 +126,7 @@ def unpacked(source: SourceFile) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 class Utf8Stream(io.RawIOBase):
-    """A stream of bytes that are surely UTF-8: any other byte is replaced by `NO_TEXT`."""
+    """A stream of bytes that are always UTF-8: `NO_TEXT` replaces any other byte."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
@@ -138,10 +139,10 @@ class Utf8Stream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        r"""Return `size` bytes, and fewer only at the end: arrow takes a read for a block of its own.
+        r"""Return `size` bytes; fewer only at the end, or before a carriage return. Arrow makes each a block.
 
-        A carriage return is left for the next block, because behind one arrow skips a newline that begins
-        the next, also in quotes, where it is text.
+        A carriage return at the end of a block is left for the next block. Otherwise Arrow would skip a
+        newline at the start of the next block, even inside quotes, where the newline is text.
         """
         parts: list[bytes] = []
         missing = size if size >= 0 else 1 << 62

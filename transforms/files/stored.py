@@ -1,4 +1,4 @@
-"""Reads files of a stored state by bare names in one folder, with known sizes, without trust in the writer.
+"""Reads files of a stored state by their bare names in one folder, and does not trust the writer.
 
 Whoever can write to the folder can write the manifest. Without these checks, a name in a manifest could be a
 path out of the folder, a FIFO that is never written to, or a device that never ends.
@@ -43,13 +43,13 @@ def is_bare(name: str) -> bool:
 
 
 def read_in(folder: str, name: str, at: int = 0, size: int | None = None, most: int | None = None) -> bytes:
-    """Return bytes of a file in a folder, by default all of them. Its size is known before anything is read.
+    """Return bytes of a file in a folder, by default all of them. The file's size is checked before the read.
 
     at, size  the part to read: `size` bytes from `at` on
-    most      of the whole file, in bytes
+    most      the most bytes that the whole file may have
 
-    Raises InputError, which names the path, where the name is a path, the file is not there, is no regular
-    file of this folder, is longer than `most`, or ends before the part does.
+    Raises InputError, which names the path: if the name is a path, or if the file is missing. Also if it is
+    not a regular file of this folder, is longer than `most`, or ends before the part.
     """
     path = joined(folder, name)
     if not is_bare(name):

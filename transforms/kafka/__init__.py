@@ -1,1 +1,1 @@
-"""A Kafka topic, by its URL (`topic`), and clients of it (`client`). Needs the extra `kafka`."""
+"""A Kafka topic, by its URL (`topic`), and clients of topics (`client`). Needs the extra `kafka`."""

@@ -1,4 +1,4 @@
-"""Clients of Kafka: checks before a job whether a topic is available, and turns errors into sentences.
+"""Clients of Kafka: a check before a job that a topic is available, and errors as sentences.
 
 librdkafka reports the same problem many times a second while it retries. Its lines go to the logger
 "rocsteady.kafka", each kind of line once a minute.
@@ -34,7 +34,7 @@ _logger.addFilter(RareLog(kind=lambda record: _NUMBERS.sub("", record.getMessage
 
 
 class _WithoutValues(logging.Filter):
-    """A log filter that hides values of options in the client's lines, whose arguments librdkafka wrote."""
+    """A log filter that hides values of options in the log lines that librdkafka writes."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
@@ -49,7 +49,7 @@ _silent.addHandler(logging.NullHandler())
 
 
 def reason_of(error: Any) -> str:
-    """Return the text of a KafkaError, without the client's remarks on places and states."""
+    """Return the text of a KafkaError, without librdkafka's remarks on threads, addresses and states."""
     return without_values(_PLACE.sub("", str(error.str())).strip().rstrip("."))
 
 
@@ -80,7 +80,7 @@ class TopicFound(NamedTuple):
 def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) -> TopicFound:
     """Return the brokers' description of a topic. The request never creates the topic.
 
-    what  the option and its value, the start of each error
+    what  the option and its value, with which the text of each error begins
 
     Raises InputError where no broker answers in time, the brokers refuse the client, or the topic does not
     exist; ConfigError for an invalid option; MissingPackageError without confluent-kafka.

@@ -2,8 +2,8 @@
 
     kafka://host:port[,host:port...]/topic
 
-Options are those of librdkafka, `key=value` each, or `@FILE` for a file of such lines: a password on the
-command line can be seen by every user of the machine. Only functions that open a client import
+Options are librdkafka's: each is `key=value`, or `@FILE` for a file with such lines. A password belongs into
+a file, because every user of the machine can see the command line. Only functions that open a client import
 confluent-kafka.
 """
 
@@ -29,10 +29,10 @@ _WORDS = frozenset(
         "lz4", "zstd",
     )
 )  # fmt: skip
-"""Values that hold no secret: an error without them would be hard to understand."""
+"""Values that are not secret; errors show them, because they help to understand the error."""
 
 _told: set[str] = set()
-"""Values of options that clients of this process were given; see `without_values`."""
+"""The secret values of options of this process's clients; see `without_values`."""
 
 _KEY = re.compile(r"[a-z]+([._][a-z0-9_]+)*")
 """The pattern of librdkafka's keys, including those of plugins."""
@@ -51,7 +51,7 @@ def is_kafka(path: str) -> bool:
 
 @dataclass(frozen=True)
 class KafkaTopic:
-    """A topic and how to reach it. `options` may hold a password, so they are not shown.
+    """A topic and its brokers. `options` may hold a password, so they are not shown.
 
     brokers  "host:port", several with commas between
     options  (name, value) pairs of librdkafka's settings, in the order given
@@ -111,10 +111,10 @@ class KafkaTopic:
 
 
 def without_values(text: str) -> str:
-    """Return a text of the client with *** for each value of an option: the value may be a password.
+    """Return a text of the client with *** in place of each option's value, which may be a password.
 
     librdkafka repeats values in its errors and in its log ("Unsupported SASL mechanism: hunter2"). Known are
-    the values of all topics whose `settings` were asked for in this process.
+    the values of all topics whose `settings` method was called in this process.
     """
     for value in sorted(_told, key=len, reverse=True):
         if value in text:
@@ -127,7 +127,7 @@ def kafka_options(words: Iterable[str]) -> dict[str, str]:
 
     A key has one value. An option `key=value` replaces the value of a file.
 
-    Errors show no value and no malformed line, because each may hold a password: errors name its place.
+    An error never shows a value or a malformed line, which may hold a password. The error names the place.
 
     >>> kafka_options(["security.protocol=SASL_SSL", "sasl.username=me"])
     {'security.protocol': 'SASL_SSL', 'sasl.username': 'me'}
@@ -173,7 +173,7 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
 
 
 def confluent_kafka() -> Any:
-    """Import the client. Raises MissingPackageError, which says how to get it."""
+    """Import confluent-kafka. Raises MissingPackageError, which says how to install the package."""
     try:
         import confluent_kafka
     except ImportError:
