@@ -1,13 +1,13 @@
-"""Beam PTransforms and DoFns. One public PTransform a module.
+"""Beam PTransforms and DoFns, in rooms (folders).
 
 Rooms, from the lowest layer up. A room imports only rooms in the lines above its own:
 
-    events, kafka, combine          fields to columns, and dead letters; a topic and its client; CombineFns
-    files, beam                     formats of files; the stateful DoFn, metrics, progress
-    sinks                           tables, parts, topics
-    state                           folders that exports are written to
-    sources                         files and streams of events
-    evaluate, tables                the evaluation of models; tables of rows that are read back
-    prequential                     learners, tested and trained
-    yaml_transforms                 the transforms that Beam YAML names: users' pipelines hold its path
+    `events`, `kafka`, `combine`    records to columns, and dead letters; a topic and its clients; CombineFns.
+    `files`, `beam`                 formats of files; the stateful DoFn, metrics, progress.
+    `sinks`                         outputs: files, folders of parts, topics.
+    `state`                         exports of state as folders.
+    `sources`                       files and streams of events.
+    `evaluate`, `tables`            the evaluation of models; readers of written tables.
+    `prequential`                   learners, tested and trained.
+    `yaml_transforms`               a module: the transforms for Beam YAML. Users' pipelines contain its path.
 """

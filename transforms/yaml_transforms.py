@@ -1,6 +1,7 @@
-"""The transforms as Beam YAML calls them: settings are text and numbers, outputs have names.
+"""The transforms for Beam YAML: settings are text and numbers, outputs have names.
 
-A YAML pipeline names them in its providers; no package is fetched, the one that runs the pipeline is used:
+A YAML pipeline names the transforms in its providers. Beam then fetches no package, but uses the installed
+package:
 
     providers:
       - type: python
@@ -10,7 +11,7 @@ A YAML pipeline names them in its providers; no package is fetched, the one that
           JoinLabels: rocsteady.transforms.yaml_transforms.JoinLabelsYaml
           Alert: rocsteady.transforms.yaml_transforms.AlertYaml
 
-Texts are those of the command line: `window: last:7d`, `every: 1h`, `cost: severity`, `slices: [carrier,
+Texts have the form of the command line: `window: last:7d`, `every: 1h`, `cost: severity`, `slices: [carrier,
 "carrier,origin"]`.
 """
 
@@ -36,9 +37,9 @@ Outputs = dict[str, beam.PCollection[Any]]
 class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
     """`EvaluateModels`; outputs rows, dead_letters, late and duplicates.
 
-    Its settings are those of `EvaluateModels` by the same names. window, every, cost and a range are texts
-    as on the command line; measures a list of names, or "all"; a cross of slices "a,b". Raises
-    ConfigError for a setting that cannot be.
+    The settings are those of `EvaluateModels`, with the same names. window, every, cost and a range are texts
+    as on the command line. measures is a list of names, or "all". A cross of slices is "a,b". Raises
+    ConfigError for an invalid setting.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -54,10 +55,11 @@ class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
 
 
 class JoinLabelsYaml(beam.PTransform[Any, Outputs]):
-    """`JoinLabels`; inputs predictions and labels, or one of both; outputs events and four of dead letters.
+    """`JoinLabels`; inputs: predictions and labels, or one with both; outputs: those of `JoinedLabels`.
 
-    `events` are packed and go into EvaluateModels, whose order must then be "time:D", D as long as ttl (as
-    label_lead, where it is given and longer than 0: else one second).
+    The output `events` has packed events for EvaluateModels, whose order must then be "time:D". D is
+    label_lead (ttl if label_lead is not given), plus an eighth of ttl, plus lateness. With second_label
+    "last", D is longer by ttl. `JoinLabels.order` computes this order.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -79,7 +81,7 @@ class JoinLabelsYaml(beam.PTransform[Any, Outputs]):
 
 
 class AlertYaml(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
-    """`Alert`: rules are texts as on the command line, or one of them."""
+    """`Alert`; rules are texts as on the command line: a list, or a single text."""
 
     def __init__(self, rules: Sequence[str] | str) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ _WORDS = frozenset(
 """Values that are not secret; errors show them, because they help to understand the error."""
 
 _told: set[str] = set()
-"""The secret values of options of this process's clients; see `without_values`."""
+"""The values of options of this process's clients that may be secret; see `without_values`."""
 
 _KEY = re.compile(r"[a-z]+([._][a-z0-9_]+)*")
 """The pattern of librdkafka's keys, including those of plugins."""

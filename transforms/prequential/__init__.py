@@ -1,1 +1,1 @@
-"""Learners on Beam: `prequential` (`Prequential`) is made of `folds`, and `compare` compares them."""
+"""Learners on Beam: `prequential` has `Prequential`, `folds` runs the learners, `compare` compares them."""

@@ -1,8 +1,8 @@
 """CompareFolds: reports of the folds of learners in, comparisons of the learners and means over folds out.
 
-Two steps of state machines: a machine per fold compares the fold's learners (`FoldPairs`), then a single
-machine compares over all folds (`LearnerComparisons`). The results are the same on every runner, for any
-order of the reports.
+State machines do the work in two steps. First, a machine per fold compares the fold's learners (`FoldPairs`).
+Then a single machine compares over all folds (`LearnerComparisons`). The results are the same on every
+runner, for any order of the reports.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ALL = "all folds"
 
 @dataclass(frozen=True)
 class FoldPairsFactory:
-    """Makes the machines of folds, whose keys are their numbers."""
+    """Makes the machines of folds. The key of a machine is its fold's number."""
 
     settings: ComparisonSettings
 
@@ -72,8 +72,8 @@ class LearnerComparisonsFactory:
 class FoldComparisons(NamedTuple):
     """The outputs of `CompareFolds`.
 
-    comparisons  `ComparisonRow`s; each row's own time is its Beam timestamp
-    means        `FoldMean`s, with timestamps in the same way
+    comparisons  `ComparisonRow`s. A row's Beam timestamp is the row's time, if the row has a time.
+    means        `FoldMean`s, with Beam timestamps as those of `comparisons`.
     """
 
     comparisons: beam.PCollection[ComparisonRow]
@@ -81,9 +81,9 @@ class FoldComparisons(NamedTuple):
 
 
 class CompareFolds(beam.PTransform[beam.PCollection[bytes], FoldComparisons]):
-    """Compares learners by packed `FoldReport`s, each once or again, in any order.
+    """Compares learners by packed `FoldReport`s, in any order; repeated reports have no effect.
 
-    cache_bytes  live machines that a process keeps between bundles
+    cache_bytes  bytes of live machines that a process keeps between bundles
     """
 
     def __init__(self, settings: ComparisonSettings, cache_bytes: int = DEFAULT_CACHE_BYTES) -> None:
@@ -92,7 +92,7 @@ class CompareFolds(beam.PTransform[beam.PCollection[bytes], FoldComparisons]):
         self._learners = RunStateMachine(LearnerComparisonsFactory(settings), Any, cache_bytes)
 
     def expand(self, reports: beam.PCollection[bytes]) -> FoldComparisons:
-        """Compare in each fold, then over all."""
+        """Compare the learners in each fold, then over all folds."""
         pairs, _, _ = (
             reports
             | "By fold" >> beam.Map(_by_fold).with_output_types(tuple[str, bytes])
@@ -125,7 +125,7 @@ def _parted(
     time: Any = beam.DoFn.TimestampParam,
     window: Any = beam.DoFn.WindowParam,
 ) -> Iterator[Any]:
-    """Split records from rows of both kinds; each row gets its own time and stays in its window."""
+    """Put records, comparisons and means into separate outputs; rows get their own times as timestamps."""
     if isinstance(output, bytes):
         yield TaggedOutput(_FOLDS, output)
         return

@@ -28,7 +28,7 @@ from ..events.rejected import RejectedLetters
 
 
 class FoldOutputCoder(Coder):
-    """`FoldOutput` between the stages of a pipeline: the lengths, the rows, the reports."""
+    """The coder of `FoldOutput` between the stages of a pipeline: the lengths, the rows, the reports."""
 
     _LENGTH = struct.Struct("<I")
 
@@ -64,7 +64,11 @@ registry.register_coder(FoldOutput, FoldOutputCoder)
 
 @dataclass(frozen=True)
 class FoldFactory:
-    """Makes the machines of all folds of all learners, for features that are numbers and that are text."""
+    """Makes the machines of all folds of all learners.
+
+    numbers     the names of the features that are numbers
+    categories  the names of the features that are text
+    """
 
     settings: PrequentialSettings
     numbers: tuple[str, ...]
@@ -80,7 +84,7 @@ class FoldFactory:
         return PrequentialFold(self.settings, *place_of(key))
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> PrequentialFold:  # noqa: ARG002
-        """Return the machine of a snapshot, its learner with it."""
+        """Return the machine of a snapshot, with its learner."""
         return PrequentialFold.from_bytes(snapshot, self.settings, *place_of(key))
 
 

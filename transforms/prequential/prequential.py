@@ -31,19 +31,19 @@ from .compare import CompareFolds
 from .folds import EvaluateFolds
 
 Factory = str | Callable[..., Any]
-"""A learner: a name that `rocsteady prequential --learner` knows, module:factory, or that factory itself."""
+"""A learner: a name that `rocsteady prequential --learner` knows, "module:factory", or the factory itself."""
 
 
 @dataclass(frozen=True)
 class Prequentials:
     """The outputs of `Prequential`.
 
-    rows          MeasureRows: model = the learner, slice = "fold=3"
-    batches       the same as Arrow record batches
-    comparisons   ComparisonRows, for every pair of learners and for all learners, at every checkpoint
-    means         FoldMeans: of every learner and measure, over its folds
-    dead_letters  invalid instances, and instances at which a learner failed, with the learner as model
-    late          instances that came too late
+    rows          MeasureRows: the model is the learner, the slice is the fold ("fold=3").
+    batches       the same rows as Arrow record batches.
+    comparisons   ComparisonRows, for every pair of learners and for all learners, at every checkpoint.
+    means         FoldMeans: for every learner and measure, the mean over folds.
+    dead_letters  invalid instances, and instances at which a learner failed; their model is the learner.
+    late          late instances.
     """
 
     rows: beam.PCollection[MeasureRow]
@@ -57,23 +57,28 @@ class Prequentials:
 class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
     """Trains and tests k copies of every learner on a stream, measures them in a window, and compares them.
 
-    Instances are dicts, NamedTuples or beam.Rows with features, a label, an id and, if they are to apply in
-    order of time, a time. Every (learner, fold) is a key: they run side by side.
+    Instances are dicts, NamedTuples or beam.Rows with features, a label and an id. For order="time", they
+    also have a time. Every (learner, fold) is a key, and keys run in parallel.
 
-    learners      by the name that each is to have: a name that `rocsteady prequential --help` lists,
-                  "module:factory", or that function or class itself, which makes a river-style or
-                  scikit-learn (partial_fit) classifier and is imported on the workers; or a list of names
-    features      the fields to learn from that are numbers, and
-    categories    those that are text
-    label, positive, multiclass  the field of labels, the one of them that is positive; or labels are classes
-    id            the field by which instances are dealt to folds
-    method, folds, prequential, seed  see `Folds`
-    noise, batch  see `LearnerSpec`
-    window, every, measures, threshold  see `EvaluateModels`; `every` counts instances of the stream
-    compare, alpha  measures by which learners are compared, and the level of the tests
-    time, time_unit, time_format  see `EvaluateModels`
-    order, clock  see `EvaluateModels`: by "arrival", all folds see instances as they come, which a runner may
-                  deliver to each in another order; by "time" with clock="runner" not
+    learners      a dict from the name of each learner to the learner, or a list of names. A learner is a name
+                  that `rocsteady prequential --help` lists, "module:factory", or the factory itself. A
+                  factory is a function or class that makes a classifier in the style of river or
+                  scikit-learn (partial_fit). Workers import the factory.
+    features      the fields that are numbers, from which learners learn.
+    categories    the fields that are text, from which learners learn.
+    label         the field of labels.
+    positive      the label that is positive.
+    multiclass    whether labels are classes, none of which is positive.
+    classes       all classes, if they are known; scikit-learn's learners need them.
+    id            the field of ids; the ids decide the folds of instances.
+    method, folds, prequential, seed  see `Folds`.
+    noise, batch  see `LearnerSpec`.
+    window, every, measures, threshold  see `EvaluateModels`; `every` counts instances of the stream.
+    compare, alpha  the measures by which learners are compared, and the level of the tests.
+    time, time_unit, time_format  see `EvaluateModels`.
+    order, clock  see `EvaluateModels`. With "arrival", a runner may deliver instances to each fold in another
+                  order. With order="time" and clock="runner", all folds have one order.
+    cache_bytes   bytes of live machines that a process keeps between bundles.
 
     Raises ConfigError, which names the field, the value and the remedy. Source: Bifet et al. 2015, section 3.
 

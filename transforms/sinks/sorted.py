@@ -1,9 +1,10 @@
 """Rows, alerts, dead letters and curves, as one sorted file each at the end of a bounded job.
 
 Invariant
-    The file holds every row once, sorted. So the same rows give the same bytes, for any split of the rows
-    into batches by a runner. Without any rows, the file is an empty table with its columns. A single
-    DoFn call after a GroupByKey writes the file, and the final name appears when it is complete (`table`).
+    The file holds every row once, sorted by the order of its kind. So the same rows give the same bytes, for
+    any split of the rows into batches by a runner. Without any rows, the file is an empty table with its
+    columns. A single DoFn call after a GroupByKey writes the file, and the final name appears when it is
+    complete (`table`).
 """
 
 from __future__ import annotations

@@ -9,9 +9,10 @@ Every reader checks the file from time to time (`ControlFile.request`). For a ne
 `StateMarker` after its packets so far. The id of the last request is a part of the reader's state. A later
 request has a greater id, and replaces the earlier request.
 
-A request is never removed, even when it is done or given up. A reader that has not seen the request yet, or
-that restarts from an earlier state, would send no marker, but shards wait for the marker of every partition.
-So a request is replaced by an empty request, which releases the shards: a cut whose states are not written.
+A request is never removed, even when it is done or given up. Shards wait for the marker of every partition.
+Without the request, a reader that had not seen it, or that restarts from an earlier state, would send no
+marker. So an empty request replaces a request that is given up: a cut whose states are not written. It
+releases the shards.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class ExportRequest(NamedTuple):
 
 
 class ControlFile:
-    """A control file as a reader sees it; the file is read once in `every` seconds, at most.
+    """A control file for a reader; the file is read at most once in `every` seconds.
 
     An unreadable file counts as no request; each reason is logged once.
     """

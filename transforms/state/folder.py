@@ -4,9 +4,9 @@ The worker of a shard first writes the shard as a file of its own. The writer of
 small shards together and writes the manifest: 64 shards of three models become one file.
 
 Invariant
-    A file under its final name is complete, and the manifest is written when all files exist: a folder
-    without `manifest.json` is no export. File names contain the id of their export, so that files of a failed
-    export are never taken for those of another export.
+    A file under its final name is complete. The manifest is written when all files exist, so a folder without
+    `manifest.json` is not an export. File names contain the id of their export, so that files of a failed
+    export are never used for another export.
 
 A folder may be on any file system that Beam knows, such as gs://bucket/exports/monday.
 """
@@ -39,10 +39,10 @@ FORMAT = 2
 """The format of a manifest. In format 1 every shard is a whole file, without an offset in the file."""
 
 SMALL = 4 << 20
-"""Shards of fewer bytes are packed together with others."""
+"""Shards of fewer bytes than this are packed together."""
 
 PACKED = 64 << 20
-"""Bytes of a file of packed shards, at most: the whole file is in memory while it is written."""
+"""The most bytes of a file of packed shards. The whole file is in memory while it is written."""
 
 EVALUATORS, JOIN = "evaluators", "join"
 """Names of steps. Every export has the first step; an export of a job with separate labels has both."""
@@ -272,7 +272,7 @@ class _Packs:
 
 
 def _remove(folder: str, names: Sequence[str]) -> None:
-    """Remove files, also where another writer removes them at the same time."""
+    """Remove files; no error if another writer removes them at the same time."""
     for path in (joined(folder, name) for name in names):
         with suppress(Exception):  # each file system has its own errors
             FileSystems.delete([path]) if has_scheme(path) else Path(path).unlink()
@@ -292,7 +292,7 @@ def count_states(folder: str) -> int:
 
 
 def read_export(folder: str) -> Export:
-    """Read the manifest of an export. Raises InputError, which describes the path, for any other path."""
+    """Read the manifest of an export. Raises InputError if the folder is not a complete export."""
     path = joined(folder, MANIFEST)
     if not has_scheme(folder):
         place = Path(folder)

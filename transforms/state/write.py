@@ -21,15 +21,15 @@ class _WriteState(beam.DoFn):
         self._folder = folder
 
     def process(self, state: bytes) -> None:
-        """Write one state, and with the last one the manifest."""
+        """Write one state; after the last state, also write the manifest."""
         write_state(state, self._folder or ShardState.unpack(state).folder, self._steps)
 
 
 class WriteStates(beam.PTransform[beam.PCollection[bytes], None]):
-    """Writes packed `ShardState`s to the folder that their export names; after the last one, the manifest.
+    """Writes packed `ShardState`s to the folder that each state names; after the last state, the manifest.
 
-    steps   the job's steps that an export holds
-    folder  another folder to write to instead, or None
+    steps   the job's steps that an export contains
+    folder  the folder to write to instead of the folder in the states, or None
     """
 
     def __init__(self, steps: Sequence[Step], folder: str | None = None) -> None:
@@ -45,7 +45,7 @@ class WriteStates(beam.PTransform[beam.PCollection[bytes], None]):
 class ReadStates(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[tuple[str, bytes]]]):
     """Yields (shard key, `StateImport` without a snapshot) for every shard of a step.
 
-    The worker that hosts the shard reads the state by `brought_state`, so the state does not travel.
+    The worker that hosts the shard reads the state by `brought_state`, so no state is sent between workers.
     """
 
     def __init__(self, export: Export, step: str) -> None:

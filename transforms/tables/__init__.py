@@ -1,4 +1,4 @@
-"""Tables of rows that are read back.
+"""Readers of the tables that rocsteady wrote.
 
-`rows` (`read_rows`), `read` (files of any kind), `kafka_rows` (topics).
+`rows` reads rows, each once (`read_rows`). `read` reads files of any table, and `kafka_rows` reads topics.
 """

@@ -18,7 +18,7 @@ from .read import parse_lines
 _AT_ONCE = 5_000
 _WAIT_SECONDS = 0.5
 _PATIENCE_SECONDS = 60.0
-"""Seconds without a message, although messages are expected, until the read fails."""
+"""Seconds after which the read fails, if messages are expected and none comes."""
 
 _FINAL = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_AUTHENTICATION")
 """Errors that waiting does not resolve."""
@@ -36,8 +36,8 @@ _SETTINGS = {
 def read_kafka_rows(topic: KafkaTopic, follow: bool) -> Iterator[tuple[pa.Table, list[str]]]:
     """Yield (table of rows, each row's place), up to the topic's present end, or for ever with `follow`.
 
-    Messages of another kind (alerts, dead letters) and those without a value are left out. Raises
-    InputError for a message that is no row, RocsteadyError where the brokers cease to answer.
+    Messages of another kind (alerts, dead letters) and messages without a value are left out. Raises
+    InputError for a message that is not a row, RocsteadyError if the brokers stop answering.
     """
     partitions = check_topic(topic, topic.url).partitions
     kafka = confluent_kafka()
@@ -75,7 +75,7 @@ def _ends(consumer: Any, starts: list[Any], topic: KafkaTopic) -> dict[int, int]
             if time.monotonic() > until:
                 said = reason_of(failure.args[0])
                 raise InputError(f"{topic.url}: {said}; see whether its brokers answer") from None
-            time.sleep(_WAIT_SECONDS)  # a partition that is new, or moves, has no leader for a moment
+            time.sleep(_WAIT_SECONDS)  # a new or moving partition has no leader for a moment
             continue
         partition = waiting.pop().partition
         if high > low:
@@ -88,7 +88,7 @@ def _is_row(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool)
     error, partition, offset = message.error(), message.partition(), message.offset()
     if error is not None:
         if error.code() == confluent_kafka().KafkaError._PARTITION_EOF:
-            ends.pop(partition, None)  # also if the last offsets hold no messages
+            ends.pop(partition, None)  # also if the last offsets have no messages
             return False
         if error.fatal() or error.name() in _FINAL or "AUTHORIZATION" in error.name():
             raise RocsteadyError(f"{topic.url}: {reason_of(error)}; see whether it is still there, for us")

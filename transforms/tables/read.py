@@ -1,4 +1,4 @@
-"""Reads rows, curves, comparisons and other tables from files that rocsteady wrote, in any of its formats."""
+"""Reads rows, curves, comparisons and other tables from files that rocsteady wrote, in any format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from ..sources.files.listing import list_sources
 
 _BLOCK_BYTES = 1 << 20
 _MOST_LINE_BYTES = 8 * MOST_LINE_BYTES
-"""The most bytes of a line: a dead letter holds a record as text, with 7 bytes for a control character."""
+"""The most bytes of a line. Lines may be long: a dead letter has a record as text, and a control character of
+the record takes 7 bytes there."""
 
 NEEDED = {
     "rows": ("model", "slice", "seq", "window_events"),
@@ -46,7 +47,7 @@ _COUNTED = {
     "comparisons": ("checkpoint", "seq", "folds"),
     "means": ("checkpoint", "seq", "folds"),
 }
-"""Columns of whole numbers and masses: rocsteady never writes a null or an infinity into them."""
+"""Columns of whole numbers and of sums of weights; rocsteady never writes null or infinity into them."""
 
 _SCHEMAS = {
     "rows": ROW_SCHEMA,
@@ -65,7 +66,7 @@ _HOW = {
 
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
-    """Read files or globs of "rows", or of another kind in `NEEDED`; return one table, and notes on oddities.
+    """Read files or globs of a kind in `NEEDED`; return one table, and notes on missing or unknown columns.
 
     Without files the table is empty. Raises InputError, which names the file, for a file that is missing,
     damaged, or of another kind.
@@ -82,7 +83,7 @@ def rows_confidence(paths: Sequence[str]) -> set[float]:
 
 
 def rows_settings(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the settings of files of rows, by `config`, in the files' order; only Parquet states them."""
+    """Return the settings of Parquet files of rows, by `config`, in the order of the files."""
     found = {}
     for metadata in _metadata(paths):
         text = metadata.get(SETTINGS_KEY, b"").decode("utf-8", "replace")
@@ -109,7 +110,7 @@ def file_metadata(source: SourceFile) -> Mapping[bytes, bytes]:
 
 
 def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
-    """Read a file as `read_tables` does; notes on oddities are added to `notes`."""
+    """Read a file as `read_tables` does; notes on missing or unknown columns are added to `notes`."""
     schema = _SCHEMAS[what]
     try:
         names = _names(source)
@@ -157,7 +158,7 @@ def _names(source: SourceFile) -> list[str] | None:
 
 
 def _checked(table: pa.Table, source: SourceFile, what: str) -> pa.Table:
-    """Return a table, or a part of one; raise InputError where a number that every row has is missing."""
+    """Return `table`, unchanged; raise InputError if a number that every row needs is missing."""
     for name in _COUNTED[what]:
         if bad := table.num_rows - int(pc.sum(pc.is_finite(table.column(name))).as_py() or 0):
             raise InputError(
@@ -170,7 +171,7 @@ def _checked(table: pa.Table, source: SourceFile, what: str) -> pa.Table:
 def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
     """Read the columns of a schema, as its types, some rows at a time.
 
-    A gzip file of a few MB may hold GB of rows without a number: it is refused at the first block.
+    A gzip file of a few MB may unpack to GB of rows without a number. In blocks, its first block is refused.
     """
     nullable = pa.schema([column.with_nullable(True) for column in schema])
     if source.format == "jsonl":
@@ -206,8 +207,8 @@ def _json_tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
 def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
     """Read JSON lines that `json_lines` made, as the columns of a schema. Raises pa.ArrowInvalid.
 
-    The infinity of JSON, 1e999, becomes what arrow's parser takes, which refuses to overflow. A value stands
-    behind the quote that ends a key; within a text that quote has a backslash before it.
+    Arrow's parser refuses 1e999, which is infinity in these lines, so 1e999 becomes `Infinity`. Only values
+    change: the quote before a value ends a key, and has no backslash. A quote within a text has a backslash.
     """
     parse = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     finite = re.sub(rb'(?<!\\)": (-?)1e999\b', rb'": \g<1>Infinity', lines)

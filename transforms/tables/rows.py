@@ -1,12 +1,12 @@
 """Reads the rows that a sink wrote, each row once, also for a job that was restarted.
 
-A runner that repeats a bundle repeats the bundle's rows, later or in another file, with the same identity
-(model, slice, pane, row) and the same values. The first row of an identity counts. Two different rows of one
-identity come from two jobs that wrote to one place, and are an error.
+If a runner repeats a bundle, the bundle's rows are repeated, later or in another file. They have the same
+identity (model, slice, pane, row) and the same values. The first row of an identity counts. Two different
+rows of one identity come from two jobs that wrote to one place, and are an error.
 
-Memory: two numbers for every run of consecutive ordinals seen of a (model, slice, pane); rows in order are
-one run. To compare repeats, a hash of each of the last REMEMBERED rows is kept. A row that is repeated later
-than that is left out without a comparison.
+Memory: two numbers for every run of consecutive ordinals of a (model, slice, pane); rows in order are one
+run. To compare repeated rows, the module keeps a hash of each of the last REMEMBERED rows. Repeats of older
+rows are left out without a comparison.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class RowsOnce:
 
     @staticmethod
     def _add(runs: list[int], row: int) -> bool:
-        """Note an ordinal in runs [first, past, first, past, ...], which rise; return whether it is new."""
-        if runs and runs[-1] == row:  # as they come
+        """Add an ordinal to ascending runs [first, end, first, end, ...]; return whether it was new."""
+        if runs and runs[-1] == row:  # the next row in order
             runs[-1] = row + 1
             return True
         place = bisect_right(runs, row)
@@ -108,14 +108,15 @@ class RowsOnce:
 def read_rows(
     source: str | os.PathLike[str], *, options: Iterable[str] = (), follow: bool = False
 ) -> Iterator[MeasureRow]:
-    """Yield every row once, in the order of writing; of repeated rows the first.
+    """Yield every row once, in the order of writing; of repeated rows, yield the first.
 
-    source   a folder of parts, a file or glob (.parquet .csv .jsonl), or kafka://host:port/topic
-    options  of librdkafka, for a topic: "key=value" or "@FILE"
-    follow   continue with later rows, without an end; else a topic is read up to its present end
+    source   a folder of parts, a file or glob (.parquet .csv .jsonl), or kafka://host:port/topic.
+    options  librdkafka's options for a topic: "key=value" or "@FILE".
+    follow   whether to continue with later rows, without an end. Without it, a topic is read up to its
+             present end.
 
-    Raises InputError where a source cannot be read or holds no rows, and where two rows of one identity
-    differ. Memory: see the head of this module; a file is read at once.
+    Raises InputError if a source cannot be read or is not of rows, or if two rows of one identity differ.
+    Memory: that of this module's docstring, and one whole file.
 
         for row in rs.read_rows("rows/"):
             print(row.model, row.row, row.auc)
@@ -198,7 +199,7 @@ def _file_rows(file: SourceFile) -> RowBatch:
 
 
 def distinct_rows(sources: Sequence[str], options: Iterable[str] = ()) -> tuple[pa.Table, int]:
-    """Return the rows of sources, each once, and the number of repeats left out; every repeat is compared.
+    """Return the rows of sources, each once, and the number of repeated rows; every repeated row is compared.
 
     The table has the files' metadata on how rows were made, if it is the same in all files.
     O(rows) memory: the table, and 300 bytes a row.

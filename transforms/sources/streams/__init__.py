@@ -1,7 +1,8 @@
-"""Live streams of events: topics and folders, read at every tick.
+"""Live streams of events: topics, folders and pipes, read in steps.
 
-`partition` is the interface of a partition: `kafka_partition`, `folder_partition`, `pipe_partition`.
-`reader` (`StreamReader`) makes packets of what a partition gives: messages (`messages` puts them in columns)
-or `parts`. `read` is the transform around it. `folder_listing` finds the files of a folder, `folder_files`
-reads them, and `folder_place` says where a job goes on. `kafka_offsets` says where a topic is read from.
+`partition` is the interface of a partition; `kafka_partition`, `folder_partition` and `pipe_partition`
+implement the interface. A partition gives messages, which `messages` puts in columns, or it gives `parts`.
+`reader` (`StreamReader`) makes packets of both. `read` is the transform around the reader. `folder_listing`
+finds the files of a folder, `folder_files` reads them, and `folder_place` is the place in a folder from which
+a job continues. `kafka_offsets` finds the offsets of a topic to read.
 """

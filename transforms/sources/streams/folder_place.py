@@ -21,8 +21,8 @@ class FolderPlace:
 
     name  the file that was begun last; "" = none was
     file  the place in that file
-    read  the names of the existing files that were read to their ends. None = all files whose names come
-          before `name`: an old version read files in the order of their names alone.
+    read  the names of the existing files that were read to their ends. None, in a place of an old version,
+          means all files whose names come before `name`.
     """
 
     name: str = ""
