@@ -1,5 +1,5 @@
-"""Estimators that learn AUC: `aum` minimises AUM, `polynomial` a polynomial that approximates AUC.
+"""Estimators that learn AUC: `aum` minimises AUM; `polynomial` maximises a polynomial that approximates AUC.
 
-`settings` checks the settings of both, `features` names and standardises columns, `linear_classifier` is the
-base of both classifiers. The two rooms know nothing of each other.
+`settings` checks the settings of both. `features` names and standardises columns. `linear_classifier` is the
+base of both classifiers. Neither of the two folders imports the other.
 """

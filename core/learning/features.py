@@ -16,7 +16,7 @@ Column = str | tuple[str, str]
 
 
 def columns_head(columns: Iterable[Column]) -> list[str | list[str]]:
-    """Return columns as JSON takes them: a name, or a name and its text."""
+    """Return columns in a form for JSON: each is a name, or a name and its text."""
     return [column if isinstance(column, str) else [*column] for column in columns]
 
 
@@ -74,7 +74,9 @@ def ranges_of(features: Any) -> tuple[FloatArray, FloatArray]:
 def sparse_squares(rows: Any, weights: FloatArray, mean: FloatArray, total: float) -> FloatArray:
     """Return the weighted sums of squares around the mean of each column, (m,), of CSR rows.
 
-    total  of the weights; missing entries are 0. O(entries + columns).
+    total  sum of the weights.
+
+    Entries that the matrix does not store are 0. O(entries + columns).
     """
     of_entries = np.repeat(weights, np.diff(rows.indptr))
     apart = rows.data - mean[rows.indices]

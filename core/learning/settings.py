@@ -1,4 +1,4 @@
-"""Settings of estimators are checked when they are fitted, as scikit-learn has it."""
+"""Checks of the settings of estimators. As in scikit-learn, `fit` makes the checks."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    """Raise ConfigError unless a setting is a whole number from `least` on."""
+    """Raise ConfigError unless a setting is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ConfigError(f"{name}={value!r}; give a whole number from {least} on")
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a setting is a real number, and no boolean."""
+    """Return whether a setting is a real number and not a boolean."""
     return isinstance(value, float | int | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> None:
-    """Raise ConfigError unless a setting is a number from `low` on, below `high`."""
+    """Raise ConfigError unless a setting is a number of at least `low` and below `high`."""
     if not is_number(value) or not low <= value < high:
         raise ConfigError(f"{name}={value!r}; give a number from {low:g} on, below {high:g}")

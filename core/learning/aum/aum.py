@@ -9,8 +9,8 @@ examples are step functions of the constant t, and
 
     AUM = integral of min(FP(t), FN(t)) dt,      O(B log B) by one sort of the t_b.
 
-Line 7 of the slides prints min{FP before, FN after} of a breakpoint, but means FN before. With FN after, two
-examples in the wrong order would cost nothing.
+Line 7 of the authors' slides prints min{FP before, FN after} of a breakpoint. It must be FN before: with FN
+after, two examples in the wrong order would cost nothing.
 
 Derivatives are one-sided: if f_i grows, the thresholds of its breakpoints fall. The slides' first column is
 the left derivative, the second column the right derivative. If both are equal, AUM is differentiable in f_i.
@@ -51,8 +51,8 @@ class Aum(NamedTuple):
     """AUM and its two derivatives by every prediction.
 
     value  the area, in the unit of predictions times that of errors
-    left   float64[n], the derivative as a prediction comes from below: (AUM(f) - AUM(f - d)) / d
-    right  float64[n], as it goes up: (AUM(f + d) - AUM(f)) / d
+    left   float64[n], the left derivative by each prediction: (AUM(f) - AUM(f - d)) / d
+    right  float64[n], the right derivative by each prediction: (AUM(f + d) - AUM(f)) / d
     """
 
     value: float
@@ -61,7 +61,7 @@ class Aum(NamedTuple):
 
     @property
     def gradient(self) -> FloatArray:
-        """The mean of both derivatives: the gradient wherever there is one."""
+        """The mean of both derivatives: where AUM is differentiable, the mean is the gradient."""
         return (self.left + self.right) / 2.0
 
 
@@ -76,14 +76,14 @@ class Breakpoints(NamedTuple):
 
     @property
     def slack(self) -> tuple[float, float]:
-        """How far below 0 a total of FP, of FN, may be by rounding alone."""
+        """How far below 0 rounding alone can bring the total of FP, and the total of FN."""
         scale = 16.0 * np.finfo(float).eps * np.sqrt(len(self.example) + 1.0)
         return float(scale * np.abs(self.fp_diff).sum()), float(scale * np.abs(self.fn_diff).sum())
 
     def rows(self) -> FloatArray:
         """Return (threshold, fp_diff, fn_diff, example) of every breakpoint by threshold, float64[B, 4].
 
-        Raises InputError for what is no number or no example. O(B log B).
+        Raises InputError for a value that is not a number, or an index of no example. O(B log B).
         """
         count = len(self.breakpoint)
         rows, keys = np.empty((count, 4)), np.empty(count, np.int64)
@@ -161,7 +161,7 @@ def aum_of_breakpoints(given: Breakpoints) -> Aum:
 def aum_of_labels(
     labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike | None = None, rate: bool = False
 ) -> Aum:
-    """Return AUM of binary labels, and its derivatives by the scores. O(n): nothing is sorted.
+    """Return AUM of binary labels, and its derivatives by the scores. O(n), without a sort.
 
     labels   1/0, 1/-1 or booleans; 1 is positive
     scores   finite numbers, higher = more likely positive
@@ -201,9 +201,9 @@ def aum_of_classes(
 ) -> Aum:
     """Return `aum_of_labels` of arrays that are of the right kinds, as learners call it again and again.
 
-    weights   float64[n], or float64[0] for 1
-    together  the derivatives of tied events of one class are those of all of them moving as one, shared by
-              mass: so an event of weight 2 is two events of weight 1
+    weights   float64[n], or float64[0] if every weight is 1
+    together  tied events of one class move together, and share the derivative by mass. Then an event of
+              weight 2 counts as two events of weight 1
     """
     p, n = class_masses(labels, weights)
     left, right = np.zeros(len(labels)), np.zeros(len(labels))
@@ -238,7 +238,7 @@ def as_breakpoints(
     fn_diff: npt.ArrayLike,
     rate: bool = False,
 ) -> Breakpoints:
-    """Return what a caller handed over as arrays. Raises InputError."""
+    """Return a caller's arguments as `Breakpoints`. Raises InputError."""
     at = as_array("example", example)
     if len(at) and at.dtype.kind not in "iu":
         raise InputError(f"example is of type {at.dtype}: give whole numbers, the indices of predictions")
@@ -256,7 +256,7 @@ def as_breakpoints(
 
 
 def as_rates(given: Breakpoints) -> Breakpoints:
-    """Return error functions divided by the totals at their far ends. Raises InputError where one is 0."""
+    """Return FP / FP(+inf) and FN / FN(-inf) as breakpoints. Raises InputError if a total is 0."""
     fp, fn = float(given.fp_diff.sum()), 0.0 - float(given.fn_diff.sum())
     for name, total, slack, end in zip(("FP", "FN"), (fp, fn), given.slack, ("+inf", "-inf"), strict=True):
         if total <= slack:
@@ -277,7 +277,7 @@ def numbers_of(name: str, values: npt.ArrayLike) -> FloatArray:
 
 
 def check_lengths(**arrays: npt.NDArray[Any]) -> None:
-    """Raise InputError unless all have one length, in one dimension."""
+    """Raise InputError unless all arrays have one dimension and the same length."""
     for name, array in arrays.items():
         if array.ndim != 1:
             raise InputError(f"{name} has the shape {array.shape}: give one dimension")
@@ -290,7 +290,7 @@ def check_lengths(**arrays: npt.NDArray[Any]) -> None:
 
 
 def check_finite(name: str, values: FloatArray) -> None:
-    """Raise InputError where a value is no finite number."""
+    """Raise InputError if a value is not a finite number."""
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InputError(f"{name}[{at}] is {values[at]}: give finite numbers; leave the example out")
@@ -312,8 +312,8 @@ def negative_errors(
 ) -> InputError | None:
     """Return the error for the first example with an error function that is negative somewhere; else None.
 
-    which  the error functions that are looked at
-    names  of the examples; their indices without
+    which  the error functions to check
+    names  names of the examples; without names, messages have their indices
     """
     order = np.lexsort((breakpoint, example))
     for mine in np.split(order, np.flatnonzero(np.diff(example[order])) + 1):

@@ -31,21 +31,21 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
     """A linear model of two classes, trained to have a small AUM, and so a large AUC.
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
-    margin              by how much scores of both classes are to be apart; 0 is AUM of the slides
+    margin              distance wanted between the scores of the two classes; 0 is AUM as in the source
     line_search         "backtracking", or "exact": to the best of the first n crossings of scores
     max_iter, tol       greatest number of steps; stop when a step lowers AUM by less than this share of AUM
     early_stopping      None, or "aum" or "auc": keep the weights that are best on a part held out
-    validation_fraction  that part, of each class
+    validation_fraction  share of each class that is held out
     n_iter_no_change    stop after this many steps without a better criterion
     init                "means": the difference of the classes' means, which is the direction of steepest
                         descent from constant predictions; or "random"
-    random_state        of the part held out and of random weights
+    random_state        seed of the part held out and of random weights
 
     With a margin a positive is missed below `margin` (its breakpoint is there, not at 0): constant scores
     cost margin * min(FP, FN), and the least AUM is that of a linear SVM without regularisation whose
-    threshold is free (see `descent`). Without, AUM is homogeneous and constant scores are its least:
-    scores are kept at standard deviation 1 on the training examples, so that shrinking is no progress. That
-    leaves directions along which most examples are tied, since ties cost nothing: stop early there.
+    threshold is free (see `descent`). Without a margin, AUM is homogeneous and least at constant scores.
+    So scores keep standard deviation 1 on the training examples: a smaller scale is then no gain. But ties
+    cost nothing, so the descent can reach directions that tie most examples: use early stopping there.
 
     Features are centred and scaled to unit variance (a sparse matrix stays sparse). The intercept, which AUM
     does not see, is where the training examples have the fewest errors (or the least sum of error rates).
@@ -57,7 +57,7 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
     converged_reason_   why it ended, in words: separable data (AUM 0, gradient 0) and the degenerate result
                         (all predictions equal) are named there
 
-    Raises InputError: one class, classes of more than two, what scikit-learn's checks refuse as ValueError.
+    Raises InputError: one class, more than two classes, or data that scikit-learn's checks refuse.
     """
 
     early_stopping: Criterion | None = None

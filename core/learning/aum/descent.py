@@ -43,7 +43,7 @@ _LEAST_STEP = 1e-12
 
 
 class Scaling(NamedTuple):
-    """What is taken from features and what they are divided by: float64[d] each; 1 for a constant one."""
+    """The mean and the divisor of each feature, float64[d] each; the divisor of a constant feature is 1."""
 
     mean: FloatArray
     scale: FloatArray
@@ -52,7 +52,7 @@ class Scaling(NamedTuple):
 def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
     """Return mean and standard deviation of each column, dense or sparse, by weight of rows. O(values).
 
-    Raises InputError for a feature whose squares are no finite numbers.
+    Raises InputError for a feature whose squares are not finite.
     """
     n = features.shape[0]
     check_size(*ranges_of(features))
@@ -162,7 +162,7 @@ class LabelLoss(ErrorLoss):
 
 
 class Examples(NamedTuple):
-    """Features, and the loss of as many examples."""
+    """Features, float64[n, d], and the loss of the same n examples."""
 
     design: Design
     loss: ErrorLoss
@@ -322,7 +322,7 @@ def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray)
 def _backtracked(objective: Callable[[float], float], here: float, first: float) -> tuple[float, float]:
     """Return a step that lowers the objective, and the objective there: `first`, halved until it lowers it.
 
-    Not the best step: a path of small steps offers more weights for early stopping.
+    The step need not be the best: a path of small steps gives early stopping more weights to choose from.
     """
     step, value = first, objective(first)
     while not value < here and step > _LEAST_STEP * first:
@@ -332,7 +332,7 @@ def _backtracked(objective: Callable[[float], float], here: float, first: float)
 
 
 def _validate(valid: Examples, weights: FloatArray, settings: DescentSettings, found: Descent) -> float:
-    """Note AUM and AUC of the validation examples; return the criterion, more being better."""
+    """Record AUM and AUC of the validation examples; return the criterion, of which more is better."""
     predictions = valid.design.predictions(weights)
     aum, auc = valid.loss.aum(predictions).value, valid.loss.roc(predictions).auc
     found.valid_aum.append(aum)

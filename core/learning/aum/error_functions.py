@@ -38,7 +38,7 @@ class ErrorFunctions:
     example     int64[B], ascending; an example may have none
     breakpoint  float64[B], ascending and distinct within an example
     fp_diff, fn_diff   float64[B], not both 0: by how much FP and FN change there as the prediction goes up
-    names       of the examples, for messages; their indices without
+    names       names of the examples, for messages; without names, messages have their indices
 
     `of_breakpoints`, `of_penalties` and `of_labels` make and check error functions.
     """
@@ -58,12 +58,12 @@ class ErrorFunctions:
         fn_diff: npt.ArrayLike,
         names: Sequence[Hashable],
     ) -> ErrorFunctions:
-        """Return functions by their breakpoints, in any order; those of an example at one place are merged.
+        """Return functions of breakpoints in any order; an example's breakpoints at one place are merged.
 
         names  of all examples, as range(n); `example` holds indices of it
 
-        Raises InputError, which names the example: no examples, an index of none, what is not finite, FP or
-        FN that is negative somewhere by more than rounding. O(B log B).
+        Raises InputError, which names the example: no examples, an index of no example, a value not finite,
+        or FP or FN that is negative somewhere by more than rounding. O(B log B).
         """
         e = as_array("example", example)
         if len(e) and e.dtype.kind not in "iu":
@@ -152,7 +152,7 @@ class ErrorFunctions:
 
     @classmethod
     def of_labels(cls, labels: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> ErrorFunctions:
-        """Return those of binary labels: one breakpoint at 0 each. Raises InputError. O(n).
+        """Return functions of binary labels: one breakpoint at 0 each. Raises InputError. O(n).
 
         labels   1/0, 1/-1 or booleans
         weights  above 0; 1 without
@@ -193,7 +193,7 @@ class ErrorFunctions:
         )
 
     def breakpoints(self, predictions: npt.ArrayLike, rate: bool = False) -> Breakpoints:
-        """Return all with predictions, float64[n], as `aum_of_breakpoints` takes them. Raises InputError."""
+        """Return `Breakpoints` with predictions, float64[n], for `aum_of_breakpoints`. Raises InputError."""
         f = numbers_of("predictions", predictions)
         if len(f) != len(self):
             raise InputError(
@@ -213,7 +213,7 @@ class ErrorFunctions:
     def errors(self, predictions: npt.ArrayLike) -> FloatArray:
         """Return FP + FN of every example at its prediction, float64[n]. O(B).
 
-        At a breakpoint the error is that above it, as a penalty's interval includes its upper end.
+        At a breakpoint the error is the error just above it, as a penalty's interval includes its upper end.
         """
         f = self.breakpoints(predictions).predictions
         check_finite("predictions", f)
@@ -224,8 +224,8 @@ class ErrorFunctions:
     def target_intervals(self) -> tuple[FloatArray, FloatArray]:
         """Return low and high, float64[n] each: the predictions of every example with the fewest errors.
 
-        Where several intervals have as few, it is the widest. -inf and inf where there is no end: both, where
-        the example has no breakpoints. O(B).
+        If several intervals have the fewest errors, the widest counts. An interval without an end has -inf or
+        inf there: both, if the example has no breakpoints. O(B).
         """
         low, high = np.full(len(self), -np.inf), np.full(len(self), np.inf)
         starts = np.flatnonzero(np.diff(self.example, prepend=-1) > 0)
@@ -273,7 +273,7 @@ def _merged(
 def _check_penalties(
     names: tuple[Hashable, ...], example: Int64Array, begin: FloatArray, fp: FloatArray, fn: FloatArray
 ) -> None:
-    """Raise InputError for rows of the wanted examples that are no numbers, or negative counts."""
+    """Raise InputError if a row of the wanted examples has a value not finite or a negative count."""
     for name, values, bad in (
         ("min_log_lambda", begin, np.isnan(begin) | (begin == np.inf)),
         ("fp", fp, ~np.isfinite(fp) | (fp < 0)),

@@ -27,7 +27,7 @@ from .kernels import FN, FN_NEGATIVE, FP, FP_NEGATIVE, THRESHOLD
 class ErrorRoc:
     """The ROC curve of error functions: points from t = -inf, where FP is 0, to +inf, where FN is 0.
 
-    thresholds  float64[q], ascending; point i is of the interval from thresholds[i - 1] to thresholds[i]
+    thresholds  float64[q], ascending; point i belongs to thresholds[i - 1] up to thresholds[i]
     fp, fn      float64[q + 1]
     """
 
@@ -101,7 +101,7 @@ class ErrorRoc:
 
     @property
     def best_constant(self) -> float:
-        """A constant with the fewest errors: the middle of `best_interval`, 1 beyond an end that is alone."""
+        """A constant with the fewest errors: the middle of `best_interval`, or 1 from its only finite end."""
         low, high = self.best_interval
         if np.isfinite(low) and np.isfinite(high):
             return low + (high - low) / 2.0

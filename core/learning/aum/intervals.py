@@ -21,7 +21,7 @@ from ...arrays import FloatArray
 
 
 class IntervalFit(NamedTuple):
-    """A linear model of intervals: weights, float64[d], of the features given, intercept, penalty."""
+    """A linear model of intervals: weights of the features, float64[d], the intercept and the penalty."""
 
     weights: FloatArray
     intercept: float
@@ -64,7 +64,7 @@ def fit_path(
             step = ahead - rate * (design.T @ derivative)
             moved = np.sign(step) * np.maximum(np.abs(step) - rate * penalty * penalised, 0.0)
             now = margin_loss(design @ moved, low, high, margin)[0] + penalty * np.abs(moved) @ penalised
-            if now > before:  # momentum has carried too far: begin it anew
+            if now > before:  # the objective rises: restart the momentum
                 ahead, momentum, before = weights, 1.0, np.inf
                 continue
             further = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
@@ -98,7 +98,7 @@ def fit_by_cross_validation(
     """Return the fit whose penalty has the least loss on examples left out.
 
     features   float64[n, d], scaled
-    low, high  float64[n]: -inf and inf where there is no end; an example with neither says nothing
+    low, high  float64[n]: -inf and inf where there is no end; an example with neither end has no loss
     folds      int64[n]: which examples are left out together
     """
     says = np.isfinite(low) | np.isfinite(high)

@@ -1,4 +1,4 @@
-"""The loops of AUM: thresholds, one sweep over them in order, and the selection that serves labels alone.
+"""The loops of AUM: thresholds, one sweep over them in order, and the selection for binary labels.
 
 Thresholds are sorted by numpy's sort of integers. The high bits of an integer are the leading bits of a
 threshold, and its low bits the position. Thresholds with equal leading bits may be out of order afterwards:
@@ -69,7 +69,7 @@ def write_keys(keys: Int64Array, low: int) -> None:
 
 @entry
 def gather(keys: Int64Array, low: int, rows: FloatArray, ordered: FloatArray) -> bool:
-    """Write rows in the order of their thresholds; return whether keys told that order, or nearly. O(B)."""
+    """Write rows in the order of their thresholds; return whether the order of keys was near enough. O(B)."""
     mask = (np.int64(1) << low) - 1
     for k in range(len(keys)):  # nothing but this: rows of many steps are on their way at once
         b = keys[k] & mask
@@ -104,12 +104,12 @@ def sweep(
     derivatives: FloatArray,
     tied: FloatArray,
 ) -> tuple[int, float]:
-    """Return what is wrong and AUM, or where; add to the derivatives, float64[n, 2], left and right. O(B).
+    """Return an error code, and AUM or the error's place; add to the derivatives, float64[n, 2]. O(B).
 
     rows     in the order of thresholds; differences are overwritten
     slack    how far below 0 a total may be by rounding; it is 0 then
     fn_from  float64[B + 1], scratch: FN from each row on
-    tied     float64[n, 2], zeros, scratch: what an example's rows at one threshold come to together
+    tied     float64[n, 2], zeros, scratch: sums over an example's rows at one threshold
     """
     count = len(rows)
     fn_from[count] = 0.0
@@ -169,10 +169,10 @@ def crossing(
 ) -> int:
     """Return which score is the smallest with at least the mass wanted at or below it. O(n).
 
-    Passes over `width` bits of the key, each of what fell into one bin of the pass before.
+    Each pass selects by `width` bits of the key, among the scores in one bin of the pass before.
 
     bits     scores as int64; -0.0 has been made 0.0
-    weights  of events, none for 1; times own[label]
+    weights  weights of events, empty if all are 1; multiplied by own[label]
     width    a divisor of 64
     masses   float64[1 << width], scratch
     kept     int64[n], scratch

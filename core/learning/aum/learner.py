@@ -46,7 +46,7 @@ MARGIN = 1.0
 
 
 class _Model:
-    """A score: weights of the scaled columns; and the probability that it stands for."""
+    """A linear score: weights of the scaled columns, and the parameters of its probability."""
 
     def __init__(self) -> None:
         self.weights = np.zeros(0)
@@ -96,7 +96,7 @@ def _read_chunk(reader: Reader, labels: list[Hashable], columns: int) -> _Chunk:
 
 
 def _stored_label(label: object) -> Any:
-    """Return a class as JSON keeps it."""
+    """Return a class in its form for JSON."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, bool | int | str) or (isinstance(label, float) and math.isfinite(label)):
@@ -111,8 +111,8 @@ class AumLearner:
     every   number of instances between two steps
     step    length of a step, as a multiple of the gradient
 
-    Numbers are scaled to mean 0 and variance 1, as all instances so far have them; a missing one is the mean.
-    Text is one-hot. Memory is that of the window: a text that is no longer in it is forgotten.
+    Numbers are scaled by the mean and variance of all instances so far; a missing number counts as the mean.
+    Text is one-hot. Memory is that of the window: the learner forgets a text that has left the window.
 
     Raises ConfigError for a setting, InputError for a feature that is neither a finite number nor text.
 
@@ -177,7 +177,7 @@ class AumLearner:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> AumLearner:
-        """Return the learner that these bytes were made of. Raises a `WireError` for any other bytes."""
+        """Return the learner whose `to_bytes` gave these bytes. Raises a `WireError` for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
         with reading(_STATE):
             head = read_object(reader.text(), _STATE)
@@ -227,7 +227,7 @@ class AumLearner:
         means, found = self._means, []
         for name, value in columns_of(x):
             column = self._columns.get(name)
-            if column is not None and column < len(means):  # else it has no weight yet
+            if column is not None and column < len(means):  # otherwise the column has no weight yet
                 found.append((column, value - means[column]))
         odds = {}
         for label, model in self._models.items():
@@ -290,7 +290,7 @@ class AumLearner:
         model.offset = math.log(mass / (len(scores) - mass)) - model.slope * middle
 
     def _learn_moments(self, new: _Chunk) -> None:
-        """Take new rows into count, mean and sum of squared deviations of every number (Chan et al.)."""
+        """Update count, mean and sum of squared deviations of each number with new rows (Chan et al.)."""
         size = len(self._columns)
         moments = (self._count, self._mean, self._square)
         old_count, old_mean, old_square = (np.append(each, np.zeros(size - len(each))) for each in moments)
@@ -307,7 +307,7 @@ class AumLearner:
         self._square = old_square + square + (mean - old_mean) ** 2 * old_count * share
 
     def _forget(self) -> None:
-        """Leave out texts that no instance of the window has, once they are many."""
+        """Drop the columns of texts that are in no instance of the window, once such columns are many."""
         live = np.unique(np.concatenate([chunk.columns for chunk in self._chunks]))
         if len(self._columns) <= 2 * len(live) + _ROOM:
             return

@@ -31,7 +31,7 @@ from .aum import Breakpoints, as_breakpoints, aum_of_breakpoints, check_finite, 
 class LineSearch:
     """AUM along a line: linear between the steps given.
 
-    steps  float64[k], from 0 upwards: where thresholds cross
+    steps  float64[k], ascending from 0: the steps at which thresholds cross
     aum    float64[k], at each step
     slope  float64[k], of AUM right after each step
     auc    float64[k], from each step to the next; NaN without FP or FN
@@ -97,10 +97,10 @@ def aum_line_search(
     rate: bool = False,
     max_crossings: int | None = None,
 ) -> LineSearch:
-    """Return AUM of predictions + s * direction for s >= 0, up to so many crossings of thresholds.
+    """Return AUM of predictions + s * direction for s >= 0, up to `max_crossings` crossings of thresholds.
 
     direction      n numbers: for descent, minus the gradient
-    max_crossings  of neighbours, B by default; there are up to B (B - 1) / 2
+    max_crossings  greatest number of crossings, B by default; there are up to B (B - 1) / 2
 
     The other arguments and errors are those of `aum`. O((B + crossings) log B).
     """
@@ -200,7 +200,7 @@ def walk(
             last = node - leaves + 1
             while last + 1 < count and tournament[leaves + last] <= near:
                 last += 1
-            # lines first..last meet: each leaves the sums with its place, is turned round, and comes again
+            # lines first..last meet: subtract each from the sums, reverse their order, and add each again
             for turn in range(2):
                 sign = 2.0 * turn - 1.0
                 for r in range(first, last + 1):

@@ -51,15 +51,15 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
     n_iter_no_change    stop after this many steps without a better criterion
     init                "intervals": see above; or "random": normal weights, as large
     margin              of the interval regression, in the unit of f
-    cv                  its folds
-    random_state        of all folds, and of random weights
+    cv                  number of folds of the interval regression
+    random_state        seed of all folds, and of random weights
 
     coef_, intercept_   of the features as they come: shapes (d,) and a float. AUM does not see a constant:
                         the intercept is where the training examples have the fewest errors
-    initial_coef_       the model without a step: the mean of where descents started
+    initial_coef_       coefficients before any step: the mean of the starts of the descents
     descents_           a `Descent` for each fold: AUM after every step, the validation measures
-    n_iter_             steps made by the longest
-    converged_reason_   why they ended, in words
+    n_iter_             number of steps of the longest descent
+    converged_reason_   why the descents ended, in words
 
     AUM of changepoint problems is not homogeneous (breakpoints are not all at 0), so weights are free.
     """
@@ -83,7 +83,7 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
     ) -> AumPenaltyLearner:
         """Train on features, (n, d), finite, dense, and the error functions of as many examples.
 
-        validation  indices of the examples to hold out, in one descent; drawn at random without
+        validation  indices of the examples that one descent holds out; by default folds are drawn at random
 
         Raises InputError, ConfigError.
         """

@@ -24,7 +24,7 @@ def chebyshev_values(
 ) -> None:
     """Fill values, (d + 1, n), with w T_0(u) ... w T_d(u) of n scores, u = (score - middle) / half. O(d n).
 
-    u is 0 if `half` is 0; u is within [-1, 1]. The weight goes into the recurrence, so it costs no time.
+    u is 0 if `half` is 0; u is within [-1, 1]. The weight goes into the recurrence and takes no extra time.
     """
     count = len(scores)
     twice = np.zeros(count)
@@ -63,7 +63,7 @@ def slopes_by_class(
     """Fill slopes with the weight of each row times the series of its class, by Clenshaw. O(d n).
 
     scores        of n rows; u = score + offset, within [-1, 1]
-    of_positives  coefficients of T_0, T_1, ...; of_negatives as many
+    of_positives  coefficients of T_0, T_1, ... for positives; of_negatives has as many for negatives
     """
     u, twice, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     last, before = np.zeros(LANES), np.zeros(LANES)
@@ -94,10 +94,10 @@ def moments_of_mixtures(
 ) -> None:
     """Fill moments, (n, d + 1), with sums of T_0 ... T_d(f), f = p a + q b + c, for n mixtures (p, q, c).
 
-    sums  (d + 1, d + 1): of T_r(a) T_s(b); looked at where r + s <= d
+    sums  (d + 1, d + 1): sums of T_r(a) T_s(b); only those with r + s <= d are read
 
     The sums of T_{k+1}(f) T_r(a) T_s(b) follow from those for k and k - 1, since T_{k+1}(f) = 2 f T_k(f) -
-    T_{k-1}(f), and 2 a T_r(a) = T_{r+1}(a) + T_{|r-1|}(a). At each k they are wanted for r + s <= d - k.
+    T_{k-1}(f), and 2 a T_r(a) = T_{r+1}(a) + T_{|r-1|}(a). Each k needs the sums with r + s <= d - k.
     O(n d^3).
     """
     count = len(sums)

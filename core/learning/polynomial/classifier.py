@@ -53,14 +53,15 @@ def fit_scans(state: FitState, batches: Callable[[], Iterable[Batch]]) -> FitSta
 class PolynomialAucClassifier(FitSettings, LinearClassifier):
     """Maximises AUC of a linear score, by a polynomial in place of its step (Calders & Jaroszewicz 2007).
 
-    Two scans an iteration and two before: one gathers the gradient, O(m + d) a row, one the sums that a line
-    search needs, O(m + d^2) a row. Memory does not depend on the number of rows: `fit_batches` holds only a
-    batch at a time. Weights act as repetitions. Classes need no balancing, which does not change AUC.
+    The fit makes two scans at the start, and two in each iteration. One of the two gathers the gradient,
+    O(m + d) a row; the other gathers the sums for a line search, O(m + d^2) a row. Memory does not depend on
+    the number of rows: `fit_batches` holds only a batch at a time. Weights act as repetitions. Classes need
+    no balancing, which does not change AUC.
 
     degree      d of the polynomial; time grows with its square
-    objective   "polynomial" for AUC; "sigmoid" for soft AUC, which gains from a pair that is far apart, too
-    step_fit    "damped"; "least_squares" and "chebyshev" are nearer to the step, and above 1 beside it: where
-                classes can nearly be separated, what is maximised is then no longer AUC
+    objective   "polynomial" for AUC; "sigmoid" for soft AUC, which grows with the distance in a pair, too
+    step_fit    "damped"; "least_squares" and "chebyshev" are nearer to the step, but above 1 beside it: if
+                classes are nearly separable, the maximum of the objective is then not that of AUC
     steepness   of the sigmoid, up to the degree, for scores of a range of 2; None: two thirds of the degree
     max_iter    greatest number of iterations
     tol         the fit ends after two consecutive iterations that gain less than this
@@ -73,19 +74,18 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
     Features are standardised in the fit; constant ones get coefficient 0.
 
     classes_, coef_ (1, m), intercept_ (1,), n_features_in_   as usual
-    n_iter_       line searches, the one between two starts included
-    auc_          the objective reached, near AUC of the rows as drawn in (soft AUC for "sigmoid")
+    n_iter_       number of line searches, the search at the start included.
+    auc_          the objective at the end, near AUC of the rows in the fit (soft AUC for "sigmoid").
     history_      an `Iteration` (before, after, alpha) for each line search
     stop_reason_  "tolerance", "iterations", or "separated": AUC of the rows in the fit is 1
-    n_scans_      how often the data were read
+    n_scans_      number of times the data were read
 
-    `decision_function` is the log odds of classes_[1], slope and constant fitted as Platt does, so that
-    `predict_proba` is its logistic function, and `predict` returns classes_[1] if it is above 0, a
-    probability above 1/2. With few positives such scores are rare: then choose a threshold of your own on the
-    scores.
+    `decision_function` gives the log odds of classes_[1], with slope and constant fitted as in Platt 1999.
+    `predict_proba` is the logistic function of the log odds. `predict` returns classes_[1] if the log odds are
+    above 0, a probability above 1/2. With few positives such scores are rare: then choose your own threshold.
 
-    Raises InputError, a ValueError: one class or three, a feature that is no finite number, no rows, only
-    constant features. ConfigError, a ValueError, for a parameter.
+    Raises InputError, a ValueError: not two classes, a feature that is not finite, no rows, only constant
+    features. Raises ConfigError, a ValueError, for a parameter.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
@@ -123,7 +123,7 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
         batches  a function without arguments that returns an iterable of (X, y) or (X, y, weights). It is
                  called once for every scan, `n_scans_` times, and must give the same rows each time
 
-        Raises InputError, also if a scan gives another number of rows than the first scan.
+        Raises InputError, also if a scan has a different number of rows from the first scan.
         """
         if not callable(batches):
             raise InputError(

@@ -7,12 +7,12 @@
         state = state.after(sums)
     model = state.model()
 
-It receives sums only, so a scan can be a loop over an array, over batches from a disk, or a job of Beam.
+The state receives sums only. So a scan can be a loop over an array, over batches from a disk, or a Beam job.
 
-AUC does not change when scores are scaled or moved; a polynomial is near the step on an interval only. So
-scores are scaled to [-1, 1] as every line search begins, and it runs over u = (1 - alpha) a + alpha b, 0 <=
-alpha <= 1, widened as far as is safe, a the scores of the model and b those of the direction, both in
-[-1, 1]: u never leaves the interval (line.py).
+AUC does not change when scores are scaled or moved. A polynomial is near the step on an interval only. So
+scores are scaled to [-1, 1] at the start of every line search: a are the scores of the model, b those of the
+direction. The search runs over u = (1 - alpha) a + alpha b, 0 <= alpha <= 1. u is widened as far as is safe,
+and stays in [-1, 1] (line.py).
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class PolynomialAucModel:
     def scores(self, features: Any) -> FloatArray:
         """Return the score of each row, (n, m), dense or sparse, or of a row, (m,); NaN if a feature is NaN.
 
-        Raises InputError for rows of another number of features.
+        Raises InputError if rows have a different number of features.
         """
         if not sparse.issparse(features):
             features = as_numbers("features", features)
@@ -300,7 +300,7 @@ class FitState:
         length = float(np.linalg.norm(weights))
         axis = weights / length
         gradient = sums.gradient * length  # as if the weights had length 1
-        gradient = gradient - (gradient @ axis) * axis  # scale changes no order of scores
+        gradient = gradient - (gradient @ axis) * axis  # a change of scale keeps the order of scores
         if not np.isfinite(gradient).all():
             raise InputError(NOT_FINITE)
         if not np.linalg.norm(gradient) > 1e-14:

@@ -42,14 +42,14 @@ class PolynomialAucLearner:
     """Learns to rank: after each instance a step up the gradient of a polynomial in place of AUC.
 
     degree        d of the polynomial
-    half_life     instances after which the weight of a score in the sums of its class is halved; so is that
-                  of a value in the mean and deviation of its feature, and of a gradient in the size of steps.
+    half_life     number of instances that halve three weights: of a score in the sums of its class, of a
+                  value in the mean and deviation of its feature, and of a gradient in the size of steps.
                   So the learner follows drift
     step          size of a step, for weights of length 1
     step_fit      see `PolynomialAucClassifier`
     max_features  greatest number of columns; `ignored` counts further names, which are not learnt
 
-    Features are numbers, scaled to unit variance here; or text, of which each value is a column of 0 and 1. A
+    Features are numbers, scaled here to unit variance, or text. Each text value is a column of 0 and 1. A
     missing number counts as the mean of its feature. Labels are True and False, 1 and 0, or 1 and -1.
 
     Weights are scaled to length 1 after every step, which does not change AUC and keeps them from collapsing.
@@ -104,7 +104,7 @@ class PolynomialAucLearner:
 
     @property
     def weights(self) -> dict[str, float]:
-        """Return the weight of each feature, scaled to unit variance; of text "name=value"."""
+        """Return the weight of each feature at unit variance; the key of a text value is "name=value"."""
         names = (name if isinstance(name, str) else "=".join(name) for name in self._columns)
         return dict(zip(names, self._weights.tolist(), strict=True))
 

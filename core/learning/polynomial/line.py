@@ -130,7 +130,7 @@ class Line:
         return float(self._values(pairs, np.array([alpha]))[0])
 
     def search(self, pairs: PairObjective, stays: bool) -> Iteration:
-        """Return the point of the greatest objective; with `stays`, the point a. O(d^4)."""
+        """Return the point of the greatest objective; with `stays`, the point alpha = 0. O(d^4)."""
         before = self._value(pairs, 0.0)
         if self.begins_nowhere:
             return Iteration(before, self._value(pairs, 1.0), 1.0)

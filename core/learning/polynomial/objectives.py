@@ -62,8 +62,8 @@ def damped_step(degree: int) -> FloatArray:
 
     A truncated series is up to .09 above 1 and below 0 beside the jump. A maximiser exploits this: on nearly
     separable data it moves pairs there, and AUC falls while the objective rises above 1. With these factors
-    .012 remain, and three fifths of the slope at 0. Also tried: factors that leave nothing above 1 (Jackson)
-    cost more slope, and AUC on test data; so does a polynomial below the step ("lower").
+    .012 remain, and three fifths of the slope at 0. Jackson's factors, with no value above 1, have
+    less slope and less AUC on test data; so has a polynomial below the step ("lower").
 
     >>> damped_step(3).round(4).tolist()
     [0.5, 0.5732, 0.0, -0.0637]
@@ -115,7 +115,9 @@ class PairObjective:
     def slopes(self, positives: FloatArray, negatives: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return two series: the derivative by a positive's score, and by a negative's, both of weight 1.
 
-        Given sums of T_0 ... T_d over each class; d coefficients each, of T_0 ... T_{d-1}. O(d^2).
+        positives, negatives  sums of T_0 ... T_d over each class
+
+        Each series has d coefficients, of T_0 ... T_{d-1}. O(d^2).
         """
         by_positive = chebyshev.chebder(self.pairs @ (negatives / negatives[0]) / positives[0])
         by_negative = chebyshev.chebder((positives / positives[0]) @ self.pairs / negatives[0])

@@ -200,8 +200,8 @@ class LineSums:
     range is needed. A row costs O(m + d^2).
 
     sums    (2, d + 1, d + 1): of negatives and of positives
-    ranges  of a, of negatives and of positives: they tell whether the weights separate the classes
-    lows, highs  of the scores by weights + share * direction, one of each share
+    ranges  ranges of a by class, which show whether the weights separate the classes
+    lows, highs  least and greatest score by weights + share * direction, one for each share
     """
 
     def __init__(self, task: LineTask) -> None:
@@ -238,7 +238,7 @@ class LineSums:
         self.sums[positive] += by_first @ by_second.T
 
     def _include(self, first: Span, second: Span) -> tuple[Span, Span]:
-        """Widen the spans; turn what is summed into sums of the new scale."""
+        """Widen the spans; convert the sums to the new scale."""
         before = self.spans
         spans = first, second
         if before is not None:
@@ -249,7 +249,7 @@ class LineSums:
         return spans
 
     def _sums_in(self, spans: tuple[Span, Span]) -> FloatArray:
-        """Return the sums by wider spans. O(d^3)."""
+        """Return the sums, converted to wider spans. O(d^3)."""
         assert self.spans is not None
         by_first, by_second = (
             turned(old, new, self.task.degree) for old, new in zip(self.spans, spans, strict=True)
@@ -270,7 +270,7 @@ class LineSums:
 def turned(old: Span, new: Span, degree: int) -> FloatArray:
     """Return M, (d + 1, d + 1): T_r(u) = sum of M[r, k] T_k(v), k <= r, u by the new span, v by the old one.
 
-    The old one lies within the new. O(d^3).
+    The old span lies within the new span. O(d^3).
     """
     if old == new:
         return np.eye(degree + 1)
@@ -310,7 +310,7 @@ Sums = FeatureSums | GradientSums | LineSums
 def checked_rows(features: Any, labels: npt.ArrayLike, weights: npt.ArrayLike | None) -> tuple[Any, Any, Any]:
     """Return features (n, m), dense or CSR, n labels and n weights or None. Raises InputError.
 
-    Whether features are finite is for FeatureSums to see.
+    It does not check that features are finite: FeatureSums does.
     """
     if sparse.issparse(features):
         features = features.tocsr()  # type: ignore[attr-defined]

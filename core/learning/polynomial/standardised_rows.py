@@ -1,8 +1,8 @@
-"""Rows of features with mean 0 and deviation 1, dense or sparse, block by block; far ones drawn nearer.
+"""Rows of features with mean 0 and deviation 1, dense or sparse, by block; far rows move towards the mean.
 
-Scores are linear in the rows, but for the drawing in: a row farther from the mean than `reach` times the root
-of the number of features, in standard deviations, is moved along its line to the mean until it is not. One
-row of huge values would otherwise set the range of all scores.
+The greatest distance is `reach` times the root of the number of features, in standard deviations. A farther
+row moves towards the mean, to that distance. Otherwise one row of huge values would set the range of all
+scores. Apart from this, scores are linear in the rows.
 
 Dense rows are standardised whenever kernels read them, so that memory is read once and not written. numpy's
 form, a standardised copy of each block and products with it, took 4 times as long: copies cost more than
@@ -70,7 +70,7 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False)
 class Standardiser:
-    """Turns rows into standardised ones.
+    """Standardises rows.
 
     mean, inverse  (m,): of each feature its mean, and 1 / its deviation; 0 where it is constant
     reach          greatest distance from the mean, in root mean squares of the distance; infinity: any
@@ -100,9 +100,9 @@ def scores_of_rows(
     scores: FloatArray,
     shrinkage: FloatArray,
 ) -> None:
-    """Fill scores and shrinkage, (n,): z . weights of z = (row - mean) * inverse, drawn in, and by how much.
+    """Fill scores z . weights, z = (row - mean) * inverse * shrinkage, and shrinkage, (n,) each.
 
-    limit  greatest square of the length of z; a longer one is multiplied by its shrinkage, else by 1
+    limit  greatest squared length of z; shrinkage is below 1 for a row beyond the limit, else 1
     """
     for i in range(len(rows)):
         score = square = 0.0
@@ -138,7 +138,7 @@ def add_gradient(
     of_negatives: FloatArray,
     total: FloatArray,
 ) -> None:
-    """Add to total, (m,), every row less the mean, drawn in, times its slope (`slopes_by_class`).
+    """Add to total, (m,), every row less the mean, shrunk, times its slope (`slopes_by_class`).
 
     O(n (m + d)). Some rows at a time, which stay in the nearest cache from the first use to the last.
     """
