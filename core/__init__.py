@@ -2,8 +2,8 @@
 
 Rooms, from the ground up. A room imports what stands in lines above its own:
 
-    errors, arrays, version         the exceptions that users meet; the types of arrays; the version
-    kernels                         how functions are compiled, and records and exact sums inside of kernels
+    `errors`, `arrays`, `version`   the exceptions that users meet; the types of arrays; the version
+    kernels                         how functions are compiled; records and exact sums in kernels
     process                         console, standard streams and temporary folders of a process
     encoding                        bytes: JSON, frames with checksums, fields of a payload
     settings                        what users choose: windows, emissions, costs, shards

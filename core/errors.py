@@ -1,8 +1,8 @@
 """The errors that rocsteady raises on purpose.
 
 The text of an error is one sentence with the object, its value and the remedy; users see the text unchanged.
-All errors are `RocsteadyError`s, so that a command can tell a user's mistake from a defect of the package,
-which raises any other exception.
+All errors are `RocsteadyError`s. A defect of the package raises another exception, so that a command can tell
+a user's mistake from a defect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class InputError(RocsteadyError, ValueError):
 
 
 class TimeUnitWarning(UserWarning):
-    """Numbers given as times look like times in another unit than the unit in which they are read."""
+    """Numbers given as times look like times in a different unit from the unit in which they are read."""
 
 
 class MissingPackageError(InputError, ImportError):

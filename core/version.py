@@ -1,3 +1,3 @@
-"""The version of the package: `pyproject.toml` says the same, and a test compares the two."""
+"""The version of the package. `pyproject.toml` has the same version; a test compares both."""
 
 __version__ = "0.1.0"

@@ -43,13 +43,13 @@ FEW_FOLDS = 6
 class ComparisonRow(NamedTuple):
     """One test at one checkpoint.
 
-    (checkpoint, slice, measure, test, learner_a, learner_b) is its identity. Friedman's test is of all
-    learners: both learners are "".
+    (checkpoint, slice, measure, test, learner_a, learner_b) is its identity. Friedman's test compares all
+    learners: learner_a and learner_b are "" there.
 
-    checkpoint           the ordinal of the rows that are compared, or of their moment
-    time, seq            the greatest of those rows; time in microseconds UTC, None without times
-    slice                "" of tests over folds; "fold=3" of "mcnemar" and "delong", which are of one fold
-    measure              the measure that was compared
+    checkpoint           the ordinal of the compared rows, or of their moment.
+    time, seq            the greatest of the compared rows; time in microseconds UTC, None without times.
+    slice                "" of tests over folds; such as "fold=3" of "mcnemar" and "delong", in one fold.
+    measure              the measure that was compared.
     test                 "sign", "wilcoxon", "friedman", "nemenyi", "mcnemar" or "delong"
     folds                number of folds in which all compared learners have a value
     statistic, p_value   of the test; of "nemenyi" the difference of the average ranks, and no p-value
@@ -139,7 +139,7 @@ def compare_learners(
     *,
     of_one_stream: bool = False,
 ) -> list[ComparisonRow]:
-    """Return the tests of k learners over n folds: the pairs' by test, then Friedman's, then Nemenyi's.
+    """Return tests of k learners over n folds: tests of pairs, by test, then Friedman's, then Nemenyi's.
 
     values         [k, n] of the measure, NaN where it is undefined
     of_one_stream  whether the folds share one stream: Friedman's and Nemenyi's rows then say that they are
@@ -232,7 +232,7 @@ def _pair(
     learners: Sequence[str], signed: FloatArray, pair: tuple[int, int], measure: str, at: Checkpoint,
     alpha: float,
 ) -> tuple[ComparisonRow, ComparisonRow]:  # fmt: skip
-    """Return the sign test and Wilcoxon's of two learners."""
+    """Return the rows of the sign test and of Wilcoxon's test of two learners."""
     names = [learners[place] for place in pair]
     a, b = signed[list(pair)]
     known = np.isfinite(a) & np.isfinite(b)

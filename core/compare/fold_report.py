@@ -40,7 +40,7 @@ class FoldReport:
     wrong     bool[n]: whether the prediction was wrong
     missing   bool[n]: whether the learner failed; empty if it never did
     labels    int8[n], 1 and 0; empty if not needed
-    scores    float64[n], any number where the learner failed; empty if not needed
+    scores    float64[n], of no meaning where the learner failed; empty if not needed
     times     int64[n]; empty if not needed
     """
 

@@ -100,7 +100,8 @@ class Gathering:
 class GatheringMachine(Generic[Output]):
     """A state machine that compares the records of some senders when all have reached a checkpoint.
 
-    It ignores the end of the input and other control records: the last record of a sender is marked as such.
+    It ignores the end of the input and other control records: a checkpoint is complete when all senders have
+    sent their records of it.
     """
 
     def __init__(self, senders: int) -> None:
@@ -110,8 +111,8 @@ class GatheringMachine(Generic[Output]):
     def apply(self, record: bytes) -> list[Output]:
         """Take a packed record; return the results of the checkpoints that are now complete.
 
-        Raises a `WireError` for bytes that are no record, InputError for a record that belongs elsewhere, or
-        contradicts records of the other senders.
+        Raises a `WireError` for bytes that are no record. Raises InputError for a record that belongs
+        elsewhere or contradicts records of the other senders.
         """
         if record[:4] == WORD_MAGIC:
             unpack_record(record)
@@ -142,7 +143,7 @@ class GatheringMachine(Generic[Output]):
         return self._head_bytes + self._waiting.written_bytes + self._held_bytes
 
     def counts(self) -> dict[str, int]:
-        """Return no counts: records are counted where they are made."""
+        """Return no counts: the step that makes the records counts them."""
         return {}
 
     def gauges(self) -> dict[str, int]:

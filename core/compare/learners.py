@@ -1,7 +1,7 @@
 """LearnerComparisons: the state machine that compares learners over all folds, and averages their measures.
 
 Invariant
-    Its rows are a function of the folds' records. They do not depend on order of arrival, nor on restarts. A
+    Its rows are a function of the folds' records, whatever the order of arrival and the restarts. A
     checkpoint is compared when all folds have reached it, after all earlier checkpoints.
 
 Learners are tested over folds by `compare_learners`; a measure's mean is over the folds that have a value.

@@ -238,9 +238,9 @@ class LabelJoin:
         self._labels.keep(labels)
 
     def wakes_at(self) -> int | None:
-        """Return the moment at which the join needs to be told the time by a `Clock`; None = nothing waits.
+        """Return the moment at which the join needs a `Clock`; None = nothing waits.
 
-        A record that came, or one whose partner will not come, waits at most `settings.waking` longer.
+        A record that came, or a record without a partner, waits at most `settings.waking` too long.
         """
         share = self.settings.waking
         waiting = [buffer.moment(0.0) for buffer in self._coming]

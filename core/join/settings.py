@@ -16,9 +16,9 @@ class JoinSettings:
 
     ttl     microseconds: greatest time of a label after its prediction
     lead    microseconds: greatest time of a label before its prediction; None = ttl
-    second  which of several such labels counts: "first", "last", or "dead-letter": the first counts and the
-            others are mistakes
-    shards  number of shards of the join
+    second  which of several such labels counts: "first", "last", or "dead-letter". With "dead-letter" the
+            first label counts, and the others are mistakes.
+    shards  number of shards of the join.
     evaluator_shards  number of shards of the evaluators that receive the joined events
     deduplicate  microseconds within which a second prediction of a model and id does not count; None: every
                  prediction counts

@@ -29,7 +29,7 @@ class _Uncounted:
 
 
 class ArrivalOrder(InputOrder):
-    """Gives every batch on as it arrives. `EndOfInput` may come more than once: a pane may fire late.
+    """Yields every batch as it arrives. `EndOfInput` may come more than once: a pane may fire late.
 
     Packets that have numbers are counted, so that an export misses no packet and no packet counts twice. The
     input ends when all its partitions have ended: on a stream no `EndOfInput` may ever come.

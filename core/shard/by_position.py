@@ -16,7 +16,7 @@ from .partitions import check_packet, contradicted, count_of, marked_count, pack
 
 
 class PositionOrder(InputOrder):
-    """Gives packets on partition by partition, by number. The input ends with its last partition."""
+    """Yields packets partition by partition, by number. The input ends with its last partition."""
 
     is_finished = False
     greatest = NO_TIME

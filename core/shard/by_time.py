@@ -20,10 +20,10 @@ from .time_sort import in_time_order
 
 
 class TimeOrder(InputOrder):
-    """Gives events on in order of event time, up to the clock.
+    """Yields events in order of event time, up to the clock.
 
-    The clock is the readers' clock: the least moment that any partition is settled up to. Packets without
-    numbers have no readers' clock; then `Clock` records give the time. An event behind the clock is late.
+    The clock is the readers' clock: the least moment up to which a partition is settled. If packets have no
+    numbers, there is no readers' clock, and `Clock` records give the time. An event behind the clock is late.
     Readers refuse late events before they send them, so behind the readers' clock no late event arrives here.
     A given clock makes no rows on a grid by itself, because nothing says where it would end. A model's time
     is then that of its own events.
@@ -36,7 +36,7 @@ class TimeOrder(InputOrder):
 
     @property
     def clock(self) -> int:
-        """Every event before this time has been given; NO_TIME = not known, END_OF_TIME = all events."""
+        """Every event before this time has been yielded; NO_TIME = not known, END_OF_TIME = all events."""
         return self._clock.moment
 
     @property

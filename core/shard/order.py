@@ -3,8 +3,8 @@
     arrival   in the order in which packets arrive (`by_arrival`)
     position  partition after partition, packet by packet; early packets are held (`by_position`)
     time      by (time, model, id, a hash of the record) (`by_time`). An event waits until every partition
-              is settled beyond its time. How events were cut into packets, and the order in which packets
-              and words came, have no influence.
+              is settled beyond its time. How events were cut into packets has no influence, nor has the
+              order in which packets, heartbeats and ends came.
 
 Each order takes in records and gives the events that may apply now, in their order. `orders` makes an order
 by its name in the settings. See docs/architecture.md, "Order and lateness".
@@ -43,7 +43,7 @@ class Ledger(Protocol):
 
 
 class InputOrder(ABC):
-    """Base of the orders. Its methods answer for an order that keeps nothing back."""
+    """Base of the orders. Its methods return the values of an order that holds nothing back."""
 
     tied = 0
     """How many given events tie with another: the input does not say which of the two is first."""

@@ -1,8 +1,8 @@
 """What an input's partitions have said: how much they sent, how far they are settled, which have ended.
 
-Packets and words (heartbeats and ends) may arrive in any order. A packet may arrive twice, if a source
-repeats itself. A partition's word counts only once all packets that the word speaks of are here. So a word
-never overtakes the packets before it.
+A word is a heartbeat or an end of a partition. Packets and words may arrive in any order. A packet may
+arrive twice, if a source repeats packets. A word takes effect only when all packets that were sent before it
+are here.
 """
 
 from __future__ import annotations

@@ -128,9 +128,9 @@ class ShardCells:
 class LiveMachine(Generic[Output]):
     """A machine between bundles.
 
-    token        names the committed state that the machine equals, if the bundle before was committed
-    log_records  how many records that state's log holds
-    log_bytes    how many bytes these records have
+    token        names the committed state that the machine equals, if the bundle before was committed.
+    log_records  number of records in the log of the committed state.
+    log_bytes    number of bytes of these records.
     filled       the numbers of the cells that hold anything
     """
 
@@ -193,7 +193,7 @@ class MachineCache:
 
     @property
     def held_bytes(self) -> int:
-        """How many bytes the machines in the cache take, as each said when it was put."""
+        """Bytes of all machines in the cache; each machine counts with its `live_bytes` when it was put."""
         return self._bytes
 
     def _remove(self, place: Place) -> LiveMachine[Any] | None:

@@ -73,13 +73,12 @@ def approximate_h(
     `ScoreTree.h()` has the exact value ready. The approximation pays for large hulls. A hull can have .9
     k^(2/3) vertices. With 8,768 vertices the sum takes 820 microseconds (other Betas 1,380); an approximation
     to within .01 of the loss takes 66 (85), and to within .1 of the loss 36 (40). The error is far below its
-    bound: with .1 some hundredth of it.
+    bound: with epsilon .1 about a hundredth of the bound.
 
     Raises ConfigError for an impossible epsilon, priors or cost, InputError for a value that is no hull.
 
-    Source: Tatti 2021, section 6 (Subset). The paper drops vertices that are near by the positives AND by the
-    negatives, for the sake of both of its sums. Nearness by one of the two is enough (see
-    `score_tree.subset`).
+    Source: Tatti 2021, section 6 (Subset). The paper drops a vertex only if it is near another in positives
+    AND in negatives, because of both of its sums. Nearness in one class is enough (see `score_tree.subset`).
 
     >>> import numpy as np
     >>> from rocsteady import BetaCost

@@ -5,8 +5,8 @@ Invariant
     events, nor on how the events were split into sketches, merged and stored in between.
 
 Events are counted by class in sorted cells. While the bytes of the distinct scores fit, each score is a cell.
-Beyond, cells are those of the finest level of `cells` that fits. The wire form never gets shorter by one more
-event, at any level. So the level of a merged sketch is at or below the level of each part, and its counts
+Beyond, cells are those of the finest level of `cells` that fits. One more event never makes the wire form
+shorter, at any level. So the level of a merged sketch is at or below the level of each part, and its counts
 follow from the counts of the parts. Counts stay exact. Only one thing is lost: which of two events in one
 cell has the higher score.
 """
@@ -46,7 +46,7 @@ _NO_CELLS = np.empty(0, np.int64)
 class AucBounds(NamedTuple):
     """AUC (ties one half), certified: low <= AUC of the events <= high.
 
-    auc counts every cell as a tie, and lies in the middle. All are None if a class has no events.
+    auc counts every cell as a tie, and is the mean of both bounds. All are None if a class has no events.
     """
 
     low: float | None
@@ -329,7 +329,7 @@ def _coarsened(cells: Cells, level: int, coarser: int) -> Cells:
 
 
 def _partition_or_any(level: int) -> Partition:
-    """Return the partition of a level. EXACT has no partition: then a partition that is never read."""
+    """Return the partition of a level; for EXACT, which has no partition, return any: it is never read."""
     return partition_at(min(level, FINEST))
 
 

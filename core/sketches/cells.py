@@ -7,10 +7,10 @@ Invariants
 
 How fine are the cells of a region of scores? The counted data cannot decide. Cells must depend on the
 multiset of scores alone, and not on how the multiset was split and merged. A part of the data may have few
-scores in a region, and its sketch coarse cells there. A merge cannot divide coarse cells again. So if the
-data decided, a region would be as coarse in all data as in the least favourable part, and no mass could make
-it finer. Instead, each region has a share of the cells that was guessed once for all scores. Regions without
-scores take no bytes.
+scores in a region, and its sketch then has coarse cells there. A merge cannot divide coarse cells again. So
+if the data decided, a region would be as coarse in all data as in the least favourable part, and no mass
+could make it finer. Instead, each region has a share of the cells that was guessed once for all scores.
+Regions without scores take no bytes.
 
 The guess: a share falls by sqrt(1/2) a binade, down to 1/16, from 1/8 towards 0. From 1/2 towards 1, and from
 -1/2 towards -1, where probabilities crowd, the share falls in the same way. All binades from 1 on have the
@@ -169,7 +169,7 @@ def border_of(cell: int, partition: Partition) -> int:
 
 @inlined
 def in_coarser(cell: int, exact: bool, finer: Partition, coarser: Partition) -> int:
-    """Return the coarser cell that contains a cell, or a key if `exact`."""
+    """Return the coarser cell that contains `cell`: a cell's number, or a key if `exact`."""
     number = ~cell if cell < 0 else cell
     is_open = 0
     if not exact:

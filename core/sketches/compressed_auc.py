@@ -31,22 +31,22 @@ class CompressedAuc:
 
     epsilon: |estimate - auc| <= auc epsilon / 2 after every event; 0 is exact, and slow.
     reverse: |estimate - auc| <= (1 - auc) epsilon / 2 instead, the better bound if the AUC is above a half.
-    The error is then smaller than the ratio of the bounds says: without `reverse`, most negatives of a good
+    With `reverse` the error falls by more than the bound does. Without it, most negatives of a good
     classifier lie in the last and largest group, all with an error of one sign.
 
     An event costs O(log k + s) of k events and s = `size` nodes, which are O((log k) / epsilon), and a
     further O(log k) for each node that joins the list (`nodes_added`). When an event comes, at most one node
-    joins. When an event goes, at worst one joins in every group: in a window of 1,000 one node every seventh
-    event, in a window of 10,000 one every fiftieth. (The paper's list P would make the O(log k) an O(1), at
-    the cost of a second descent for every negative.)
+    joins. When an event goes, at most one node joins in every group. In a window of
+    1,000 one node joins every seventh event, in a window of 10,000 one node every fiftieth. (The paper's list
+    P would make the O(log k) an O(1), at the cost of a second descent for every negative.)
 
     When to use it: to see what the paper's method does, and for its list, a ROC curve of `size` points with
     certified error (`nodes`). For the AUC alone the exact tree (`ScoreTree`, `ModelEvaluator`) is the better
     choice at every size of the window. The tree is exact, and takes .12, .20 and .33 us an event in windows
-    of 100, 10,000 and 100,000. `CompressedAuc` takes .21, .28 and .40 with epsilon 0.1, because the tree that
-    finds its nodes already knows the sum that the nodes estimate. (Both are far faster than the O(k) scan
-    with which the paper compares: see docs/papers/tatti2018.md.) Weighted events in another ordered store
-    need no CompressedAuc: `estimate_auc` asks such a store some queries.
+    of 100, 10,000 and 100,000. `CompressedAuc` takes .21, .28 and .40 with epsilon 0.1, since
+    it needs a tree to find its nodes, and that tree already has the exact sum. (Both are far faster than the
+    O(k) scan with which the paper compares: see docs/papers/tatti2018.md.) Weighted events in another ordered
+    store need no CompressedAuc: `estimate_auc` asks such a store some queries.
 
     >>> auc = CompressedAuc(epsilon=0.1)
     >>> auc.insert([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])

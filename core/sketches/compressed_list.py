@@ -179,7 +179,7 @@ def add_next(tree: Tree, nodes: Nodes) -> None:
 
 @kernel
 def compress(nodes: Nodes) -> None:
-    """Drop every node that Eq. 4 does not need, from the front. O(|C|); in vectors if no node is dropped."""
+    """Drop nodes, from the front, until Eq. 4 holds. O(|C|); in vectors if no node is dropped."""
     state = nodes.state[0]
     size = state.count
     too_many = whole(0)

@@ -133,7 +133,7 @@ def estimate_auc(store: ThresholdQueries, epsilon: float = 0.1, *, reverse: bool
     store: a `ScoreTree`, a `SortedMasses`, or any other `ThresholdQueries`. reverse: the error is at most
     (1 - auc) epsilon / 2 instead, the better bound if the AUC is above a half. Both bounds hold apart from
     the rounding of the store's sums. None without both classes. O(log(P / p_first) / epsilon) queries. Raises
-    ConfigError for an epsilon below 0 or not finite, InputError for a value that is no store.
+    ConfigError for an epsilon below 0 or not finite, InputError for a value that is not a store.
 
     >>> store = SortedMasses.of_events([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8], weights=[1, 2, 1, 1])
     >>> round(estimate_auc(store, epsilon=0.0), 6)
@@ -222,7 +222,7 @@ class SortedMasses:
 
 
 def as_masses(name: str, masses: npt.ArrayLike) -> FloatArray:
-    """Return masses as float64. Raises InputError for a value that is no mass."""
+    """Return masses as float64. Raises InputError for a value that is not a mass."""
     array = np.ascontiguousarray(masses, dtype=np.float64)
     if array.ndim != 1:
         raise InputError(f"{name}: shape {array.shape}; give one dimension")

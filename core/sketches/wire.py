@@ -55,7 +55,7 @@ def wire_columns(cells: Cells) -> tuple[UInt64Array, UInt64Array, UInt64Array]:
 
 
 def packed_size(data: bytes) -> int:
-    """Return how many of the bytes, from the first on, are a sketch.
+    """Return the number of bytes of the sketch that starts at the first byte.
 
     Raises a `WireError` for other bytes.
     """

@@ -15,8 +15,8 @@ states of both steps agree.
 Import. A shard may begin with the state of another job, which comes in a `StateImport`. Records that come
 before wait, and are applied behind it, in the order in which they came.
 
-If two exports overlap, only the later one is done: a shard drops the earlier export when a
-partition sends the later marker in its place.
+If two exports overlap, only the later export is done: a shard drops the earlier export when a partition sends
+the marker of the later export.
 
 All of this is a function of the records, so a shard that is rebuilt in between behaves exactly the same.
 """
@@ -81,9 +81,9 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
 class ExportingMachine(Generic[Output]):
     """A machine around a `CutMachine`: it exports its state at a cut, and may begin with an imported state.
 
-    machine  new, or as it was when the snapshot was written
-    load     makes a machine from a snapshot
-    shard    returns the shard's number and how many shards there are, for the exported state
+    machine  the wrapped machine, new or loaded from a snapshot.
+    load     function that makes a machine from a snapshot.
+    shard    function that returns the shard's number and the number of shards, for the exported state.
     awaits   whether the state comes in a `StateImport`; until then all records wait. Any other `StateImport`
              is ignored
 

@@ -23,8 +23,8 @@ class ShardState:
     id, folder  of the export
     step        the step of the shard: "evaluators" or "join"
     shard       the shard's number, of `shards`
-    positions   where each partition's reader stood: {partition: (source, position)}, in the reader's own
-                words
+    positions   the position of each partition's reader: {partition: (source, position)}, in the reader's
+                own form
     snapshot    the snapshot of the shard's machine
 
     Wire form: a frame (encoding/frames.py) with magic "RSXS"; payload: all fields but the snapshot (text,

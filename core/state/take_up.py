@@ -1,4 +1,4 @@
-"""Makes the state of one job the state with which another begins: new settings, shards and input.
+"""Converts the state of one job to the first state of another job, with new settings, shards and input.
 
 The readers of every job number their partitions anew, and count the packets anew. So what the other job's
 partitions had said is dropped, except the time they had reached. Packets that wait for their turn in order

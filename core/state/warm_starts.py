@@ -81,7 +81,7 @@ def _compile(settings: EvaluatorSettings) -> None:
     times, weights = np.arange(_MANY) * 1_000_000, rng.random(_MANY) + 0.5
     for weight in (None, weights):
         evaluator = ModelEvaluator(settings)
-        for later in (0, 1):  # a tree is made behind the first events, and slides with the second ones
+        for later in (0, 1):  # the first events build a tree, and the second events slide it
             evaluator.apply(scores, labels, times + later * _MANY * 1_000_000, weights=weight)
             evaluator = ModelEvaluator.from_bytes(evaluator.to_bytes(), settings)
         evaluator.finish()

@@ -1,9 +1,9 @@
-"""When a model that is silent leaves: how a shard applies the time to live of silent models.
+"""The time to live of silent models: when the evaluator of a silent model leaves its shard.
 
-An evaluator is idle once its clock has gone on by more than `ttl` from where the clock stood at the
-evaluator's last event. Then the evaluator gives its last row and leaves. Its counters remain
-(`ModelEvaluator.remains`); a later event begins an empty window with them. Results do not depend on when the
-table looks for idle evaluators: an evaluator's next event finds out, at the latest, that its clock went by.
+An evaluator is idle once its clock is more than `ttl` later than it was at the evaluator's last event. Then
+the evaluator gives its last row and leaves. Its counters remain (`ModelEvaluator.remains`); a later event
+begins an empty window with these counters. Results do not depend on when the table looks for idle evaluators:
+at the latest, an evaluator's next event shows that the evaluator was idle.
 The clock depends on the order of events:
 
     time      the time up to which all events of the input have been applied
@@ -40,15 +40,15 @@ def _gaps(
     rounds: Int64Array,
     deadlines: Int64Array,
 ) -> int:
-    """Find the events before which their evaluator was idle; return how many an evaluator has at the most.
+    """Find the events before which their evaluator was idle; return the most such events of one evaluator.
 
-    clocks     where the clock stands with each event
-    active     by evaluator number, changed here: where the clock stood with the last event; NO_TIME if there
-               was none, or the evaluator left
+    clocks     the clock at each event
+    active     by evaluator number, changed here: the clock at the last event; NO_TIME if there was none, or
+               the evaluator left
     returns    by evaluator number: zeros, which are zeros again on return
     rounds     for each event: how many of its evaluator's events so far, this event included, found the
                evaluator idle
-    deadlines  for an event that found its evaluator idle: the last time at which it was not; else NO_TIME
+    deadlines  for an event that found its evaluator idle: the evaluator's last time not idle; else NO_TIME
     """
     most = 0
     for event in range(len(numbers)):
@@ -72,7 +72,7 @@ class Round(NamedTuple):
 
     events     rows of the batch, in their order
     leaving    numbers of the evaluators that were idle before their first of these events
-    deadlines  for each of `leaving`: the last time at which it was not idle
+    deadlines  for each of `leaving`: the last time at which the evaluator was not idle
     """
 
     events: Int64Array
@@ -106,7 +106,7 @@ class IdleModels:
         self._oldest = NO_TIME  # no watched evaluator was active before this
 
     def clocks(self, times: Int64Array | None) -> Int64Array:
-        """Return where the clock stands with each event of a batch, and count these events as applied.
+        """Return the clock at each event of a batch, and count these events as applied.
 
         The batch must not be empty. Raises InputError for an event without a time, or with one out of range.
         """

@@ -101,7 +101,7 @@ class EvaluatorPool:
         self._must_apply |= state.multiclass
 
     def let_go(self, number: int, deadline: int | None) -> tuple[list[Rows], Remains]:
-        """Remove an evaluator, after it has gone on to `deadline`, if any; return its last rows and counters.
+        """Advance an evaluator to `deadline`, if any, and remove it; return its last rows and counters.
 
         No event may wait for the evaluator.
         """

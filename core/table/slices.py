@@ -50,9 +50,9 @@ class SliceNumbers:
         self._own: dict[tuple[tuple[str, ...], str], int] = {}
 
     def add(self, model: str, label: str, number: int) -> bool:
-        """Note an evaluator that exists; return False if one with its model and slice was noted. O(label).
+        """Note an existing evaluator; return False if its model and slice already have another. O(label).
 
-        Raises ValueError if `label` is no name of a slice.
+        Raises ValueError if `label` is not the name of a slice.
         """
         pairs = parse_slice(label)
         names = tuple(name for name, _ in pairs)

@@ -117,7 +117,7 @@ class EvaluatorTable:
         return [rows, *refused] if len(rows) or rows.curves else refused
 
     def _let_time_go_on(self) -> Iterator[Rows]:
-        """Let long silent evaluators leave; make the rows of grid points that the clock has passed."""
+        """Remove evaluators silent for too long; make the rows of grid points that the clock has passed."""
         clock, greatest, idle = self._order.clock, self._order.greatest, self._idle
         if idle is not None and idle.shared:
             settled = clock if greatest == NO_TIME else min(clock, greatest)
@@ -196,8 +196,8 @@ class EvaluatorTable:
         """Let evaluators give their last rows and leave; only their counters stay.
 
         `deadlines` has for each evaluator the last time at which it was not idle. Rows on a grid are made up
-        to the deadline, unless `Clock` records give the time: chance decides whether one more comes before
-        the end.
+        to the deadline, unless `Clock` records give the time: chance then decides whether one more record
+        comes before the end.
         """
         if not len(numbers):
             return
@@ -228,7 +228,7 @@ class EvaluatorTable:
     ) -> EvaluatorTable:
         """Rebuild a table that behaves exactly as the table that gave the bytes.
 
-        Raises OtherConfigurationError if that table had other settings, a `WireError` for other bytes.
+        Raises OtherConfigurationError if the earlier table had other settings, a `WireError` for other bytes.
         """
         snapshot = Snapshot.unpack(data)
         snapshot.check(settings)

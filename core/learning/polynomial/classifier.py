@@ -81,8 +81,8 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
     n_scans_      number of times the data were read
 
     `decision_function` gives the log odds of classes_[1], with slope and constant fitted as in Platt 1999.
-    `predict_proba` is the logistic function of the log odds. `predict` returns classes_[1] if the log odds are
-    above 0, a probability above 1/2. With few positives such scores are rare: then choose your own threshold.
+    `predict_proba` is the logistic function of the log odds. `predict` returns classes_[1] if they are above
+    0, a probability above 1/2. With few positives such scores are rare: then choose your own threshold.
 
     Raises InputError, a ValueError: not two classes, a feature that is not finite, no rows, only constant
     features. Raises ConfigError, a ValueError, for a parameter.
