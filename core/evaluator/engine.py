@@ -166,8 +166,7 @@ class WindowEngine:
         """Apply events, then advance time to `clock`; return the rows that fall due.
 
         given, fed  for adaptive windows, as in `plan_steps`: for each event the most events that the window
-        then
-                    holds, and 1 if the event's value was fed to ADWIN
+                    then holds, and 1 if the event's value was fed to ADWIN
         placements  of weighted windows: if not empty, filled with the events' placement values
         """
         parts = []

@@ -1,6 +1,6 @@
-"""Rows as Arrow record batches and as pandas data frames. No other module of core returns either of them.
+"""Rows as Arrow record batches, as Arrow tables and as pandas data frames.
 
-`Rows.to_arrow` and `Rows.to_pandas` import this module when they are first called, sinks import it at once. A
+`Rows.to_arrow` and `Rows.to_pandas` import this module when they are first called. Sinks import it at once. A
 program that only evaluates never loads pyarrow.
 """
 
@@ -95,5 +95,5 @@ def rows_to_pandas(rows: ColumnsOfRows) -> DataFrame:
             "to_pandas() needs the package pandas, which is not installed here; run: pip install pandas "
             "(to_arrow() does without)"
         ) from None
-    # From true, false and null pandas would make a column of objects.
+    # pandas would make a column of objects of true, false and null.
     return rows_to_table(rows).to_pandas(types_mapper={pa.bool_(): pandas.BooleanDtype()}.get)

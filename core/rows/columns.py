@@ -63,14 +63,15 @@ REASONS = (
     "constant scores in window",
     "",
 )
-"""Why a measure is null or to be read with care, by code. The texts of OK and NOT_ASKED are empty.
+"""The reasons why a measure is null or needs care, by code. The texts of OK and NOT_ASKED are empty.
 
-The words are a contract: no text is ever changed. No text holds a colon, a comma or a semicolon.
+Readers of rows may compare these texts, so no text is ever changed. No text holds a colon, a comma or a
+semicolon.
 """
 
 
 def in_columns(numbers: FloatArray) -> FloatArray:
-    """Return numbers in the order of `NUMBER_COLUMNS`; `numbers` may be older than the polynomial AUC."""
+    """Return numbers with all of `NUMBER_COLUMNS`; NaN if they are older than the polynomial AUC."""
     if numbers.shape[-1] != len(NUMBER_COLUMNS) - 2:
         return numbers
     place = NUMBER_COLUMNS.index("polynomial_auc")
@@ -78,7 +79,7 @@ def in_columns(numbers: FloatArray) -> FloatArray:
 
 
 def reason_text(codes: Sequence[int]) -> str | None:
-    """Put the reasons of one row into words; `codes` are those of `MEASURES`.
+    """Return the reasons of one row in words, None if there are none; `codes` has a code for each measure.
 
     >>> reason_text([ONE_CLASS] * 2 + [OK] * (len(MEASURES) - 2))
     'auc, auc_low: one class in window'

@@ -12,14 +12,15 @@ from ..arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RocCurve:
-    """The ROC curve of one window: points from the highest score down, from (0, 0) to (P, N).
+    """The ROC curve of one window: points (FP, TP) from the highest score down, from (0, 0) to (N, P).
 
-    threshold    float64[n]; a point counts the events with "score >= threshold". +inf at the first point
-    tp, fp       float64[n], masses of positives and negatives at or above the threshold
-    on_hull      bool[n]; strict vertices of the convex hull, the first and the last point among them
-    block_score  float64[n]; at a vertex the mean score of the events between it and the vertex before it,
-                 NaN at the first point and at points that are no vertices
-    events, positives, negatives    of the window
+    threshold    float64[n]; a point counts the events with "score >= threshold". +inf at the first point.
+    tp, fp       float64[n], masses of positives and negatives at or above the threshold.
+    on_hull      bool[n]; strict vertices of the convex hull, the first and the last point among them.
+    block_score  float64[n]; at a vertex the mean score of the events between the vertex before and this
+                 vertex. NaN at the first point and at points that are no vertices.
+    events       number of events of the window.
+    positives, negatives  masses of the classes in the window.
 
     The arrays are read-only. The curve of an empty window has one point, (0, 0). In a window of one class the
     rates of the other class are undefined, NaN, and the hull is the first and the last point.
@@ -89,7 +90,7 @@ class RocCurve:
 
     @property
     def calibration(self) -> Calibration:
-        """The isotonic calibration of the scores: a block an edge of the hull, the highest scores first."""
+        """The isotonic calibration of the scores: a block for each hull edge, the highest scores first."""
         tp, fp = np.diff(self.tp[self.on_hull]), np.diff(self.fp[self.on_hull])
         return Calibration(self.block_score[self.on_hull][1:], tp / (tp + fp), tp + fp)
 
@@ -97,9 +98,9 @@ class RocCurve:
 class Calibration(NamedTuple):
     """Blocks of the isotonic calibration (PAV), for a reliability diagram.
 
-    score           mean score of a block
-    positive_share  share of positives in a block, falling from block to block
-    events          mass of a block
+    score           mean score of a block.
+    positive_share  share of positives in a block; it falls from block to block.
+    events          mass of a block.
     """
 
     score: FloatArray
@@ -108,11 +109,11 @@ class Calibration(NamedTuple):
 
 
 class WindowCurve(NamedTuple):
-    """The curve of a (model, slice) at one moment. It stands beside the rows (`Rows.curves`).
+    """The curve of a (model, slice) at one moment. `Rows.curves` has the curves.
 
-    (model, slice, pane, seq) is the curve's identity: a sink that gets a curve twice keeps one. `pane` is
-    start and end of the Beam window, or None; `time` is the greatest event time applied, or None. Times are
-    microseconds UTC.
+    (model, slice, pane, seq) is the curve's identity: a sink that gets a curve twice keeps one copy. `pane`
+    is start and end of the Beam window, or None; `time` is the greatest event time applied, or None. Times
+    are microseconds UTC.
     """
 
     model: str

@@ -1,11 +1,11 @@
-"""Compares the AUC of two windows: whether they may be compared, and the interval of their difference.
+"""Compares the AUC of two windows: whether the windows may be compared, and the interval of the difference.
 
 Windows without a common event
     The window of a row holds the events (seq - window_events, seq] of its (model, slice). So an earlier row i
     and a later row j share no event iff seq_i <= seq_j - window_events_j. If rows have times, their windows
-    must not touch in time either: the order of events of one time is arbitrary, so chance decides which of
-    them fall into which window. A row's `time` is the greatest event time so far. So the windows are apart
-    iff time_i < window_start_j (time_j if window_start is null).
+    must not touch in time either. The order of events with equal times is arbitrary, so chance decides into
+    which window such an event falls. A row's `time` is the greatest event time so far. So the windows are
+    apart iff time_i < window_start_j (time_j if window_start is null).
 
 The difference
     DeLong intervals of disjoint windows come from independent estimates (events are taken to be independent).
@@ -13,11 +13,11 @@ The difference
     The ends of an interval are clipped to [0, 1]; the half width is taken from the side that was not clipped.
     If both sides were clipped, the half width is not known.
 
-    Windows with fewer than FEWEST events of a class are not compared: far out in the tail DeLong's interval
-    is too narrow for them. Windows whose interval has no width (perfect separation) are not compared either:
-    no width says that the events did not vary, and not that events cannot vary.
+    Windows with fewer than FEWEST events of a class are not compared: at high confidence DeLong's interval is
+    too narrow for such windows. Windows whose interval has no width (perfect separation) are not compared
+    either: their placements did not vary, but placements of other events may.
 
-Null is NaN, and NO_TIME in times that are whole numbers.
+Null is NaN in floats, and NO_TIME in times that are whole numbers.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from ..events.times import NO_TIME
 Times = TypeVar("Times", FloatArray, Int64Array)
 
 FEWEST = 30
-"""The least number of positives, and of negatives, in a window that is compared."""
+"""The least number of positives, and of negatives, that a compared window must have."""
 
 
 def first_seq(seq: Int64Array, window_events: Int64Array) -> Int64Array:
     """Return the number of events before each window.
 
-    The window shares no event with rows up to that `seq`.
+    The window shares no event with the window of any row up to this `seq`.
     """
     return seq - window_events
 
 
 def first_time(window_start: Times, time: Times) -> Times:
-    """Return the time before which a row is apart from each window; null if rows have no times."""
+    """Return, for each window, the time before which rows are apart from the window; null if rows have no times."""
     unknown = np.isnan(window_start) if window_start.dtype.kind == "f" else window_start == NO_TIME
     return np.where(unknown, time, window_start)
 

@@ -1,9 +1,9 @@
 """How the figures of measures, rows and evaluators look in a console and in a notebook.
 
-Numbers are rounded for display only: fields stay exact. Nulls are left out, and the reason says why they are
-null. No function here applies an event. No function raises, whatever the state of the shown object. Names
-come from outside: `name_text` makes them visible and short in tables of consoles and in notebooks, which get
-HTML's escapes too. Lines of one record show names as literals of Python.
+Numbers are rounded for display only: fields stay exact. Null measures are left out, and the reason says why
+they are null. No function here applies an event. No function raises, whatever the state of the shown object.
+Names of models and slices come from users. In tables, `name_text` (process/console.py) makes names visible
+and short; notebooks get HTML's escapes too. Lines of one record show names as Python literals.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _moment(microseconds: int) -> str:
 def figures(record: tuple[Any, ...], names: Iterable[str]) -> list[tuple[str, str]]:
     """Return (name, figure) of the fields of a named tuple that are not null.
 
-    The ends of the interval go with the AUC.
+    The ends of the AUC interval are part of the AUC's figure.
     """
     found = []
     for name in names:

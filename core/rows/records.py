@@ -73,7 +73,7 @@ class Measures(NamedTuple):
 class MeasureRow(NamedTuple):
     """One row: the measures of a (model, slice)'s window at one moment. Times are microseconds UTC.
 
-    (model, slice, pane, row) is the row's identity: a sink that gets a row twice keeps one.
+    (model, slice, pane, row) is the row's identity: a sink that gets a row twice keeps one copy.
     """
 
     model: str

@@ -1,8 +1,8 @@
 """Many rows of measures in columns.
 
 `Rows` is columnar because a dense stream makes more rows than Python can make objects. A (model, slice) is a
-code, numbers stand in two matrices, and a null has a code for its reason (`REASONS`). A `MeasureRow` is made
-only when a caller iterates or takes one row.
+code. Numbers stand in two matrices. A null measure has a code for its reason (`REASONS`). A `MeasureRow` is
+made only when a caller iterates or takes one row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
 _PREVIEWED = ("seq", "time", "window_events", *HEADLINES)
 _NAME_WIDTH = 40
 _ENDS = 5
-"""How many rows a preview shows from either end."""
+"""Number of rows that a preview shows from the beginning, and from the end."""
 
 
 def with_failures(reason: str | None, failures: int) -> str | None:
@@ -57,16 +57,16 @@ def _number(value: float) -> float | None:
 class Rows(Sequence[MeasureRow]):
     """n rows in columns.
 
-    keys      the (model, slice) pairs that occur
+    keys      the (model, slice) pairs of the rows
     key_codes int32[n], the place of each row's pair in `keys`
     integers  int64[n, len(INTEGER_COLUMNS)]; NO_TIME stands for null
     numbers   float64[n, len(NUMBER_COLUMNS)]; NaN stands for null
     reasons   int8[n, len(MEASURES)], codes of `REASONS`
     drift     int8[n]: 1, 0, or -1 for null
     config    the hash of the settings that made the rows
-    curves    curves that fell due with the same events, whether rows did or not (`EvaluatorSettings.curves`)
-    failures  int64[n], for rows of a learner that is trained here: at how many events so far the learner
-              failed; or None
+    curves    curves that fell due with the same events, with or without rows (`EvaluatorSettings.curves`)
+    failures  int64[n] for rows of a trained learner: the number of events so far at which the learner failed.
+              None for other rows
     """
 
     keys: tuple[tuple[str, str], ...]
@@ -124,7 +124,7 @@ class Rows(Sequence[MeasureRow]):
         )
 
     def with_curves(self, curves: Sequence[WindowCurve]) -> Rows:
-        """Return the same rows, with these curves beside them."""
+        """Return the same rows with `curves` as their curves."""
         return replace(self, curves=tuple(curves))
 
     def __len__(self) -> int:
@@ -189,7 +189,7 @@ class Rows(Sequence[MeasureRow]):
         return self.numbers[:, NUMBER_COLUMNS.index(name)]
 
     def reason_texts(self) -> list[str | None]:
-        """Return the column `reason`. Few combinations repeat, so each is put into words once."""
+        """Return the column `reason`. Rows share few combinations of codes; each is put into words once."""
         if not len(self):
             return []
         # np.unique(axis=0) took 5 s for 100,000 rows where this takes 0.13 s, and 1 ms for one row
@@ -282,7 +282,7 @@ class Rows(Sequence[MeasureRow]):
 
 
 def _aligned(line: Sequence[str], widths: Sequence[int], texts: int) -> str:
-    """Return one line of a preview; the first `texts` cells begin their columns, the other cells end them."""
+    """Return one line of a preview; the first `texts` cells are aligned left, the other cells right."""
     cells = [
         text.ljust(width) if i < texts else text.rjust(width)
         for i, (text, width) in enumerate(zip(line, widths, strict=True))

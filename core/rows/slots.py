@@ -1,8 +1,7 @@
 """The place of each number in a row.
 
 The numbers of a row are its masses (`WEIGHT` to `PREVALENCE`), then its measures, from `MEASURES` on. The
-slots of measures (`AUC` to `CMD`) count from `MEASURES`: they are places in `numbers[MEASURES:]`, and in the
-reasons of a row.
+slots of measures (`AUC` to `CMD`) are places in `numbers[MEASURES:]` and in the reasons of a row.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The settings that users choose. They are checked when made: other rooms take the objects without checking.
+"""The settings that users choose. Settings are checked when made: other folders do not check them again.
 
-Every choice has one spelling, the command line's (`last:10000`, `beta:2,2`). `str()` writes the spelling and
-`parse_...` reads it. The spellings make the canonical text of a configuration; the hash is taken of that
-text.
+Every choice has one spelling, that of the command line (`last:10000`, `beta:2,2`). `str()` writes the
+spelling and `parse_...` reads it. The canonical text of a configuration consists of spellings, and the
+configuration's hash is the hash of this text.
 
-In reading order: `windows` (windows and emissions, with `durations`), `costs` and `measures` are the parts
-that `evaluator` puts together in `EvaluatorSettings`, the settings of one model. `slices` and `shards` are
-the parts that `table` adds in `TableSettings`, the settings of all models of a job. A field of these two
-classes uses `declared` to say what options and stored states need to know of it. `classes` has the spelling
-of a class.
+`windows` has the windows and emissions, `durations` their durations, `costs` the distributions of costs, and
+`measures` the names of measures. `evaluator` puts these parts together in `EvaluatorSettings`, the settings
+of one model. `slices` and `shards` are further parts. `table` adds them in `TableSettings`, the settings of
+all models of a job. `declared` declares the fields of these two classes, for options of the command line and
+for stored states. `classes` has the spelling of a class.
 """

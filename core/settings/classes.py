@@ -18,7 +18,7 @@ def class_text(value: object) -> str:
         return text.lower()
     if not text or text[0] not in "+-.0123456789" or "_" in text or not text.isascii():
         return text
-    if text[text[0] in "+-" :].isdecimal() and len(text) < 4000:  # int() refuses longer ones
+    if text[text[0] in "+-" :].isdecimal() and len(text) < 4000:  # int() refuses longer numbers
         return str(int(text))
     try:
         number = float(text)

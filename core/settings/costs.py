@@ -1,4 +1,4 @@
-"""The distributions of misclassification costs that an H-measure is taken over."""
+"""The distributions of misclassification costs over which an H-measure averages the loss."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class UniformCost:
 
 @dataclass(frozen=True)
 class SeverityCost:
-    """H-measure by severity ratio: the cost of a false positive divided by that of a false negative.
+    """H-measure by severity ratio: the cost of a false positive divided by the cost of a false negative.
 
-    With a number r the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). None takes the ratio from
-    the window, positives over negatives (Hand & Anagnostopoulos 2014, the default of R's hmeasure): Beta(2, 1
-    + negatives/positives). "balanced" is the other recommendation of these authors, Beta(1 + share of
+    With a number r the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). With None, r is positives
+    over negatives in the window, hence Beta(2, 1 + negatives/positives). This is the default of R's hmeasure
+    (Hand & Anagnostopoulos 2014). "balanced" is the other recommendation of these authors: Beta(1 + share of
     positives, 1 + share of negatives).
 
     >>> str(SeverityCost()), str(SeverityCost(0.1)), str(SeverityCost("balanced"))

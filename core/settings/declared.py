@@ -1,6 +1,7 @@
-"""Declares a setting once: its default, its help text and its rules stand at its field of a dataclass.
+"""Declares a setting at its field of a dataclass: the default, the help text and the rules, in one place.
 
-Options of the command line, Beam YAML, hashes and stored states read these declarations, and name no setting.
+Options of the command line, Beam YAML, hashes and stored states read these declarations. So their code does
+not name single settings.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ Change = Callable[[Any, Any, Any], str]
 class Declared:
     """The declaration of a setting, beside its name, its type and its default.
 
-    about       the help text of the command line, without the default
-    metavar     the placeholder of the value in that help text; None: the setting's name in capitals
-    parse       reads the value from text; None: a number, a switch, or the text of the default
-    of_rows     whether the setting decides what a row says of a window, and not what the window holds: a job
-                may go on from a state that was made with another value
-    is_younger  whether the setting came after the first stored states: with its default value, it is left out
-                of a state's settings and of the hash of settings
-    needs       fields of an event without which the setting makes no sense
-    keeps       of a duration: the name of the part that a state keeps beside its evaluators because of it
-    change      says why a job with another value cannot go on from a state
+    about       the help text of the command line, without the default.
+    metavar     the placeholder of the value in the help text; None: the setting's name in capitals.
+    parse       reads the value from text; None: a number, a switch, or the text of the default.
+    of_rows     whether the setting decides only the values of a row, and not which events the window holds.
+                Then a job may continue from a state that was made with another value.
+    is_younger  whether the setting came after the first stored states. If so, a state's settings and the hash
+                of settings leave it out while it has its default value.
+    needs       the fields that every event must have if the setting is used.
+    keeps       for a duration: the name of the part that a state keeps beside its evaluators for the setting.
+    change      says why a job with another value cannot continue from a state.
     """
 
     about: str
@@ -52,7 +53,7 @@ def declared(settings: type) -> dict[str, Declared]:
 
 
 def plain(value: Any) -> Any:
-    """Return the value of a setting for JSON: itself, a list for a tuple, or its spelling.
+    """Return the value of a setting for JSON: the value itself, a list for a tuple, or the spelling.
 
     >>> plain(0.5), plain((0.0, 0.1))
     (0.5, [0.0, 0.1])
@@ -63,7 +64,7 @@ def plain(value: Any) -> Any:
 
 
 def younger_defaults(settings: type) -> dict[str, Any]:
-    """Return, by name, the defaults of younger settings: a state without the setting means its default."""
+    """Return by name the defaults of younger settings: a state without such a setting has its default."""
     return {
         name: plain(getattr(settings, name)) for name, each in declared(settings).items() if each.is_younger
     }

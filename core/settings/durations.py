@@ -38,7 +38,7 @@ def microseconds(duration: Duration, what: str) -> int:
     (604800000000, 500000)
     """
     remedy = "a duration is a number of seconds above 0, or a text such as '7d', '12h', '30m' or '0.5s'"
-    if isinstance(duration, str):  # from a command line, where '5' is no number of seconds
+    if isinstance(duration, str):  # as on a command line, where '5' is no duration: a unit is needed
         remedy = "give a number and its unit (us, ms, s, m, h, d), such as '7d', '12h', '30m' or '0.5s'"
     if isinstance(duration, timedelta):
         micros = duration // timedelta(microseconds=1)

@@ -42,13 +42,13 @@ class EvaluatorSettings:
 
     window, every       which events count, and when a row is due
     measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`; "all" = every measure.
-                        "auc" brings its interval, "ks" its threshold and "polynomial_auc" its bound along
+                        "auc" includes its interval, "ks" its threshold and "polynomial_auc" its bound.
     cost                the distribution of misclassification costs in the H-measure
     priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1)
     threshold           predicted positive means score >= threshold
     confidence          of the AUC interval, in (0, 1)
     probabilities       the scores are probabilities: Brier score and log loss make sense
-    at_fpr              the false positive rate at which tpr_at_fpr is read, in [0, 1]
+    at_fpr              the false positive rate of tpr_at_fpr, in [0, 1]
     false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1)
     partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1]
     flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does
@@ -56,8 +56,8 @@ class EvaluatorSettings:
     order               how the events were ordered: "position", "arrival", "time" (a total sort), or
                         "time:10m": by time, and an event that comes later than 10 minutes in its partition
                         does not count
-    curves              a ROC curve after every n-th event of a (model, slice), and one at the end; "end":
-                        only the one at the end; None = no curves. Each curve costs a pass over the window
+    curves              n = a ROC curve after every n-th event of a (model, slice), and a curve at the end;
+                        "end" = only a curve at the end; None = no curves. A curve takes O(window)
     """
 
     window: Window = field(default_factory=LastEvents)
@@ -164,9 +164,9 @@ class EvaluatorSettings:
     def canonical(self) -> str:
         """Return the text of all settings that change values.
 
-        It leaves out `measures`, which only chooses among values; `curves`, which stand beside rows; and
-        `positive`, which names the meaning of labels. A younger setting with its default is left out too, so
-        that rows and states from before it have the same hash.
+        The text leaves out `measures`, which only chooses among values; `curves`, which are not part of rows;
+        and `positive`, which gives the meaning of labels. It also leaves out a younger setting with its
+        default value. So rows and states that are older than the setting have the same hash.
         """
         values = {name: plain(value) for name, value in vars(self).items() if name not in _NO_VALUES}
         said = {name: value for name, value in values.items() if _YOUNGER.get(name) != value}
@@ -183,9 +183,9 @@ _NO_VALUES = ("measures", "positive", "curves")
 
 
 class EvaluatorChoices(TypedDict, total=False):
-    """The settings of `EvaluatorSettings` as keywords of functions that make one; None: the default.
+    """The settings of `EvaluatorSettings`, as keywords of functions that make an object of the class.
 
-    `positive` is left out: it names a value of the label, and callers differ in how labels come.
+    None means the default. `positive` is left out, because callers differ in the form of labels.
     """
 
     window: Window | None
@@ -205,7 +205,7 @@ class EvaluatorChoices(TypedDict, total=False):
 
 
 def checked_order(order: str) -> str:
-    """Return the one spelling of an order. Raises ConfigError.
+    """Return the canonical spelling of an order. Raises ConfigError.
 
     >>> checked_order("time:60s")
     'time:1m'
@@ -234,7 +234,7 @@ def config_of(canonical: str) -> str:
 def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str, positive: str) -> None:
     """Raise ConfigError for a window that adapts to the ranking of classes if no class is positive.
 
-    predicted, positive  the names of these settings for the caller's user
+    predicted, positive  the names under which the caller's users know these two settings
     """
     window = settings.window
     if window.signal == "placement" and has_classes and not settings.positive:

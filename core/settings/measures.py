@@ -15,7 +15,7 @@ MEASURES = (
 
 
 RANKING_MEASURES = MEASURES.index("tp")
-"""How many measures are of scores: the first ones. The other measures are of decisions."""
+"""Number of measures of scores, which come first in `MEASURES`. The other measures are of decisions."""
 
 
 COSTLY_MEASURES = (
@@ -39,8 +39,8 @@ _COMPANIONS = {
 def named_measures(asked: tuple[str, ...] | str | None, *, probabilities: bool) -> tuple[str, ...]:
     """Return the names of the measures asked for, in column order. Raises ConfigError.
 
-    asked          names, "all", or None for all but `COSTLY_MEASURES`. "auc", "ks" and "polynomial_auc" bring
-                   the measures that belong to them
+    asked          names, "all", or None for all but `COSTLY_MEASURES`. "auc", "ks" and "polynomial_auc"
+                   include the measures that belong to them
     probabilities  whether scores are probabilities; if not, the names of `PROBABILITY_MEASURES` are left out
     """
     unfit = () if probabilities else PROBABILITY_MEASURES

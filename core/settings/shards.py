@@ -11,11 +11,11 @@ from ..errors import ConfigError
 class Shards(int):
     """A number of shards, of which the last ones belong to one model each.
 
-    number  of shards that all other models are spread over, by a hash of a model's name
-    own     models that have a shard of their own: a model with so many events that other models would wait,
-            or with a window so large that the window alone makes a shard's state large
+    number  the number of shards over which all other models are spread, by a hash of a model's name.
+    own     the models that have a shard of their own. Give a model with so many events that other models
+            would wait, or with a window so large that it alone makes a shard's state large.
 
-    As an int the value is the whole number of shards. It is part of the meaning of a state. Raises
+    As an int, the value is the total number of shards. The shards are part of the meaning of a state. Raises
     ConfigError for an impossible number or impossible names.
 
     >>> shards = Shards(64, own=["fraud"])
@@ -39,12 +39,12 @@ class Shards(int):
 
     @classmethod
     def of(cls, number: int) -> Shards:
-        """Return a whole number of shards as `Shards`, all of them shared. Raises ConfigError."""
+        """Return a number of shards as `Shards`; no model has a shard of its own. Raises ConfigError."""
         return number if isinstance(number, Shards) else cls(number)
 
     @property
     def shared(self) -> int:
-        """The number of shards that models are spread over."""
+        """The number of shards over which models without a shard of their own are spread."""
         return int(self) - len(self.own)
 
     def __eq__(self, other: object) -> bool:

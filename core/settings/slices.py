@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..errors import ConfigError
 
 OTHER = "other"
-"""The value of a slice column in the slice of all values that have no slice of their own."""
+"""The value in the name of the slice that takes all values without a slice of their own."""
 
 
 def escape_slice(text: str) -> str:

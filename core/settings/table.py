@@ -42,16 +42,15 @@ def _idle_ttl(snapshot: Any, was: str | None, now: str | None) -> str:  # noqa: 
 class TableSettings:
     """The settings of a shard's table of evaluators.
 
-    evaluator  how every (model, slice) is evaluated
-    slices     every slice is one column, or several for a cross; the whole model always has rows, too
-    shards     number of shards that the models are spread over, or `Shards`; None = every model is its own
-               shard
+    evaluator  the settings with which every (model, slice) is evaluated.
+    slices     the slices, each given by one column or by several columns. The whole model always has rows.
+    shards     the number of shards over which the models are spread, or `Shards`. None: one for each model.
     deduplicate  microseconds within which a second event of a model with the same id does not count
-                 (ids/deduplicator.py); None = every event counts. Needs times and ids
-    slice_cap  how many values of a model and a slice have a slice of their own; all later values go to the
-               slice "other" (table/slices.py)
-    idle_ttl   microseconds after which a silent (model, slice) gives a last row and leaves (table/idle.py);
-               None = never. Needs times
+                 (ids/deduplicator.py). None: every event counts. Needs times and ids.
+    slice_cap  how many values of a model and a slice have a slice of their own. All later values go to the
+               slice "other" (table/slices.py).
+    idle_ttl   microseconds without an event after which a (model, slice) gives a last row and is dropped
+               (table/idle.py). None: never. Needs times.
     """
 
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
@@ -108,14 +107,14 @@ class TableSettings:
         return {part: span for part, span in spans.items() if part and span is not None}
 
     def cap_in_words(self) -> str:
-        """Return why some events are in a slice of others, and the remedy on the command line."""
+        """Return why some events are in the slice "other", and the remedy on the command line."""
         return (
             f"a model has more than {self.slice_cap:,} values of one; raise --slice-cap, or slice by what "
             "has fewer"
         )
 
     def meaning(self) -> dict[str, Any]:
-        """Return, by name, the settings that decide a state's meaning, but no younger one at its default."""
+        """Return by name the settings that decide a state's meaning, without younger settings at default."""
         slices = [",".join(escape_slice(name) for name in names) for names in self.slices]
         return {
             **json.loads(self.evaluator.canonical()),
@@ -182,7 +181,7 @@ _ABSENT = {**younger_defaults(EvaluatorSettings), **_USUAL, "own_shards": []}
 
 
 class TableChoices(TypedDict, total=False):
-    """The settings of `TableSettings` as keywords of functions that make one, without evaluator and slices.
+    """The settings of `TableSettings`, without evaluator and slices, as keywords of functions that make one.
 
     Durations are "7d", a number of seconds, or a timedelta.
     """

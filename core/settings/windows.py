@@ -1,6 +1,6 @@
 """Windows, which say which events count, and emissions, which say when a row is due. Checked when made.
 
-Each has one spelling, the command line's (`last:10000`, `last:7d`, `fading:7d`, ...). `str()` writes the
+Each object has one spelling, that of the command line (`last:10000`, `last:7d`, ...). `str()` writes the
 spelling; `parse_window` and `parse_every` read it. Code asks a window or an emission for its properties
 (`EveryWindow`) and never for its class. Durations are whole microseconds (durations.py).
 """
@@ -18,11 +18,11 @@ from .durations import Duration, duration_text, is_positive, microseconds
 Signal = Literal["placement", "error", "brier"]
 
 ADAPTIVE_EVENTS = 2_000_000
-"""The most events in an adaptive window: without a change in the stream it would grow for ever."""
+"""The most events in an adaptive window: if the stream never changed, the window would grow for ever."""
 
 
 def is_count(value: Any) -> bool:
-    """Return whether a value is a whole number from 1 that a counter can hold; numpy's count, too."""
+    """Return whether a value is a whole number, 1 or more, that a counter can hold; also one of numpy's."""
     if isinstance(value, bool):
         return False
     return isinstance(value, numbers.Integral) and 1 <= int(value) < 2**62
@@ -33,7 +33,7 @@ NEVER_LEAVE, COUNT, DURATION, GIVEN = range(4)
 
 
 class EveryWindow:
-    """The properties of every window, with the answers of most windows."""
+    """The base class of windows: their properties, with the values that most windows have."""
 
     @property
     def by_time(self) -> bool:
@@ -109,8 +109,8 @@ class LastDuration(EveryWindow):
     """The window of the events with a time in (t - duration, t]; t is the greatest time applied.
 
     Events may come in any order of time: they leave in the order of their times. An event whose time has
-    already left the window counts in `seq` alone. In order of time an event costs O(1) beyond its ranking. A
-    late event moves the events behind it: O(number of those events).
+    already left the window counts in `seq` alone. An event in order of time costs O(1) beyond its ranking. A
+    late event moves the m events with later times: O(m).
 
     duration  "7d", a number of seconds, or a timedelta; kept in whole microseconds as `micros`
 
@@ -138,10 +138,10 @@ class Fading(EveryWindow):
 
     half_life  a whole number of events; or a duration, "7d" or a timedelta
 
-    Events whose weight has fallen to 2^-53 of the mass of their own class are dropped. That changes AUC by
-    less than 2^-53 (2.9 T + 2): 3e-12 for half-lives of T = 10,000 events. So the window holds 40 to 50
-    half-lives. (docs/windows.md has the method and its proof.) State: some 40 T events, or the events of 40
-    to 50 half-lives.
+    Events whose weight has fallen to 2^-53 of the mass of their own class are dropped. So the window holds
+    the events of 40 to 50 half-lives, and a state has as many events. With a half-life of T events, dropping
+    changes AUC by less than 2^-53 (2.9 T + 2): 3e-12 for T = 10,000. docs/windows.md has the method and its
+    proof.
 
     >>> str(Fading(10_000)), str(Fading("7d"))
     ('fading:10000', 'fading:7d')
@@ -164,7 +164,7 @@ class Fading(EveryWindow):
 
     @property
     def by_time(self) -> bool:
-        """Whether weights fall with time; False: with events."""
+        """Whether weights fall with time (True) or with the number of events (False)."""
         return isinstance(self.half_life, str)
 
     @property
@@ -182,13 +182,13 @@ class Fading(EveryWindow):
 class Adaptive(EveryWindow):
     """The window that shrinks when its signal changes: ADWIN (Bifet & Gavalda 2007), over one signal.
 
-    delta   nominal probability of a false alarm, in (0, 1). Nominal: the values are not independent
-    signal  "placement": how well each event of the rarer class is placed among the other class; the mean
-            placement is the AUC. "error": of the decision at the threshold. "brier": squared error of a
-            probability
+    delta   nominal probability of a false alarm, in (0, 1). Nominal, as the values are not independent.
+    signal  "placement": how well each event of the rarer class is placed among the other class. The mean
+            placement is the AUC. "error": whether the decision at the threshold is wrong. "brier": the
+            squared error of a probability.
 
-    When ADWIN drops the events before a change, the one window of all measures drops them too, and the next
-    row says `drift`. The window holds at most ADAPTIVE_EVENTS.
+    All measures share one window. When ADWIN drops the values before a change, the window drops their events,
+    and the next row has `drift` = True. The window holds at most ADAPTIVE_EVENTS.
 
     >>> str(Adaptive()), str(Adaptive(0.01, "error"))
     ('adaptive:0.002:placement', 'adaptive:0.01:error')
@@ -266,7 +266,7 @@ class EveryEvents:
 
     n: int = 100
     micros: ClassVar[int] = 0
-    """Microseconds between the points of the grid: there is no grid."""
+    """Microseconds between the points of the grid; 0: there is no grid."""
 
     def __post_init__(self) -> None:
         if not is_count(self.n):
@@ -289,10 +289,10 @@ class EverySeconds:
     """A row at every point of a fixed grid of event times, if the window changed since the last row.
 
     The grid points are the multiples of the duration since 1970 UTC. The row for the grid point g (its `due`)
-    is made when the clock passes g, which is when the first event after g comes: events at g are in the row.
-    A window by time is then the window as of g: it may change because time alone went by. If the window did
-    not change, there is no row, however long the silence. An event with a time before g that comes after the
-    row changes no row.
+    is made when the clock passes g, that is, when the first event after g comes. Events at g are in the row.
+    A window by time is then the window at g: it may change although no event came. If the window did not
+    change, there is no row, however long no event comes. An event with a time before g that comes after the
+    row changes no row that was made.
 
     duration  "1h", a number of seconds, or a timedelta; kept in whole microseconds as `micros`
 
@@ -302,7 +302,7 @@ class EverySeconds:
 
     duration: Duration
     events: ClassVar[int] = 0
-    """Events between rows: rows are on a grid of times."""
+    """Events between rows; 0: rows are on a grid of times."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "duration", duration_text(microseconds(self.duration, "EverySeconds")))
