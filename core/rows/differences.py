@@ -45,7 +45,7 @@ def first_seq(seq: Int64Array, window_events: Int64Array) -> Int64Array:
 
 
 def first_time(window_start: Times, time: Times) -> Times:
-    """Return, for each window, the time before which rows are apart from the window; null if rows have no times."""
+    """Return, for each window, the time before which rows are apart from it; null without times."""
     unknown = np.isnan(window_start) if window_start.dtype.kind == "f" else window_start == NO_TIME
     return np.where(unknown, time, window_start)
 
