@@ -2,7 +2,7 @@
 
 A runner carries the value of a cell in one message. Flink's TaskManager takes room for a message from its
 direct memory. A message of 153 MB found no room, and its job waited for ever, without an error. A bag does
-not help: Beam's Flink runner gives all values of a bag in one answer (2.70). So a large snapshot is spread
+not help: Beam's Flink runner (2.70) gives all values of a bag in one answer. So a large snapshot is spread
 over cells, and each cell holds some of its parts.
 
 A part has 1 MB at the most. For every cell Flink's RocksDB keeps a buffer for added values, up to twice the

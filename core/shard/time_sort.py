@@ -2,8 +2,8 @@
 
 Events are sorted by (time, model, id, a hash of their canonical bytes), and never by where an event came
 from. So the order is the same however a stream was cut into files and packets. Each of several equal records
-has its number in the hash; a swap of equal records changes no row. (Events of two models never meet: that the
-model comes before the id changes no row.)
+has its number in the hash; a swap of equal records changes no row. (Events of two models never meet in a
+window. So the model's place before the id changes no row.)
 
 Why a hash: if bytes ordered the events of one time, these events would stand by label and score. A window
 that ends among them would hold one class. (60,000 events of three dates and one decimal have an AUC of .83

@@ -179,7 +179,7 @@ def add_next(tree: Tree, nodes: Nodes) -> None:
 
 @kernel
 def compress(nodes: Nodes) -> None:
-    """Drop nodes, from the front, until Eq. 4 holds. O(|C|); in vectors if no node is dropped."""
+    """Drop nodes in one pass, from the front, for Eq. 4 to hold. O(|C|); in vectors if no node is dropped."""
     state = nodes.state[0]
     size = state.count
     too_many = whole(0)

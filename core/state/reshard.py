@@ -6,8 +6,8 @@ model nor id. A hash from shard s of N can only belong to the shards t of M with
 common divisor of N and M: each of these shards gets a copy. If M is a multiple or a divisor of N, no fewer
 copies would do. Copies that belong elsewhere match no event, and are forgotten when their time has come.
 
-A model may get a shard of its own, or lose it (`Shards`). The remembered hashes are copied from the shard
-that held the model before to the shard that holds it then.
+A model may get a shard of its own, or lose that shard (`Shards`). The remembered hashes are copied from the
+shard that held the model before to the shard that holds the model afterwards.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _name(state: EvaluatorState) -> tuple[str, str]:
 
 
 def _latest(begun: Sequence[Snapshot]) -> dict[str, Any]:
-    """Return the progress of the shard that heard of the greatest time, without its packet counts."""
+    """Return the progress, without packet counts, of the shard that heard of the greatest time."""
     progress = dict(max(begun, key=_heard).progress)
     progress.pop("bases", None)
     return progress

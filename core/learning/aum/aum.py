@@ -136,10 +136,10 @@ def aum(
                  at +inf, and fn_diff by minus its sum, the total FN at -inf. For binary labels these are the
                  numbers of negatives and of positives; so does the R package aum.
 
-    Breakpoints of no effect and examples without any are fine; no breakpoint at all gives 0. A total that
-    is negative by rounding counts as 0. Raises InputError, which names the example or the position: lengths
-    that differ, no predictions, what is not finite, an index of no prediction, a total that is negative by
-    more than rounding, rate without any FP or FN.
+    Breakpoints without effect are allowed, and so are examples without breakpoints. Without any breakpoint
+    AUM is 0. A total that is negative by rounding counts as 0. Raises InputError, which names the example or
+    the position: lengths that differ, no predictions, a value that is not finite, an index of no prediction,
+    a total that is negative by more than rounding, rate without any FP or FN.
 
     >>> result = aum([1.0, -1.0], example=[0, 1], breakpoint=[0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
     >>> result.value, result.left.tolist(), result.right.tolist()

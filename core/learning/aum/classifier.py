@@ -41,11 +41,11 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
                         descent from constant predictions; or "random"
     random_state        seed of the part held out and of random weights
 
-    With a margin a positive is missed below `margin` (its breakpoint is there, not at 0): constant scores
-    cost margin * min(FP, FN), and the least AUM is that of a linear SVM without regularisation whose
-    threshold is free (see `descent`). Without a margin, AUM is homogeneous and least at constant scores.
-    So scores keep standard deviation 1 on the training examples: a smaller scale is then no gain. But ties
-    cost nothing, so the descent can reach directions that tie most examples: use early stopping there.
+    With a margin, a positive is missed below `margin`: its breakpoint is there, not at 0. Then constant
+    scores cost margin * min(FP, FN). The least AUM is that of a linear SVM without regularisation, with a
+    free threshold (see `descent`). Without a margin, AUM is homogeneous and least at constant scores. So
+    scores keep standard deviation 1 on the training examples: a smaller scale is then no gain. But ties cost
+    nothing, so the descent can reach directions that tie most examples: use early stopping there.
 
     Features are centred and scaled to unit variance (a sparse matrix stays sparse). The intercept, which AUM
     does not see, is where the training examples have the fewest errors (or the least sum of error rates).

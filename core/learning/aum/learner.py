@@ -6,8 +6,8 @@ every `every` instances it makes one step along the gradient of the window's AUM
 at most, and O(k) by selection; the `every` instances share this cost. The loss is AUM of rates with a margin,
 which is convex, and has no minimum at constant scores (`descent`). An instance that comes twice counts twice.
 
-Probabilities follow from scores: the scores of both classes in the window are taken as two normal
-distributions of one variance (linear discriminant analysis of a single number).
+Probabilities follow from scores. The model of the scores in the window is a normal distribution for each
+class, with one variance (linear discriminant analysis of a single number).
 
 With several classes there is one model for each class against the others, and the probabilities are divided
 by their sum.

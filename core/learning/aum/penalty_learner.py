@@ -37,10 +37,10 @@ except ImportError:
 class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
     """A linear model of f = -log(lambda) with a small AUM of the examples' error functions.
 
-    It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors,
-    its penalty by cross-validation (Hocking et al. 2013), and descends AUM from there until a part of the
-    examples that is held out gains no more (Hocking & Hillman 2021). Where errors are rare that part says
-    little, so several descents hold out a fold each, and their models are averaged. Features that the
+    It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors.
+    Cross-validation chooses the penalty (Hocking et al. 2013). From there it descends AUM until a held-out
+    part of the examples gains no more (Hocking & Hillman 2021). If errors are rare, one held-out part says
+    little. So several descents hold out a fold each, and their models are averaged. Features that the
     regression leaves out stay out.
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
