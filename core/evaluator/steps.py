@@ -32,8 +32,7 @@ TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(COU
 """Fields of an evaluator's counters, int64, behind those of its decisions (measures/decisions.py). In order:
 slot of the oldest event in the ring of times; number of the next row; greatest time applied; the clock (the
 greatest time, or a grid point after it); last grid point with a row; whether the window changed since the
-last
-row; whether the window shrank since the last row; next event of the batch."""
+last row; whether the window shrank since the last row; next event of the batch."""
 
 ALL_COUNTERS = COUNTERS + 8
 
@@ -246,12 +245,12 @@ _STEPS_AT_ONCE = 65_536
 class Plan(NamedTuple):
     """Some steps of a batch, and the rows that fall due.
 
-    steps     the steps, in order
-    start     index in the batch of the first event of the steps
-    events    number of steps that are events
-    greatest  the greatest time applied before these steps
-    integers  whole-number columns of the rows, such as row number, seq and events held
-    drift     int8 of each row: 1 if the window shrank since the row before
+    steps     the steps, in order.
+    start     index in the batch of the first event of the steps.
+    events    number of steps that are events.
+    greatest  the greatest time applied before these steps.
+    integers  whole-number columns of the rows, such as row number, seq and events held.
+    drift     int8 of each row: 1 if the window shrank since the row before.
     """
 
     steps: Steps

@@ -2,10 +2,10 @@
 
 An update descends to its bucket, changes the bucket, and climbs to the root once. On the way up it carries
 two results. `Seen` counts the entries that the event is compared with: below a positive, above a negative.
-`Change` says how the hull changed. At the root, `Seen` gives the exact changes of the pair count
-and of both sums of squared ranks. Adding a positive raises the doubled rank v of a negative below by 2 and of
-a tied negative by 1. So the squares of v grow by 4v + 4 and 2v + 1. The sum of v over the negatives below is
-the doubled pairs within the entries seen plus the doubled pairs across their border.
+`Change` says how the hull changed. At the root, `Seen` gives the exact changes of the pair count and of both
+sums of squared ranks. Adding a positive raises the doubled rank v of a negative below by 2 and of a tied
+negative by 1. So the squares of v grow by 4v + 4 and 2v + 1. The sum of v over the negatives below is the
+doubled pairs within the entries seen plus the doubled pairs across their border.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -40,24 +40,24 @@ def parse_partial_fpr(text: str) -> tuple[float, float]:
 class EvaluatorSettings:
     """The settings that decide the values of a model's rows, and which values are shown.
 
-    window, every       which events count, and when a row is due
+    window, every       which events count, and when a row is due.
     measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`; "all" = every measure.
                         "auc" includes its interval, "ks" its threshold and "polynomial_auc" its bound.
-    cost                the distribution of misclassification costs in the H-measure
-    priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1)
-    threshold           predicted positive means score >= threshold
-    confidence          of the AUC interval, in (0, 1)
-    probabilities       the scores are probabilities: Brier score and log loss make sense
-    at_fpr              the false positive rate of tpr_at_fpr, in [0, 1]
-    false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1)
-    partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1]
-    flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does
-    positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already
+    cost                the distribution of misclassification costs in the H-measure.
+    priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1).
+    threshold           predicted positive means score >= threshold.
+    confidence          of the AUC interval, in (0, 1).
+    probabilities       the scores are probabilities: Brier score and log loss make sense.
+    at_fpr              the false positive rate of tpr_at_fpr, in [0, 1].
+    false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1).
+    partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1].
+    flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does.
+    positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already.
     order               how the events were ordered: "position", "arrival", "time" (a total sort), or
                         "time:10m": by time, and an event that comes later than 10 minutes in its partition
-                        does not count
+                        does not count.
     curves              n = a ROC curve after every n-th event of a (model, slice), and a curve at the end;
-                        "end" = only a curve at the end; None = no curves. A curve takes O(window)
+                        "end" = only a curve at the end; None = no curves. A curve takes O(window).
     """
 
     window: Window = field(default_factory=LastEvents)
