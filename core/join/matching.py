@@ -11,9 +11,9 @@ What is a match
             as mistakes.
 
 What becomes of a label: exactly one of
-    REPEAT  another label of equal (id, time, tie) came before it
-    ORPHAN  the label is no candidate of any prediction
-    USED    a prediction is matched with the label
+    REPEAT  another label of equal (id, time, tie) came before the label.
+    ORPHAN  the label is not a candidate of any prediction.
+    USED    a prediction is matched with the label.
     SECOND  the label is a candidate, but each of its predictions is matched with another label
 What becomes of a prediction: it leaves in a pair, or unmatched, if it has no candidate.
 No result depends on which partition labels and predictions came from, on how they were cut into calls, or on

@@ -204,9 +204,9 @@ class DescentSettings:
 class Descent:
     """The result of a descent.
 
-    weights   float64[d], the weights of the best validation criterion, or the last without validation
-    best      the number of the step with these weights, from 0
-    n_iter    number of steps made
+    weights   float64[d], the weights of the best validation criterion, or the last without validation.
+    best      the number of the step with these weights, from 0.
+    n_iter    number of steps made.
     reason    reason for the end of the descent, in words
     aum       of the training examples, after every step and before the first
     valid_aum, valid_auc   AUM and AUC of the validation examples likewise; empty without such examples

@@ -96,9 +96,9 @@ def moments_of_mixtures(
 
     sums  (d + 1, d + 1): sums of T_r(a) T_s(b); only those with r + s <= d are read
 
-    The sums of T_{k+1}(f) T_r(a) T_s(b) follow from those for k and k - 1, since T_{k+1}(f) = 2 f T_k(f) -
-    T_{k-1}(f), and 2 a T_r(a) = T_{r+1}(a) + T_{|r-1|}(a). Each k needs the sums with r + s <= d - k.
-    O(n d^3).
+    The sums of T_{k+1}(f) T_r(a) T_s(b) follow from the sums for k and k - 1. Two recurrences give them:
+    T_{k+1}(f) = 2 f T_k(f) - T_{k-1}(f), and 2 a T_r(a) = T_{r+1}(a) + T_{|r-1|}(a). Each k needs the sums
+    with r + s <= d - k. O(n d^3).
     """
     count = len(sums)
     before, now, after = np.empty((count, count)), np.empty((count, count)), np.empty((count, count))

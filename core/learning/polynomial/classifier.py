@@ -62,9 +62,9 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
     objective   "polynomial" for AUC; "sigmoid" for soft AUC, which grows with the distance in a pair, too
     step_fit    "damped"; "least_squares" and "chebyshev" are nearer to the step, but above 1 beside it: if
                 classes are nearly separable, the maximum of the objective is then not that of AUC
-    steepness   of the sigmoid, up to the degree, for scores of a range of 2; None: two thirds of the degree
-    max_iter    greatest number of iterations
-    tol         the fit ends after two consecutive iterations that gain less than this
+    steepness   of the sigmoid, up to the degree, for scores of a range of 2; None: two thirds of the degree.
+    max_iter    greatest number of iterations.
+    tol         the fit ends after two consecutive iterations that gain less than `tol`.
     direction   "conjugate" or "gradient"
     reach       in the fit, rows farther from the mean than `reach` root mean squares of the distance are
                 moved to that distance: with 1, about half of the rows. None: no row; a single far row then

@@ -60,8 +60,8 @@ class FitSettings:
     """How a model is fitted.
 
     degree, objective, step_fit, steepness  see `PairObjective`
-    max_iter    greatest number of iterations, each of two scans
-    tol         the fit ends after two consecutive iterations that raise the objective by less than this
+    max_iter    greatest number of iterations, each of two scans.
+    tol         the fit ends after two consecutive iterations that raise the objective by less than `tol`.
     direction   "conjugate" (Polak & Ribiere, restarted) or "gradient", as in the paper
     reach       see `Standardiser`: 1 moves about half of the rows inwards; None: no row, as in the paper
     """
