@@ -48,6 +48,10 @@ class Reader:
         """Return a copy of the next array, as written by `packed_array`."""
         return self.array(dtype, self.number("<Q"))
 
+    def rest(self) -> memoryview:
+        """Return all that has not been read."""
+        return self.read(len(self.payload) - self.at)
+
     def end(self) -> None:
         """Raise ValueError unless the whole payload has been read."""
         if self.at != len(self.payload):

@@ -12,33 +12,17 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
+from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
-from .columns import IdColumn, TextColumn
+from .columns import ColumnBatch, IdColumn, TextColumn
 from .times import NO_TIME
-from .wire import TEXT_COLUMNS, UNORDERED, Column, Packet, as_written, read_batch, tagged_columns, write_batch
-
-__all__ = [
-    "MAGIC",
-    "NEGATIVE",
-    "NO_CLASS",
-    "NO_TIME",
-    "POSITIVE",
-    "UNORDERED",
-    "EventBatch",
-    "FloatArray",
-    "IdColumn",
-    "Int8Array",
-    "Int32Array",
-    "Int64Array",
-    "TextColumn",
-]
+from .wire import TEXT_COLUMNS, UNORDERED, Packet, as_written, read_batch, tagged_columns, write_batch
 
 POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 """Values of `labels`. NO_CLASS: the label is a class, and the positive class is not named."""
@@ -46,8 +30,40 @@ POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 MAGIC = b"RSEB"
 
 
+class PacketBatch(ColumnBatch):
+    """Base of the batches of events and of labels, which are packets of their source; see `EventBatch`."""
+
+    positions: Int64Array | None
+    sources: TextColumn | None
+    source: str
+    partition: int
+    first_position: int
+    high_water: int
+    sequence: int
+
+    def _check_rows(self, what: str, of: str, one: str) -> None:
+        """Convert numbers to their types on the wire. Raises InputError for columns of unequal length."""
+        as_written(self)
+        for name, _, column in tagged_columns(self):
+            if len(column) != len(self):
+                raise InputError(
+                    f"the column {name!r} of {what} has {len(column)} rows and the {of} {len(self)}; every "
+                    f"column needs one value per {one}"
+                )
+
+    def packet(self) -> Packet:
+        """Return the batch's head as a packet of its source: partition, sequence, position and high water."""
+        return Packet(self.source, self.partition, self.sequence, self.first_position, self.high_water)
+
+    def event_sources(self) -> TextColumn:
+        """Return the source of every row."""
+        if self.sources is not None:
+            return self.sources
+        return TextColumn.repeated(self.source, len(self))
+
+
 @dataclass(frozen=True, eq=False)
-class EventBatch:
+class EventBatch(PacketBatch):
     """Columns of n events that went through validation.
 
     models         text; never missing
@@ -90,75 +106,12 @@ class EventBatch:
     sequence: int = UNORDERED
 
     def __post_init__(self) -> None:
-        as_written(self)
-        n = len(self.models)
-        for name, _, column in self._columns():
-            if len(column) != n:
-                raise InputError(
-                    f"the column {name!r} of an event batch has {len(column)} rows and the models "
-                    f"{n}; every column needs one value per event"
-                )
+        self._check_rows("an event batch", "models", "event")
         if (self.label_classes is None) != (self.predicted is None):
             raise InputError("an event batch has predicted classes exactly when it has label classes")
 
     def __len__(self) -> int:
         return len(self.models)
-
-    def _columns(self) -> Iterator[tuple[str, int, Column]]:
-        """Yield (name, tag, column) of every column the batch has; slices and features by their own names."""
-        yield from tagged_columns(self)
-
-    def take(self, rows: Int64Array, models: TextColumn | None = None) -> EventBatch:
-        """Return the chosen rows, in the order given; source, positions and sequence stay as they are.
-
-        models  the models of the chosen rows, if the caller has them already
-        """
-        return EventBatch(
-            models=self.models.take(rows) if models is None else models,
-            scores=self.scores[rows],
-            labels=self.labels[rows],
-            times=None if self.times is None else self.times[rows],
-            ids=None if self.ids is None else self.ids.take(rows),
-            weights=None if self.weights is None else self.weights[rows],
-            label_classes=None if self.label_classes is None else self.label_classes.take(rows),
-            predicted=None if self.predicted is None else self.predicted.take(rows),
-            slices=tuple((name, column.take(rows)) for name, column in self.slices),
-            features=tuple((name, column[rows]) for name, column in self.features),
-            positions=None if self.positions is None else self.positions[rows],
-            sources=None if self.sources is None else self.sources.take(rows),
-            source=self.source,
-            partition=self.partition,
-            first_position=self.first_position,
-            high_water=self.high_water,
-            sequence=self.sequence,
-        )
-
-    def part(self, start: int, end: int, models: TextColumn | None = None) -> EventBatch:
-        """Return the events [start, end); columns of numbers are views. See `take` for the rest."""
-        if start == 0 and end == len(self) and models is None:
-            return self
-
-        def cut(column: Any) -> Any:
-            return None if column is None else column[start:end]
-
-        def part(column: Any) -> Any:
-            return None if column is None else column.part(start, end)
-
-        return replace(
-            self,
-            models=part(self.models) if models is None else models,
-            scores=cut(self.scores),
-            labels=cut(self.labels),
-            times=cut(self.times),
-            ids=part(self.ids),
-            weights=cut(self.weights),
-            label_classes=part(self.label_classes),
-            predicted=part(self.predicted),
-            slices=tuple((name, part(column)) for name, column in self.slices),
-            features=tuple((name, cut(column)) for name, column in self.features),
-            positions=cut(self.positions),
-            sources=part(self.sources),
-        )
 
     @classmethod
     def concat(cls, batches: Sequence[EventBatch]) -> EventBatch:
@@ -170,55 +123,16 @@ class EventBatch:
         if len(batches) == 1:
             return first
 
-        def optional(name: str) -> TextColumn | None:
-            columns = [column for batch in batches if (column := getattr(batch, name)) is not None]
-            return TextColumn.concat(columns) if columns else None
-
-        def numbers(name: str) -> Any:
-            columns = [column for batch in batches if (column := getattr(batch, name)) is not None]
-            return np.concatenate(columns) if columns else None
-
-        ids = [batch.ids for batch in batches if batch.ids is not None]
         sources = None
         several = len({batch.source for batch in batches}) > 1
         several = several or any(batch.sources is not None for batch in batches)
         if several and first.positions is not None:
             sources = TextColumn.concat([batch.event_sources() for batch in batches])
-        return cls(
-            models=TextColumn.concat([batch.models for batch in batches]),
-            scores=numbers("scores"),
-            labels=numbers("labels"),
-            times=numbers("times"),
-            ids=IdColumn.concat(ids) if ids else None,
-            weights=numbers("weights"),
-            label_classes=optional("label_classes"),
-            predicted=optional("predicted"),
-            slices=tuple(
-                (name, TextColumn.concat([dict(batch.slices)[name] for batch in batches]))
-                for name, _ in first.slices
-            ),
-            features=tuple(
-                (name, np.concatenate([dict(batch.features)[name] for batch in batches]))
-                for name, _ in first.features
-            ),
-            positions=numbers("positions"),
-            sources=sources,
-            source=first.source,
-        )
-
-    def event_sources(self) -> TextColumn:
-        """Return the source of every event."""
-        if self.sources is not None:
-            return self.sources
-        return TextColumn.repeated(self.source, len(self))
+        return cls._joined(batches, sources=sources, source=first.source)
 
     def pack(self) -> bytes:
         """Return the wire form: about 10 bytes an event without ids, times, weights and slices."""
-        return write_batch(MAGIC, self.packet(), len(self), self._columns())
-
-    def packet(self) -> Packet:
-        """Return the batch's head as a packet of its source: partition, sequence, position and high water."""
-        return Packet(self.source, self.partition, self.sequence, self.first_position, self.high_water)
+        return write_batch(MAGIC, self.packet(), len(self), tagged_columns(self))
 
     @classmethod
     def unpack(cls, data: bytes) -> EventBatch:

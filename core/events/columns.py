@@ -1,14 +1,20 @@
-"""Columns of text: `TextColumn` by dictionary, for repeated texts; `IdColumn` as raw UTF-8, for ids."""
+"""Columns of text, and batches of columns.
+
+`TextColumn` holds text by dictionary, for repeated texts; `IdColumn` holds ids as raw UTF-8. `ColumnBatch` is
+the base of batches of such columns and of arrays.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Int32Array, Int64Array
 from ..errors import CorruptBytesError
@@ -194,3 +200,68 @@ class IdColumn:
         """Read the wire form of `rows` rows; raises ValueError or CorruptBytesError."""
         lengths = np.frombuffer(payload, "<i4", rows).astype(np.int32)
         return cls(lengths, bytes(payload[4 * rows :]))
+
+
+Column = TextColumn | IdColumn | npt.NDArray[Any]
+_COLUMN_TYPES = (TextColumn, IdColumn, np.ndarray)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnBatch:
+    """Base of frozen dataclasses whose columns all have one value per row.
+
+    A field is a column, a tuple of (name, column), or None for a column that is missing. Any other field
+    belongs to the batch as a whole.
+    """
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def take(self, rows: Int64Array, **given: Any) -> Self:
+        """Return the chosen rows, in the order given; `given` are fields that the caller has already."""
+        return self._changed(
+            lambda column: column[rows] if isinstance(column, np.ndarray) else column.take(rows), given
+        )
+
+    def part(self, start: int, end: int, **given: Any) -> Self:
+        """Return the rows [start, end), with arrays as views; `given` as in `take`."""
+        if start == 0 and end == len(self) and not given:
+            return self
+        return self._changed(
+            lambda column: column[start:end] if isinstance(column, np.ndarray) else column.part(start, end),
+            given,
+        )
+
+    def _changed(self, change: Callable[[Column], Column], given: dict[str, Any]) -> Self:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in given:
+                continue
+            if isinstance(value, tuple):
+                given[field.name] = tuple((name, change(column)) for name, column in value)
+            elif isinstance(value, _COLUMN_TYPES):
+                given[field.name] = change(value)
+        return replace(self, **given)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        """Concatenate parts with the same columns, at least one part."""
+        return parts[0] if len(parts) == 1 else cls._joined(parts)
+
+    @classmethod
+    def _joined(cls, parts: Sequence[Self], **given: Any) -> Self:
+        """Concatenate the columns that are not given."""
+        for field in fields(cls):
+            values = [getattr(part, field.name) for part in parts]
+            columns = [value for value in values if isinstance(value, (*_COLUMN_TYPES, tuple))]
+            if columns and field.name not in given:
+                given[field.name] = _concatenated(columns)
+        return cls(**given)
+
+
+def _concatenated(columns: list[Any]) -> Any:
+    first = columns[0]
+    if isinstance(first, tuple):
+        by_name = [dict(each) for each in columns]
+        return tuple((name, _concatenated([each[name] for each in by_name])) for name, _ in first)
+    return np.concatenate(columns) if isinstance(first, np.ndarray) else type(first).concat(columns)

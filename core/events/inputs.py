@@ -237,18 +237,18 @@ def _moment(time: date) -> datetime:
 def _unit_for(value: float, unit: str) -> str:
     """Return the remedy for a number that is out of range as a time in `unit`."""
     number = int(value) if abs(value) < _LARGEST else 0
-    if other := likely_unit(number, unit):
-        return f'give time_unit="{other}"'
-    if form := likely_form(number):
+    return _remedy(likely_unit(number, unit), likely_form(number), "")
+
+
+def _remedy(unit: str | None, form: str | None, condition: str) -> str:
+    if unit:
+        return f'give time_unit="{unit}"'
+    if form:
         return f'give dates, such as those of pandas.to_datetime(times, format="{form}")'
-    return "give another time_unit=, or datetime64"
+    return f"give another time_unit=, or datetime64{condition}"
 
 
 def warn_of(doubt: Doubt, stacklevel: int) -> None:
     """Warn that an evaluator's times look like numbers of another unit."""
-    remedy = "give another time_unit=, or datetime64, if that is not meant"
-    if doubt.other:
-        remedy = f'give time_unit="{doubt.other}"'
-    elif doubt.form:
-        remedy = f'give dates, such as those of pandas.to_datetime(times, format="{doubt.form}")'
+    remedy = _remedy(doubt.other, doubt.form, ", if that is not meant")
     warnings.warn(f"times: {doubt.finding}; {remedy}", TimeUnitWarning, stacklevel=stacklevel + 1)

@@ -13,9 +13,10 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
+from ..encoding.fields import Reader, packed_text
 from ..encoding.json import read_json, reading, text_of, whole
 from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
 from .batch import MAGIC as BATCH_MAGIC
@@ -27,7 +28,6 @@ MAGIC = b"RSCT"
 VERSION = 2
 _HEAD = struct.Struct("<4sBBI")
 _END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK, _MARKER, _IMPORT = 1, 2, 3, 4, 5, 6
-_ID_LENGTH = struct.Struct("<I")
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,8 @@ class EndOfPartition:
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        content = [self.source, self.partition, self.partitions, self.packets]
-        if self.high_water != NO_TIME:
-            content.append(self.high_water)
-        return _packed(_END_OF_PARTITION, content)
+        content = [*astuple(self)]
+        return _packed(_END_OF_PARTITION, content[:-1] if self.high_water == NO_TIME else content)
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,7 @@ class Heartbeat:
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        content = [self.source, self.partition, self.partitions, self.packets, self.settled, self.high_water]
-        return _packed(_HEARTBEAT, content)
+        return _packed(_HEARTBEAT, [*astuple(self)])
 
 
 @dataclass(frozen=True)
@@ -145,8 +142,7 @@ class StateImport:
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        name = self.id.encode("utf-8", "surrogatepass")
-        body = b"".join((_ID_LENGTH.pack(len(name)), name, self.snapshot))
+        body = packed_text(self.id) + self.snapshot
         return _HEAD.pack(MAGIC, 2, _IMPORT, zlib.crc32(body)) + body
 
 
@@ -199,17 +195,18 @@ def unpack_record(data: bytes) -> Record:
     if kind == _END_OF_INPUT and not body:
         return EndOfInput()
     if kind == _END_OF_PARTITION:
-        source, *numbers = _content(body, "the end of a partition", (4, 5))
-        return EndOfPartition(source, *numbers)
+        return EndOfPartition(*_content(body, "the end of a partition", (4, 5)))
     if kind == _HEARTBEAT:
-        source, *numbers = _content(body, "a heartbeat", (6,))
-        return Heartbeat(source, *numbers)
+        return Heartbeat(*_content(body, "a heartbeat", (6,)))
     if kind == _CLOCK:
         return Clock(*_content(body, "a clock", (1,), named=False))
     if kind == _MARKER:
-        return _marker(body)
+        with reading("the marker of an export"):
+            return _marker_of(read_json(body, "the marker of an export"))
     if kind == _IMPORT:
-        return _import(body)
+        with reading("a state that is brought to a shard"):
+            reader = Reader(memoryview(body))
+            return StateImport(reader.text(), bytes(reader.rest()))
     raise CorruptBytesError(f"a shard record of kind {kind} and {len(body)} bytes is none that we write")
 
 
@@ -218,27 +215,17 @@ def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = Tr
     with reading(what):
         content = read_json(body, what)
         numbers = content[1:] if named else content
-    is_sound = type(content) is list and len(content) in sizes and all(type(each) is int for each in numbers)
-    if (
-        not is_sound
-        or (named and (type(content[0]) is not str or min(numbers[:3]) < 0))
-        or not all(-(2**63) <= number < 2**63 for number in numbers)
-    ):
-        raise CorruptBytesError(f"{what} contradicts itself: {content}")
+        for number in numbers:
+            whole(number)
+        if len(content) not in sizes or (named and (type(content[0]) is not str or min(numbers[:3]) < 0)):
+            raise ValueError(f"{content}")
     return list(content)
-
-
-def _marker(body: bytes) -> StateMarker:
-    what = "the marker of an export"
-    with reading(what):
-        return _marker_of(read_json(body, what))
 
 
 def _marker_of(content: Any) -> StateMarker:
     source, *numbers, name, folder, position = content
     partition, partitions, sequence, stops, settled, high_water = numbers
-    texts = (source, name, folder, position)
-    for text in texts:
+    for text in (source, name, folder, position):
         text_of(text)
     for number in numbers:
         whole(number)
@@ -248,16 +235,3 @@ def _marker_of(content: Any) -> StateMarker:
     return StateMarker(
         source, partition, partitions, sequence, name, folder, position, bool(stops), settled, high_water
     )
-
-
-def _import(body: bytes) -> StateImport:
-    start = _ID_LENGTH.size
-    end = start + int(_ID_LENGTH.unpack_from(body)[0]) if len(body) >= start else 0
-    if not start <= end <= len(body):
-        raise CorruptBytesError(f"a state that is brought to a shard has an id of {end - start} bytes")
-    try:
-        return StateImport(body[start:end].decode("utf-8", "surrogatepass"), bytes(body[end:]))
-    except UnicodeDecodeError as damage:
-        raise CorruptBytesError(
-            f"a state that is brought to a shard contradicts itself: {damage}"
-        ) from damage

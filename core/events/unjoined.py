@@ -13,10 +13,10 @@ import numpy as np
 
 from ..arrays import Int8Array, Int64Array
 from ..errors import InputError
-from .batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
-from .columns import IdColumn, TextColumn
+from .batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch, PacketBatch
+from .columns import ColumnBatch, IdColumn, TextColumn
 from .times import NO_TIME
-from .wire import UNORDERED, Packet, as_written, read_batch, tagged_columns, write_batch
+from .wire import UNORDERED, Packet, read_batch, tagged_columns, write_batch
 
 PREDICTIONS_MAGIC, LABELS_MAGIC = b"RSPB", b"RSLB"
 _NOT_SENT = ("labels", "label_classes")
@@ -85,7 +85,7 @@ class PredictionBatch:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelBatch:
+class LabelBatch(PacketBatch):
     """Columns of n labels. A label has no model: it serves every prediction of its id.
 
     ids            n ids, none of them missing
@@ -108,53 +108,10 @@ class LabelBatch:
     sequence: int = UNORDERED
 
     def __post_init__(self) -> None:
-        as_written(self)
-        for name, _, column in tagged_columns(self):
-            if len(column) != len(self.ids):
-                raise InputError(
-                    f"the column {name!r} of a batch of labels has {len(column)} rows and the ids "
-                    f"{len(self.ids)}; every column needs one value per label"
-                )
+        self._check_rows("a batch of labels", "ids", "label")
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    def take(self, rows: Int64Array) -> LabelBatch:
-        """Return the chosen rows, in the order given."""
-        return LabelBatch(
-            self.ids.take(rows),
-            self.times[rows],
-            self.labels[rows],
-            None if self.label_classes is None else self.label_classes.take(rows),
-            None if self.positions is None else self.positions[rows],
-            None if self.sources is None else self.sources.take(rows),
-            **self.packet()._asdict(),
-        )
-
-    def part(self, start: int, end: int) -> LabelBatch:
-        """Return the labels [start, end)."""
-        if start == 0 and end == len(self):
-            return self
-        classes, sources = self.label_classes, self.sources
-        return LabelBatch(
-            self.ids.part(start, end),
-            self.times[start:end],
-            self.labels[start:end],
-            None if classes is None else classes.part(start, end),
-            None if self.positions is None else self.positions[start:end],
-            None if sources is None else sources.part(start, end),
-            **self.packet()._asdict(),
-        )
-
-    def packet(self) -> Packet:
-        """Return what the batch is as a packet of its source."""
-        return Packet(self.source, self.partition, self.sequence, self.first_position, self.high_water)
-
-    def event_sources(self) -> TextColumn:
-        """Return the source of every label."""
-        if self.sources is not None:
-            return self.sources
-        return TextColumn.repeated(self.source, len(self))
 
     @classmethod
     def concat(cls, batches: Sequence[LabelBatch]) -> LabelBatch:
@@ -162,17 +119,8 @@ class LabelBatch:
         first = batches[0]
         if len(batches) == 1:
             return first
-        classes = [batch.label_classes for batch in batches if batch.label_classes is not None]
-        positions = [batch.positions for batch in batches if batch.positions is not None]
-        return cls(
-            IdColumn.concat([batch.ids for batch in batches]),
-            np.concatenate([batch.times for batch in batches]),
-            np.concatenate([batch.labels for batch in batches]),
-            TextColumn.concat(classes) if classes else None,
-            np.concatenate(positions) if positions else None,
-            TextColumn.concat([batch.event_sources() for batch in batches]),
-            first.source,
-        )
+        sources = TextColumn.concat([batch.event_sources() for batch in batches])
+        return cls._joined(batches, sources=sources, source=first.source)
 
     def pack(self) -> bytes:
         """Return the wire form."""
@@ -197,7 +145,7 @@ class LabelBatch:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelRows:
+class LabelRows(ColumnBatch):
     """Labels without their ids and times, which the label matcher keeps."""
 
     labels: Int8Array
@@ -213,27 +161,6 @@ class LabelRows:
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def take(self, rows: Int64Array) -> LabelRows:
-        """Return the chosen rows, in the order given."""
-        return LabelRows(
-            self.labels[rows],
-            None if self.label_classes is None else self.label_classes.take(rows),
-            None if self.positions is None else self.positions[rows],
-            self.sources.take(rows),
-        )
-
-    @classmethod
-    def concat(cls, parts: Sequence[LabelRows]) -> LabelRows:
-        """Concatenate parts with the same columns, at least one part."""
-        classes = [part.label_classes for part in parts if part.label_classes is not None]
-        positions = [part.positions for part in parts if part.positions is not None]
-        return cls(
-            np.concatenate([part.labels for part in parts]),
-            TextColumn.concat(classes) if classes else None,
-            np.concatenate(positions) if positions else None,
-            TextColumn.concat([part.sources for part in parts]),
-        )
 
     def with_keys(self, ids: IdColumn, times: Int64Array) -> LabelBatch:
         """Return the labels as a batch with the given ids and times."""

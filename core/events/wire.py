@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ..encoding.fields import Reader
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, InputError, TruncatedBytesError
-from .columns import IdColumn, TextColumn
+from .columns import Column, IdColumn, TextColumn
 from .times import NO_TIME
 
 UNORDERED = -1
@@ -42,7 +43,6 @@ TEXT_COLUMNS = {5: "models", 6: "label_classes", 7: "predicted", 11: "sources"}
 _ID_TAG, _SLICE_TAG, _FEATURE_TAG = 8, 9, 12
 _NAMED = (_SLICE_TAG, _FEATURE_TAG)
 
-Column = TextColumn | IdColumn | npt.NDArray[Any]
 _Batch = TypeVar("_Batch")
 
 
@@ -121,8 +121,7 @@ def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, A
         raise CorruptBytesError(f"{article} {what} has a head that no rocsteady writes; it was damaged")
     body = memoryview(data)[_HEAD.size :]
     if zlib.crc32(body) != crc:
-        announced = _announced_length(body, count)
-        if announced is not None and announced > len(body):
+        if _is_cut_short(body, count):
             raise TruncatedBytesError(
                 f"{article} {what} ends after {len(data)} bytes, before its {count} columns do"
             )
@@ -132,10 +131,10 @@ def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, A
 
 
 def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
-    sequence, first_position, high_water, partition, length = _SOURCE_HEAD.unpack_from(body)
-    at = _SOURCE_HEAD.size + length
+    reader = Reader(body)
+    sequence, first_position, high_water, partition, length = reader.numbers(_SOURCE_HEAD.format)
     fields: dict[str, Any] = {
-        "source": str(body[_SOURCE_HEAD.size : at], "utf-8", "surrogatepass"),
+        "source": str(reader.read(length), "utf-8", "surrogatepass"),
         "partition": partition,
         "sequence": sequence,
         "first_position": first_position,
@@ -144,12 +143,9 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
     slices: list[tuple[str, TextColumn]] = []
     features: list[tuple[str, npt.NDArray[np.float64]]] = []
     for _ in range(count):
-        tag, name_length = struct.unpack_from("<BB", body, at)
-        name = str(body[at + 2 : at + 2 + name_length], "utf-8", "surrogatepass")
-        at += 2 + name_length
-        (size,) = struct.unpack_from("<I", body, at)
-        payload = body[at + 4 : at + 4 + size]
-        at += 4 + size
+        tag, name_length = reader.numbers("<BB")
+        name = str(reader.read(name_length), "utf-8", "surrogatepass")
+        payload = reader.read(reader.number("<I"))
         if tag in NUMBER_COLUMNS:
             field, dtype = NUMBER_COLUMNS[tag]
             fields[field] = np.frombuffer(payload, dtype).copy()
@@ -163,8 +159,7 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
             features.append((name, np.frombuffer(payload, "<f8").copy()))
         else:
             raise ValueError(f"column tag {tag} is not known")
-    if at != len(body):
-        raise ValueError(f"{len(body) - at} bytes too many")
+    reader.end()
     if slices:
         fields["slices"] = tuple(slices)
     if features:
@@ -172,13 +167,14 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
     return fields
 
 
-def _announced_length(body: memoryview, count: int) -> int | None:
-    """Return the length of a body according to its own fields; None if these cannot be read."""
+def _is_cut_short(body: memoryview, count: int) -> bool:
+    """Return whether a body ends before its own fields say."""
+    reader = Reader(body)
     try:
-        at = _SOURCE_HEAD.size + int(_SOURCE_HEAD.unpack_from(body)[4])
+        reader.read(reader.numbers(_SOURCE_HEAD.format)[-1])
         for _ in range(count):
-            at += 2 + int(struct.unpack_from("<BB", body, at)[1])
-            at += 4 + int(struct.unpack_from("<I", body, at)[0])
-    except struct.error:
-        return len(body) + 1
-    return at
+            reader.read(reader.numbers("<BB")[1])
+            reader.read(reader.number("<I"))
+    except ValueError:
+        return True
+    return False

@@ -94,7 +94,7 @@ def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventB
     for first, last in zip(firsts, [*firsts[1:], len(used)], strict=True):
         end = int(ends[last - 1])
         models = TextColumn(ranks[start:end] - first, tuple(names[first:last]))
-        yield int(of_model[first]), batch.part(start, end, models)
+        yield int(of_model[first]), batch.part(start, end, models=models)
         start = end
 
 

@@ -28,7 +28,7 @@ from ..compare.fold_report import FoldReport
 from ..encoding.fields import Reader, packed_text
 from ..encoding.frames import framed, unframed
 from ..encoding.json import read_json, read_object, reading, whole
-from ..errors import InputError, check_settings
+from ..errors import CorruptBytesError, InputError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
@@ -42,7 +42,6 @@ from ..ids.index import hash64_of_ids
 from ..rows.rows import Rows
 from ..shard.orders import order_of
 from .instances import Instances
-from .outputs import FoldOutput, own_record
 from .settings import PrequentialSettings
 
 MAGIC = b"RSLF"
@@ -51,6 +50,16 @@ _STATE = "the state of a fold"
 
 COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
 """The names of the counts of a fold's machine; see `PrequentialFold.counts`."""
+
+
+_SHARED = b"RSZR"
+
+
+class FoldOutput(NamedTuple):
+    """Rows that fell due, and packed `FoldReport`s, both in their order."""
+
+    rows: Rows
+    reports: tuple[bytes, ...]
 
 
 class _Tested(NamedTuple):
@@ -66,7 +75,7 @@ class _Tested(NamedTuple):
 class PrequentialFold:
     """The machine of a fold of a learner; `learner` is the learner's place among all learners.
 
-    >>> from rocsteady.core.events.batch import IdColumn
+    >>> from rocsteady.core.events.columns import IdColumn
     >>> from rocsteady.core.prequential.learners import LearnerSpec
     >>> settings = PrequentialSettings((LearnerSpec.parse("majority"),))
     >>> fold = PrequentialFold(settings, learner=0, fold=3)
@@ -194,13 +203,12 @@ class PrequentialFold:
             yield self._refused(batch, outcome.failures)
         tested = np.flatnonzero(tests)
         self._counts["instances_tested"] += len(tested)
-        answered = tested[self._answered(outcome, tested)]
+        is_answered = ~np.isnan(outcome.scores[tested])
+        answered = tested[is_answered]
         if isinstance(labels, TextColumn):
             predicted = TextColumn.of([outcome.predicted[row] or "" for row in answered.tolist()])
             truth = labels.take(answered)
-            wrong = np.array(
-                [a != b for a, b in zip(truth.to_list(), predicted.to_list(), strict=True)], np.bool_
-            )
+            wrong = np.array(truth.to_list(), object) != np.array(predicted.to_list(), object)
             scores = np.zeros(len(answered))
         else:
             predicted, truth = None, None
@@ -209,35 +217,27 @@ class PrequentialFold:
             scores = outcome.scores[answered]
         times = None if batch.times is None else batch.times[answered]
         rows = self._evaluator.apply(scores, batch.labels[answered], times, truth, predicted)
-        if len(rows):
-            yield self._noted(rows)
+        yield from self._noted(rows)
         self._digest = zlib.crc32(hashes[tested].tobytes(), self._digest)
-        self._note_tested(batch, tested, answered, wrong, scores)
-
-    def _answered(self, outcome: Any, tested: Int64Array) -> BoolArray:
-        """Return for each tested instance whether it has a prediction."""
-        if self.settings.task.is_binary:
-            return np.asarray(~np.isnan(outcome.scores[tested]))
-        return np.array([outcome.predicted[row] is not None for row in tested.tolist()], np.bool_)
+        self._note_tested(batch, tested, is_answered, wrong, scores)
 
     def _note_tested(
         self,
         batch: EventBatch,
         tested: Int64Array,
-        answered: Int64Array,
+        is_answered: BoolArray,
         wrong: BoolArray,
         scores: FloatArray,
     ) -> None:
         n = len(tested)
         if not n:
             return
-        places = np.searchsorted(tested, answered)
-        all_wrong, missing, all_scores = np.zeros(n, np.bool_), np.ones(n, np.bool_), np.zeros(n)
-        all_wrong[places], missing[places], all_scores[places] = wrong, False, scores
+        all_wrong, all_scores = np.zeros(n, np.bool_), np.zeros(n)
+        all_wrong[is_answered], all_scores[is_answered] = wrong, scores
         none = np.empty(0)
         self._tested.append(
             _Tested(
-                all_wrong, missing,
+                all_wrong, ~is_answered,
                 batch.labels[tested] if self._exchanges else none.astype(np.int8),
                 all_scores if self._exchanges else none,
                 batch.times[tested] if self._timed and batch.times is not None else none.astype(np.int64),
@@ -255,16 +255,14 @@ class PrequentialFold:
         name = TextColumn.repeated(self._spec.name, len(rows))
         fold = self._place[1]
         details = TextColumn.of([f"fold {fold} of the learner: {words[row]}" for row in rows.tolist()])
-        return Rejected("invalid", batch.take(rows, name), Reason.LEARNER_FAILED, details)
+        return Rejected("invalid", batch.take(rows, models=name), Reason.LEARNER_FAILED, details)
 
     def _check(self, due: int) -> Iterator[Rows | FoldReport | Rejected]:
         """Yield the row and the report of a checkpoint."""
         if due != NO_TIME:
-            rows = self._evaluator.advance_to(due + 1)
-            if len(rows):
-                yield self._noted(rows)
+            yield from self._noted(self._evaluator.advance_to(due + 1))
         elif self._evaluator.seq != self._reported:
-            yield self._noted(self._evaluator.finish())
+            yield from self._noted(self._evaluator.finish())
         yield self._report(due)
         self._tested = []
         self._checkpoint += 1
@@ -273,19 +271,19 @@ class PrequentialFold:
     def _end(self) -> Iterator[Rows | FoldReport | Rejected]:
         """Yield the last row and report, unless the stream ended at a checkpoint."""
         if self._grid and self._order.greatest != NO_TIME:
-            rows = self._evaluator.advance_to(self._order.greatest)
-            if len(rows):
-                yield self._noted(rows)
+            yield from self._noted(self._evaluator.advance_to(self._order.greatest))
         if self._seq != self._checked:
             yield from self._check(NO_TIME)
 
-    def _noted(self, rows: Rows) -> Rows:
-        """Return rows with the hash of the user's settings, and with the number of failures so far."""
+    def _noted(self, rows: Rows) -> Iterator[Rows]:
+        """Yield rows, if there are any, with the hash of the user's settings and the number of failures."""
+        if not len(rows):
+            return
         self._reported = int(rows.integer("seq")[-1])
         self._measures = rows.numbers[-1].copy()
         rows.config = self._config
         rows.failures = np.full(len(rows), self._failures)
-        return rows
+        yield rows
 
     def _report(self, due: int) -> FoldReport:
         columns: list[Any] = [np.concatenate(parts) for parts in zip(*self._tested, strict=True)]
@@ -393,3 +391,23 @@ class PrequentialFold:
 
 _NO_BITS = np.empty(0, np.bool_)
 _NOTHING: list[Any] = [_NO_BITS, _NO_BITS, np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64)]
+
+
+def shared_record(record: bytes) -> bytes:
+    """Return a record in the form that goes to every fold of every learner: compressed once for all copies.
+
+    >>> from rocsteady.core.events.records import EndOfInput
+    >>> own_record(shared_record(EndOfInput().pack())) == EndOfInput().pack()
+    True
+    """
+    return _SHARED + zlib.compress(record, 1)
+
+
+def own_record(record: bytes) -> bytes:
+    """Return the record that `shared_record` was given; return any other record unchanged."""
+    if record[: len(_SHARED)] != _SHARED:
+        return record
+    try:
+        return zlib.decompress(record[len(_SHARED) :])
+    except zlib.error as damage:
+        raise CorruptBytesError(f"a record of all folds is damaged: {damage}") from None

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array, UInt64Array
-from ..events.columns import TextColumn
+from ..events.columns import ColumnBatch, TextColumn
 
 Record = dict[str, float | str]
 
 
 @dataclass(frozen=True, eq=False)
-class Instances:
+class Instances(ColumnBatch):
     """Features and labels of n instances, in the order of the stream.
 
     numbers     numeric features: (name, float64[n]); NaN is a missing value
@@ -60,49 +60,6 @@ class Instances:
         for _, column in self.categories:
             lacking |= column.codes < 0
         return lacking
-
-    def take(self, rows: Int64Array) -> Instances:
-        """Return the instances of these rows, in the order given."""
-        labels = self.labels
-        return Instances(
-            tuple((name, column[rows]) for name, column in self.numbers),
-            tuple((name, column.take(rows)) for name, column in self.categories),
-            labels.take(rows) if isinstance(labels, TextColumn) else labels[rows],
-            self.hashes[rows],
-        )
-
-    def part(self, start: int, end: int) -> Instances:
-        """Return the instances [start, end); their numeric columns are views of these columns."""
-        if start == 0 and end == len(self):
-            return self
-        labels = self.labels
-        return Instances(
-            tuple((name, column[start:end]) for name, column in self.numbers),
-            tuple((name, column.part(start, end)) for name, column in self.categories),
-            labels.part(start, end) if isinstance(labels, TextColumn) else labels[start:end],
-            self.hashes[start:end],
-        )
-
-    @classmethod
-    def concat(cls, parts: Sequence[Instances]) -> Instances:
-        """Concatenate parts, at least one, which have the same features."""
-        first = parts[0]
-        if len(parts) == 1:
-            return first
-        labels: Any = [part.labels for part in parts]
-        is_text = isinstance(first.labels, TextColumn)
-        return cls(
-            tuple(
-                (name, np.concatenate([dict(part.numbers)[name] for part in parts]))
-                for name, _ in first.numbers
-            ),
-            tuple(
-                (name, TextColumn.concat([dict(part.categories)[name] for part in parts]))
-                for name, _ in first.categories
-            ),
-            TextColumn.concat(labels) if is_text else np.concatenate(labels),
-            np.concatenate([part.hashes for part in parts]),
-        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Instances, (self.numbers, self.categories, self.labels, self.hashes)
@@ -175,7 +132,9 @@ class Learner(Protocol):
         """
 
 
-def outcome_of(task: Task, outputs: Sequence[float | str | None], failures: list[tuple[int, str]]) -> Outcome:
+def outcome_of(
+    task: Task, outputs: Sequence[float | str | None] | FloatArray, failures: list[tuple[int, str]]
+) -> Outcome:
     """Return the outcome of outputs: scores or classes, or None for an instance without a prediction."""
     if not task.is_binary:
         scores = np.array([np.nan if output is None else 0.0 for output in outputs])

@@ -28,7 +28,7 @@ from .instances import Instances, Learner, Outcome, Task
 from .models import BySteps, Make, OneByOne
 from .named import NAMED, named_learner
 from .noise import NoisyLearner
-from .wire import MAX_BYTES, error_text, unpickled
+from .wire import MAX_BYTES, told_as, unpickled
 
 __all__ = ["NAMED", "Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]
 
@@ -173,16 +173,13 @@ class LearnerSpec:
     def _imported(self) -> Callable[..., Any]:
         """Import and return the factory. Raises ConfigError."""
         module, _, path = self.factory.partition(":")
-        try:
+        with told_as(
+            ConfigError,
+            f"learner {self.name!r}: the module {module!r} cannot be imported: ",
+            "a factory must be importable wherever the job runs, on its workers too (install it there, or "
+            "set PYTHONPATH)",
+        ):
             found: Any = importlib.import_module(module)
-        except MemoryError:
-            raise
-        except Exception as problem:
-            raise ConfigError(
-                f"learner {self.name!r}: the module {module!r} cannot be imported: {error_text(problem)}; a "
-                "factory must be importable wherever the job runs, on its workers too (install it there, or "
-                "set PYTHONPATH)"
-            ) from problem
         for word in path.split("."):
             if not hasattr(found, word):
                 raise ConfigError(
@@ -203,15 +200,13 @@ class LearnerSpec:
         except (TypeError, ValueError):  # extension types without a signature
             names = {}.keys()
         choices = {name: seed for name in ("seed", "random_state") if name in names}
-        try:
+        with told_as(
+            ConfigError,
+            f"learner {self.name!r}: {self.factory} raised ",
+            "a factory is called without arguments (but for seed or random_state, where it has one) and "
+            "returns a learner",
+        ):
             return factory(**choices)
-        except MemoryError:
-            raise
-        except Exception as problem:
-            raise ConfigError(
-                f"learner {self.name!r}: {self.factory} raised {error_text(problem)}; a factory is called "
-                "without arguments (but for seed or random_state, where it has one) and returns a learner"
-            ) from problem
 
 
 def _file_bytes(name: str, file: str) -> bytes:

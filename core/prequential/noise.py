@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, Int64Array
 from ..events.columns import TextColumn
 from ..ids.chances import uniform_of_hashes
-from .instances import Instances, Learner, Outcome, Task
+from .instances import Instances, Learner, Outcome, Task, outcome_of
 from .wire import check_head, contradiction, pack_learner, unpack_learner
 
 _WHETHER, _WHICH = 1 << 32, (1 << 32) + 1
@@ -47,8 +47,7 @@ class NoisyLearner:
         if self._task.is_binary:
             scores = outcome.scores.copy()
             scores[flips] = mirrored(scores[flips], self._task.threshold)
-            predictions = (scores >= self._task.threshold).astype(np.int8)
-            return Outcome(scores, predictions, outcome.failures)
+            return outcome_of(self._task, scores, outcome.failures)
         known_from = self._learnt_from(instances, weights)
         draws = uniform_of_hashes(instances.hashes, self._seed, _WHICH)
         predicted = list(outcome.predicted)

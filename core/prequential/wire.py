@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 import json
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..encoding import json as json_bytes
@@ -56,7 +58,7 @@ def unpack_learner(data: bytes) -> tuple[dict[str, Any], bytes]:
     reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
     with reading(_STATE):
         head = read_object(reader.text(), _STATE)
-    return head, bytes(reader.payload[reader.at :])
+    return head, bytes(reader.rest())
 
 
 def contradiction(why: str) -> CorruptBytesError:
@@ -73,6 +75,17 @@ def check_head(name: str, head: dict[str, Any], wanted: dict[str, Any]) -> None:
             f"the state of learner {name!r} was made under another configuration: {'; '.join(differences)}. "
             "Go on with the old one, or start from an empty state"
         )
+
+
+@contextmanager
+def told_as(kind: type[RocsteadyError], before: str, remedy: str) -> Iterator[None]:
+    """Turn an error of a learner's own code into an error of `kind`; a MemoryError is not changed."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as problem:
+        raise kind(f"{before}{error_text(problem)}; {remedy}") from problem
 
 
 def model_bytes(name: str, model: Any) -> bytes:
@@ -97,28 +110,22 @@ def model_of_bytes(name: str, made: Any, data: bytes) -> Any:
     Raises OtherConfigurationError if other code made the model, so that its bytes cannot be read.
     """
     was_pickled = data[:1] == _PICKLED and type(made).__module__.startswith(_PACKAGE)
-    try:
+    with told_as(
+        OtherConfigurationError,
+        f"the state of learner {name!r} cannot be read: ",
+        "go on with the versions of its packages that made it, or start from an empty state",
+    ):
         return type(made).from_bytes(data) if _speaks_bytes(made) and not was_pickled else unpickle(data)
-    except MemoryError:
-        raise
-    except Exception as problem:
-        raise OtherConfigurationError(
-            f"the state of learner {name!r} cannot be read: {error_text(problem)}; go on with the versions "
-            "of its packages that made it, or start from an empty state"
-        ) from problem
 
 
 def unpickled(name: str, file: str, data: bytes) -> Any:
     """Return a pickled model that the user trusts. Raises ConfigError if the file holds no model."""
-    try:
+    with told_as(
+        ConfigError,
+        f"learner {name!r}: {file} cannot be unpickled: ",
+        "pickle it with the packages that are installed here",
+    ):
         return unpickle(data)
-    except MemoryError:
-        raise
-    except Exception as problem:
-        raise ConfigError(
-            f"learner {name!r}: {file} cannot be unpickled: {error_text(problem)}; pickle it with the "
-            "packages that are installed here"
-        ) from problem
 
 
 class _Unpickler(pickle.Unpickler):

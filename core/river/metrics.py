@@ -55,7 +55,7 @@ class RollingAUC(RollingRanking):
     _needs_hull = False
 
     def _measure(self, row: TreeRow) -> float:
-        return row.pairs2 / (2 * row.positives * row.negatives)
+        return float(row["pairs2"] / (2 * row["positives"] * row["negatives"]))
 
 
 class RollingH(RollingRanking):
@@ -86,7 +86,7 @@ class RollingH(RollingRanking):
 
     def _measure(self, row: TreeRow) -> float:
         if curvature_of(self._settings) is not None:
-            return 1.0 - float(row.h_loss) / float(row.h_loss_of_all)  # rounded as the kernels do
+            return 1.0 - float(row["h_loss"]) / float(row["h_loss_of_all"])  # rounded as the kernels do
         hull = self._window.tree.hull()
         events, positives = np.diff(hull.x), np.diff(hull.y)
         return h_measure(events - positives, positives, self._settings)
@@ -109,7 +109,7 @@ class RollingKS(RollingRanking):
     _ask = NOTHING._replace(ks=1)
 
     def _measure(self, row: TreeRow) -> float:
-        return row.ks
+        return float(row["ks"])
 
 
 # ---- of predicted classes

@@ -7,13 +7,14 @@ of predicted classes.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, MissingPackageError
 from ..evaluator.steps import sliding_steps
 from ..rows.columns import ONE_CLASS, REASONS
+from ..score_tree.rows import ROW
 from ..score_tree.store import NOTHING, checked_capacity
 from ..score_tree.window import ScoreWindow, keeps_hull_for
 from ..settings.windows import LastEvents
@@ -36,6 +37,7 @@ class Rolling(ClassificationMetric):
     """A metric over a window: noted events wait; `get` applies them and returns the value."""
 
     window_size: int
+    _window: Any
 
     def _begin(self, window_size: int) -> None:
         self.window_size = LastEvents(window_size).k
@@ -59,8 +61,7 @@ class Rolling(ClassificationMetric):
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Add an event to the window; the oldest event leaves if the window is full."""
-        self._refuse_weight(w)
-        label, prediction = self._event(y_true, y_pred)
+        label, prediction = self._checked(y_true, y_pred, w)
         labels, predictions = self._waiting
         labels.append(label)
         predictions.append(prediction)
@@ -74,8 +75,7 @@ class Rolling(ClassificationMetric):
         method serves windows of another kind, such as `utils.TimeRolling`. Raises InputError if the window
         holds no such event.
         """
-        self._refuse_weight(w)
-        label, prediction = self._event(y_true, y_pred)
+        label, prediction = self._checked(y_true, y_pred, w)
         self._apply()
         if not self._take_out(label, prediction):
             raise InputError(
@@ -89,9 +89,17 @@ class Rolling(ClassificationMetric):
         shown = f"{value:{self._fmt}}" if reason is None else f"nan ({reason})"
         return f"{type(self).__name__}: {shown}"
 
-    def _refuse_weight(self, w: float) -> None:
+    def _checked(self, y_true: Any, y_pred: Any, w: float) -> tuple[int, Any]:
+        """Return an event in the form in which it waits. Raises InputError if the event cannot be used."""
         if w != 1.0:
             raise InputError(f"{type(self).__name__}: w={w!r}; every event counts once, leave w out")
+        return self._event(y_true, y_pred)
+
+    def _refuse_missing(self, name: str, value: Any, needed: str) -> None:
+        if value is None or value != value:  # NaN alone differs from itself
+            raise InputError(
+                f"{type(self).__name__}: {name} is {value}: every event needs a {needed}; leave it out"
+            )
 
     def _apply(self) -> None:
         """Apply the events that wait."""
@@ -101,39 +109,24 @@ class Rolling(ClassificationMetric):
             self._extend(labels, predictions)
 
     def _event(self, y_true: Any, y_pred: Any) -> tuple[int, Any]:
-        """Return an event in the form in which it waits. Raises InputError if the event cannot be used."""
+        """See `_checked`."""
         raise NotImplementedError
 
     def _extend(self, labels: list[Any], predictions: list[Any]) -> None:
         """Apply events in order."""
-        raise NotImplementedError
+        self._window.extend(labels, predictions)
 
     def _take_out(self, label: int, prediction: Any) -> bool:
         """Remove the oldest event with this label and prediction; return whether the window held one."""
-        raise NotImplementedError
+        return bool(self._window.take_out(label, prediction))
 
     def _now(self) -> tuple[float, str | None]:
         """Return the value of the window, and the reason if it is NaN."""
         raise NotImplementedError
 
 
-class TreeRow(NamedTuple):
-    """One record of ROW (score_tree/rows.py) as Python numbers."""
-
-    positives: int
-    negatives: int
-    pairs2: int
-    squares_positive: int
-    squares_negative: int
-    h_loss: int
-    h_loss_of_all: int
-    ks: float
-    ks_threshold: float
-    tpr_at_fpr: float
-    cost_threshold: float
-    aum: float
-    brier: float
-    log_loss: float
+TreeRow = dict[str, Any]
+"""One record of ROW (score_tree/rows.py) as Python numbers, by the names of its fields."""
 
 
 class RollingRanking(Rolling, BinaryMetric):
@@ -177,10 +170,7 @@ class RollingRanking(Rolling, BinaryMetric):
             raise InputError(
                 f"{type(self).__name__}: y_pred={y_pred!r} holds no finite score; leave the event out"
             )
-        if y_true is None or y_true != y_true:  # NaN alone differs from itself
-            raise InputError(
-                f"{type(self).__name__}: y_true is {y_true}: every event needs a label; leave it out"
-            )
+        self._refuse_missing("y_true", y_true, "label")
         return int(y_true == self.pos_val), score
 
     def _extend(self, labels: list[int], scores: list[float]) -> None:
@@ -195,10 +185,11 @@ class RollingRanking(Rolling, BinaryMetric):
         return len(found) > 0
 
     def _now(self) -> tuple[float, str | None]:
-        row = TreeRow._make(self._window.tree.rows_now(self._ask).item())  # 4 us; properties cost 8
-        if row.positives and row.negatives:
+        row = dict(zip(ROW.names or (), self._window.tree.rows_now(self._ask).item(), strict=True))
+        positives, negatives = row["positives"], row["negatives"]
+        if positives and negatives:
             return self._measure(row), None
-        return math.nan, REASONS[ONE_CLASS] if row.positives or row.negatives else "no events"
+        return math.nan, REASONS[ONE_CLASS] if positives or negatives else "no events"
 
     def _measure(self, row: TreeRow) -> float:
         """Return the measure of a window with both classes."""
@@ -219,6 +210,7 @@ class RollingDecisions(Rolling, MultiClassMetric):
     """Base of the measures of predicted classes, of any number and kind."""
 
     _name: str
+    _window: DecisionWindow
 
     def __init__(self, window_size: int = 1000) -> None:
         self._begin(window_size)
@@ -226,10 +218,7 @@ class RollingDecisions(Rolling, MultiClassMetric):
 
     def _event(self, y_true: Any, y_pred: Any) -> tuple[int, int]:
         for name, value in (("y_true", y_true), ("y_pred", y_pred)):
-            if value is None or value != value:  # NaN alone differs from itself
-                raise InputError(
-                    f"{type(self).__name__}: {name} is {value}: every event needs a class; leave it out"
-                )
+            self._refuse_missing(name, value, "class")
         try:
             return self._window.code(y_true), self._window.code(y_pred)
         except TypeError:
@@ -237,12 +226,6 @@ class RollingDecisions(Rolling, MultiClassMetric):
                 f"{type(self).__name__}: y_true={y_true!r}, y_pred={y_pred!r}: a class is what predict_one "
                 "gives"
             ) from None
-
-    def _extend(self, labels: list[int], predictions: list[int]) -> None:
-        self._window.extend(labels, predictions)
-
-    def _take_out(self, label: int, prediction: int) -> bool:
-        return self._window.take_out(label, prediction)
 
     def _now(self) -> tuple[float, str | None]:
         return self._window.measure(self._name)

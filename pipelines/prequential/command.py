@@ -22,7 +22,6 @@ from ...core.compare.comparisons import ComparisonRow
 from ...core.errors import ConfigError, InputError
 from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
-from ...core.rows.rows import Rows
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner
@@ -30,9 +29,7 @@ from ...transforms.events.fields import EventFields
 from ...transforms.events.timing import Timing
 from ...transforms.files.formats import SourceFile, has_scheme
 from ...transforms.kafka.topic import is_kafka
-from ...transforms.prequential.compare import CompareFolds
-from ...transforms.prequential.folds import EvaluateFolds
-from ...transforms.prequential.prequential import reports_alone, rows_alone
+from ...transforms.prequential.prequential import measured_folds
 from ...transforms.sinks.comparisons import comparisons_to_arrow, means_to_arrow
 from ...transforms.sinks.kinds import COMPARISONS, DEAD_LETTERS, MEANS, TableKind
 from ...transforms.sinks.open import PLAIN_SINKS, write_batches
@@ -164,11 +161,8 @@ def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
     ]
     pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
     read = pipeline | "Read" >> ReadFiles(files, 1, merged=settings.evaluator.by_time)
-    folds = read.packets | "Folds" >> EvaluateFolds(settings, job.fields, job.cache_bytes)
-    rows = folds.outputs | "Rows of folds" >> beam.Map(rows_alone).with_output_types(Rows)
-    reports = folds.outputs | "Reports" >> beam.FlatMap(reports_alone).with_output_types(bytes)
-    compared = reports | "Compare" >> CompareFolds(settings.comparison, job.cache_bytes)
-    letters = [read.dead_letters, folds.letters] | "All letters" >> beam.Flatten()
+    rows, compared, late = measured_folds(read.packets, settings, job.fields, job.cache_bytes)
+    letters = [read.dead_letters, late] | "All letters" >> beam.Flatten()
     comparisons = compared.comparisons | "Comparisons in columns" >> beam.ParDo(
         _Gathered(comparisons_to_arrow)
     )

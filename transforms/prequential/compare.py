@@ -34,39 +34,26 @@ _ALL = "all folds"
 
 
 @dataclass(frozen=True)
-class FoldPairsFactory:
-    """Makes the machines of folds. The key of a machine is its fold's number."""
+class ComparisonFactory:
+    """Makes the machines of a step: `FoldPairs`, keyed by their folds' numbers, or `LearnerComparisons`."""
 
+    machine: type[FoldPairs | LearnerComparisons]
     settings: ComparisonSettings
 
     def warm_up(self) -> None:
         """Nothing is compiled."""
 
-    def new(self, pane: Pane | None, key: str) -> FoldPairs:  # noqa: ARG002
-        """Return a fold's machine without any reports."""
-        return FoldPairs(self.settings, int(key))
-
-    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> FoldPairs:  # noqa: ARG002
-        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
-        return FoldPairs.from_bytes(snapshot, self.settings, int(key))
-
-
-@dataclass(frozen=True)
-class LearnerComparisonsFactory:
-    """Makes the machine that compares learners over all folds."""
-
-    settings: ComparisonSettings
-
-    def warm_up(self) -> None:
-        """Nothing is compiled."""
-
-    def new(self, pane: Pane | None, key: str) -> LearnerComparisons:  # noqa: ARG002
+    def new(self, pane: Pane | None, key: str) -> FoldPairs | LearnerComparisons:  # noqa: ARG002
         """Return a machine without any records."""
-        return LearnerComparisons(self.settings)
+        return self.machine(self.settings, *_fold_of(key))
 
-    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> LearnerComparisons:  # noqa: ARG002
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> FoldPairs | LearnerComparisons:  # noqa: ARG002
         """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
-        return LearnerComparisons.from_bytes(snapshot, self.settings)
+        return self.machine.from_bytes(snapshot, self.settings, *_fold_of(key))
+
+
+def _fold_of(key: str) -> tuple[int, ...]:
+    return () if key == _ALL else (int(key),)
 
 
 class FoldComparisons(NamedTuple):
@@ -88,8 +75,8 @@ class CompareFolds(beam.PTransform[beam.PCollection[bytes], FoldComparisons]):
 
     def __init__(self, settings: ComparisonSettings, cache_bytes: int = DEFAULT_CACHE_BYTES) -> None:
         super().__init__()
-        self._pairs = RunStateMachine(FoldPairsFactory(settings), Any, cache_bytes)
-        self._learners = RunStateMachine(LearnerComparisonsFactory(settings), Any, cache_bytes)
+        self._pairs = RunStateMachine(ComparisonFactory(FoldPairs, settings), Any, cache_bytes)
+        self._learners = RunStateMachine(ComparisonFactory(LearnerComparisons, settings), Any, cache_bytes)
 
     def expand(self, reports: beam.PCollection[bytes]) -> FoldComparisons:
         """Compare the learners in each fold, then over all folds."""

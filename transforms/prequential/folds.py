@@ -16,8 +16,7 @@ from apache_beam.coders import Coder, registry
 
 from ...core.encoding.json import read_json, reading, whole
 from ...core.evaluator.evaluator import warm_up
-from ...core.prequential.fold import PrequentialFold
-from ...core.prequential.outputs import FoldOutput, shared_record
+from ...core.prequential.fold import FoldOutput, PrequentialFold, shared_record
 from ...core.prequential.settings import PrequentialSettings, all_keys, place_of
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES

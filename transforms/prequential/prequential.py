@@ -12,10 +12,10 @@ from apache_beam.transforms.window import GlobalWindows
 
 from ...core.compare.comparisons import ComparisonRow, FoldMean
 from ...core.errors import ConfigError
+from ...core.prequential.fold import FoldOutput
 from ...core.prequential.folds import Folds, Method
 from ...core.prequential.instances import Task
 from ...core.prequential.learners import LearnerSpec
-from ...core.prequential.outputs import FoldOutput
 from ...core.prequential.settings import PrequentialSettings
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
@@ -27,7 +27,7 @@ from ..evaluate.models import order_of_events, row_batches, single_rows
 from ..events.dead_letters import DeadLetter
 from ..events.fields import EventFields
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
-from .compare import CompareFolds
+from .compare import CompareFolds, FoldComparisons
 from .folds import EvaluateFolds
 
 Factory = str | Callable[..., Any]
@@ -158,9 +158,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
             alpha,
         )
         self._settings.try_learners(self._fields.features, self._fields.slice_columns)
-        lateness = (evaluator.lateness or 0) if evaluator.by_time else None
         self._cache_bytes = cache_bytes
-        self._folds = EvaluateFolds(self._settings, self._fields, cache_bytes, lateness)
 
     def expand(self, instances: beam.PCollection[Any]) -> Prequentials:
         """Pack, train and test, compare."""
@@ -174,24 +172,22 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
                 f"{self.label}: its input is in windows of Beam, {instances.windowing.windowfn}, and "
                 "learners go through a stream as a whole; leave these out, and name one for rows with window="
             )
-        by_time = self._settings.evaluator.by_time
+        evaluator = self._settings.evaluator
         packed = instances | "Pack" >> beam.ParDo(
-            PackRecords(self._fields, 1, self.label, "instance", needs_ids=True, waited_for=by_time)
+            PackRecords(self._fields, 1, self.label, "instance", needs_ids=True, waited_for=evaluator.by_time)
         ).with_outputs(DEAD_LETTERS, main="packets")
-        folds = packed.packets | "Folds" >> self._folds
-        rows = folds.outputs | "Rows of folds" >> beam.Map(rows_alone).with_output_types(Rows)
-        reports = folds.outputs | "Reports" >> beam.FlatMap(reports_alone).with_output_types(bytes)
-        compared = reports | "Compare" >> CompareFolds(self._settings.comparison, self._cache_bytes)
-        failed = folds.letters | "Failed" >> beam.FlatMap(single_letters, "invalid").with_output_types(
-            DeadLetter
+        lateness = (evaluator.lateness or 0) if evaluator.by_time else None
+        rows, compared, letters = measured_folds(
+            packed.packets, self._settings, self._fields, self._cache_bytes, lateness
         )
+        failed = letters | "Failed" >> beam.FlatMap(single_letters, "invalid").with_output_types(DeadLetter)
         return Prequentials(
             rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(MeasureRow),
             batches=rows | "Batches" >> beam.FlatMap(row_batches).with_output_types(pa.RecordBatch),
             comparisons=compared.comparisons,
             means=compared.means,
             dead_letters=(packed[DEAD_LETTERS], failed) | "Dead letters" >> beam.Flatten(),
-            late=folds.letters | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
+            late=letters | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
         )
 
 
@@ -218,12 +214,25 @@ def _named(factory: Factory) -> str:
     return f"{module}:{name}"
 
 
-def rows_alone(output: FoldOutput) -> Rows:
-    """Return the rows of an output."""
+def measured_folds(
+    packets: beam.PCollection[tuple[str, bytes]],
+    settings: PrequentialSettings,
+    fields: EventFields,
+    cache_bytes: int,
+    lateness: int | None = None,
+) -> tuple[beam.PCollection[Rows], FoldComparisons, beam.PCollection[Any]]:
+    """Apply `EvaluateFolds` and `CompareFolds` to packets; return rows, comparisons and dead letters."""
+    folds = packets | "Folds" >> EvaluateFolds(settings, fields, cache_bytes, lateness)
+    rows = folds.outputs | "Rows of folds" >> beam.Map(_rows_alone).with_output_types(Rows)
+    reports = folds.outputs | "Reports" >> beam.FlatMap(_reports_alone).with_output_types(bytes)
+    compared = reports | "Compare" >> CompareFolds(settings.comparison, cache_bytes)
+    return rows, compared, folds.letters
+
+
+def _rows_alone(output: FoldOutput) -> Rows:
     return output.rows
 
 
-def reports_alone(output: FoldOutput) -> tuple[bytes, ...]:
-    """Return the packed reports of an output."""
+def _reports_alone(output: FoldOutput) -> tuple[bytes, ...]:
     progress.add(reports=len(output.reports))
     return output.reports

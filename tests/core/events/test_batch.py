@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.wire import tagged_columns
 from thorough import examples
 
 HEAD, CRC = 16, 12
@@ -82,8 +83,8 @@ def test_codes_of_every_width_come_back(entries: int) -> None:
 def test_take_chooses_rows_of_every_column(batch: EventBatch, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(batch) - 1), max_size=5)) if len(batch) else []
     taken = batch.take(np.array(rows, np.int64))
-    for name, _, column in batch._columns():
-        chosen = {name: column for name, _, column in taken._columns()}[name]
+    for name, _, column in tagged_columns(batch):
+        chosen = {name: column for name, _, column in tagged_columns(taken)}[name]
         whole = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
         part = chosen.tolist() if isinstance(chosen, np.ndarray) else chosen.to_list()
         assert part == [whole[row] for row in rows]
