@@ -31,7 +31,7 @@ from typing import NoReturn
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.process.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.process.near_names import near_names
-from ..core.process.standard_streams import flush_out, open_closed_streams
+from ..core.process.standard_streams import open_closed_streams, writing_out
 from .commands import COMMANDS, command_parser
 from .stopping import MainThreadOnly, OnSignal, end_at_once
 
@@ -66,7 +66,8 @@ def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
     with _Interruptible(ends_process=ends_process) as interruption, _quiet_libraries():
         try:
             status = _run([*arguments])
-            flush_out()
+            with writing_out():
+                pass  # the end of the block writes what stdout still holds
         except BrokenPipeError:  # the reader of our output is gone, so no message can reach it
             return 1
         except (KeyboardInterrupt, Exception) as error:

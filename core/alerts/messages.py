@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..process.console import name_text
 from ..rows.display import figure
+from .rows import AlertRow
 from .rules import AlertRule, Change
-
-if TYPE_CHECKING:
-    from .rows import AlertRow
 
 
 def opening_message(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | None) -> str:

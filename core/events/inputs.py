@@ -221,9 +221,10 @@ def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
         value = array[place].item()
         if value != value:
             raise InputError(f"times[{place}] is nan; leave events without a time out")
+        number = int(value) if abs(value) < _LARGEST else 0
         raise InputError(
             f"times[{place}] is {value!r}: in {unit} that is not within the years 1 to 9999; "
-            f"{_unit_for(value, unit)}"
+            f"{_remedy(likely_unit(number, unit), likely_form(number), '')}"
         )
     return micros, True
 
@@ -232,12 +233,6 @@ def _moment(time: date) -> datetime:
     if not isinstance(time, datetime):
         return datetime(time.year, time.month, time.day, tzinfo=UTC)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _unit_for(value: float, unit: str) -> str:
-    """Return the remedy for a number that is out of range as a time in `unit`."""
-    number = int(value) if abs(value) < _LARGEST else 0
-    return _remedy(likely_unit(number, unit), likely_form(number), "")
 
 
 def _remedy(unit: str | None, form: str | None, condition: str) -> str:

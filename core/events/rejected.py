@@ -14,6 +14,8 @@ from .columns import TextColumn
 from .reasons import Reason, RejectedKind
 from .unjoined import LabelBatch
 
+_UNITS = (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000, 1_000, 1)
+
 
 @dataclass(frozen=True, eq=False)
 class Rejected:
@@ -53,13 +55,7 @@ def in_words(micros: int) -> str:
     >>> in_words(93_784_000_000), in_words(1_500)
     ('1d 2h', '1ms 500us')
     """
-    words: list[str] = []
-    for unit in (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000, 1_000, 1):
-        if micros >= unit or (unit == 1 and not words):
-            words.append(duration_text(micros // unit * unit) if micros >= unit else "0s")
-            micros %= unit
-            if len(words) == 2 or not micros:
-                break
-        elif words:
-            break
-    return " ".join(words)
+    unit = next((unit for unit in _UNITS if micros >= unit), 1)
+    smaller = next((each for each in _UNITS if each < unit), 1)
+    largest, rest = micros // unit * unit, micros % unit // smaller * smaller
+    return f"{duration_text(largest)} {duration_text(rest)}" if rest else duration_text(largest)

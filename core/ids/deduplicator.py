@@ -202,28 +202,24 @@ class Deduplicator:
     def from_bytes(cls, data: bytes) -> Deduplicator:
         """Return the deduplicator that wrote a snapshot; CorruptBytesError for any other bytes."""
         with reading("a snapshot of a deduplicator"):
-            return cls._read(Reader(memoryview(data)))
-
-    @classmethod
-    def _read(cls, reader: Reader) -> Deduplicator:
-        """Read a snapshot; ValueError where it is damaged or contradicts itself."""
-        if reader.number("<I") != zlib.crc32(reader.payload[reader.at :]):
-            raise ValueError("their checksum is another")
-        horizon, forgets, clock, count, held = reader.numbers(_HEAD.format)
-        if not 0 < horizon < _FARTHEST or held > PANES_AT_MOST:
-            raise ValueError(f"a horizon of {horizon} and {held} panes")
-        self = cls(horizon, forgets=bool(forgets))
-        panes = reader.array("<i8", 2 * held).reshape(held, 2)
-        hashes = reader.array("<u8", 2 * count).reshape(count, 2)
-        times = reader.array("<i8", count)
-        reader.end()
-        numbers, entries = panes[:, NUMBER], panes[:, ENTRIES]
-        if (entries < 0).any() or entries.sum() != count or (held == 0) != (clock == NO_TIME):
-            raise ValueError(f"panes of {entries.tolist()} entries where there are {count}")
-        if (np.diff(numbers) <= 0).any() or (held and numbers[-1] != clock // self._pane):
-            raise ValueError(f"panes {numbers.tolist()} up to a clock of {clock}")
-        self._memory = filled(hashes, times, panes, clock)
-        return self
+            reader = Reader(memoryview(data))
+            if reader.number("<I") != zlib.crc32(reader.payload[reader.at :]):
+                raise ValueError("their checksum is another")
+            horizon, forgets, clock, count, held = reader.numbers(_HEAD.format)
+            if not 0 < horizon < _FARTHEST or held > PANES_AT_MOST:
+                raise ValueError(f"a horizon of {horizon} and {held} panes")
+            self = cls(horizon, forgets=bool(forgets))
+            panes = reader.array("<i8", 2 * held).reshape(held, 2)
+            hashes = reader.array("<u8", 2 * count).reshape(count, 2)
+            times = reader.array("<i8", count)
+            reader.end()
+            numbers, entries = panes[:, NUMBER], panes[:, ENTRIES]
+            if (entries < 0).any() or entries.sum() != count or (held == 0) != (clock == NO_TIME):
+                raise ValueError(f"panes of {entries.tolist()} entries where there are {count}")
+            if (np.diff(numbers) <= 0).any() or (held and numbers[-1] != clock // self._pane):
+                raise ValueError(f"panes {numbers.tolist()} up to a clock of {clock}")
+            self._memory = filled(hashes, times, panes, clock)
+            return self
 
 
 def _entries(part: Deduplicator) -> tuple[Int64Array, npt.NDArray[np.uint64], Int64Array]:

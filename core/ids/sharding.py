@@ -39,8 +39,6 @@ def shard_of(models: Sequence[str], shards: int) -> Int64Array:
     """
     shards = Shards.of(shards)
     shared, own = shards.shared, {model: shards.shared + place for place, model in enumerate(shards.own)}
-    if not own:
-        return np.fromiter((_hash(model) % shared for model in models), np.int64, len(models))
     found = (own[model] if model in own else _hash(model) % shared for model in models)
     return np.fromiter(found, np.int64, len(models))
 

@@ -20,7 +20,7 @@ from ..encoding.json import reading, text_of, whole
 from ..events.columns import TextColumn
 from ..measures.decisions import LABELS, LAST_SEEN, majority_class
 from .instances import Instances, Outcome, Task, outcome_of
-from .wire import check_head, contradiction, pack_learner, unpack_learner
+from .wire import contradiction, pack_learner, unpack_learner
 
 _ROWS = LAST_SEEN + 1
 
@@ -75,8 +75,7 @@ class BaselineLearner:
 
     def restore(self, data: bytes) -> None:
         """Set the state that `to_bytes` returned."""
-        head, body = unpack_learner(data)
-        check_head(self._name, head, self._settings())
+        head, body = unpack_learner(self._name, data, self._settings())
         with reading("the state of a learner"):
             names, held = [text_of(name) for name in head["classes"]], whole(head["held"], 0)
             reader = Reader(memoryview(body))

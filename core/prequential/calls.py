@@ -28,7 +28,7 @@ class NoPrediction(Exception):  # noqa: N818  the end of a learner's sentence, n
 
 
 class RiverCalls:
-    """Calls in river's style: `predict_proba_one` (else `predict_one`) and `learn_one`.
+    """Calls in river's style: `learn_one`, and `predict_proba_one` or, without it, `predict_one`.
 
     By tables: `predict_proba_many` and `learn_many`.
     """
@@ -107,17 +107,14 @@ class SklearnCalls:
     decisions, lies in [0, 1], and is at least 1/2 exactly where the model itself would predict positive.
     """
 
+    takes_many = True
+
     def __init__(self, model: Any, task: Task, has_learnt: bool) -> None:
         self.model = model
         self.has_learnt = has_learnt or hasattr(model, "classes_")
         self._task = task
         self._read, self._read_label = readers(task)
         self._takes_classes = "classes" in inspect.signature(model.partial_fit).parameters
-
-    @property
-    def takes_many(self) -> bool:
-        """True."""
-        return True
 
     def check(self, name: str, instances: Instances) -> None:
         """Raise ConfigError if any feature is text."""

@@ -72,6 +72,11 @@ class _Tested(NamedTuple):
     times: Int64Array
 
 
+_NOTHING = _Tested(
+    np.empty(0, np.bool_), np.empty(0, np.bool_), np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64)
+)
+
+
 class PrequentialFold:
     """The machine of a fold of a learner; `learner` is the learner's place among all learners.
 
@@ -234,13 +239,12 @@ class PrequentialFold:
             return
         all_wrong, all_scores = np.zeros(n, np.bool_), np.zeros(n)
         all_wrong[is_answered], all_scores[is_answered] = wrong, scores
-        none = np.empty(0)
         self._tested.append(
             _Tested(
                 all_wrong, ~is_answered,
-                batch.labels[tested] if self._exchanges else none.astype(np.int8),
-                all_scores if self._exchanges else none,
-                batch.times[tested] if self._timed and batch.times is not None else none.astype(np.int64),
+                batch.labels[tested] if self._exchanges else _NOTHING.labels,
+                all_scores if self._exchanges else _NOTHING.scores,
+                batch.times[tested] if self._timed and batch.times is not None else _NOTHING.times,
             )
         )  # fmt: skip
 
@@ -286,8 +290,8 @@ class PrequentialFold:
         yield rows
 
     def _report(self, due: int) -> FoldReport:
-        columns: list[Any] = [np.concatenate(parts) for parts in zip(*self._tested, strict=True)]
-        wrong, missing, labels, scores, times = columns or _NOTHING
+        columns: list[Any] = [np.concatenate(parts) for parts in zip(_NOTHING, *self._tested, strict=True)]
+        wrong, missing, labels, scores, times = columns
         return FoldReport(
             *self._place, self._checkpoint, self._seq, self._greatest, due, self._failures,
             self._digest, self._measures, wrong, missing if missing.any() else missing[:0], labels, scores,
@@ -357,7 +361,7 @@ class PrequentialFold:
         with reading(_STATE):
             check_settings(settings.meaning(), read_object(reader.text(), "the settings of a fold"))
             learner_state = self._load(reader)
-        self._learner = self._spec.load(learner_state, settings.task, self._seed, settings.window_events)
+        self._learner = self._spec.make(settings.task, self._seed, settings.window_events, learner_state)
         self._learner_bytes = len(learner_state)
         return self
 
@@ -387,10 +391,6 @@ class PrequentialFold:
             missing = ~report.answered
             self._tested = [_Tested(report.wrong, missing, report.labels, report.scores, report.times)]
         return state
-
-
-_NO_BITS = np.empty(0, np.bool_)
-_NOTHING: list[Any] = [_NO_BITS, _NO_BITS, np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64)]
 
 
 def shared_record(record: bytes) -> bytes:

@@ -126,7 +126,7 @@ class Learner(Protocol):
         """
 
     def to_bytes(self) -> bytes:
-        """Return the learner's state, for `LearnerSpec.load`.
+        """Return the learner's state, for `LearnerSpec.make`.
 
         Raises InputError if the state is too long, or cannot be written.
         """

@@ -93,7 +93,7 @@ class LearnerSpec:
     def parse(cls, text: str, noise: float = 0.0, batch: int = 1, *, trust: bool = False) -> LearnerSpec:
         """Read what a user writes. Raises ConfigError.
 
-        trust  pickle files may be read. They are read here, so that workers need no file
+        trust  pickle files may be read. `parse` reads them, so that workers need no file
         """
         name, equals, factory = text.partition("=")
         if not equals:
@@ -108,26 +108,18 @@ class LearnerSpec:
             pickled = _file_bytes(name, factory)
         return cls(name, factory, noise, batch, pickled)
 
-    def make(self, task: Task, seed: int, window: int | None) -> Learner:
-        """Return a new learner; a pickled learner keeps what it had learnt.
+    def make(self, task: Task, seed: int, window: int | None, state: bytes | None = None) -> Learner:
+        """Return a new learner, or the learner of a state; a pickled learner keeps what it had learnt.
 
         seed    see `seed_of`
         window  events of the evaluation window last:N, which `majority` follows; None: `majority` uses all
                 events
+        state   bytes that `Learner.to_bytes` gave. Reading them may run code: only a job's own state may be
+                read. None: the learner is new
 
-        Raises ConfigError or MissingPackageError if the learner cannot be made.
+        Raises ConfigError or MissingPackageError if the learner cannot be made, and a `WireError` or
+        OtherConfigurationError for a state that cannot be read.
         """
-        return self._made(None, task, seed, window)
-
-    def load(self, data: bytes, task: Task, seed: int, window: int | None) -> Learner:
-        """Return the learner whose `Learner.to_bytes` gave these bytes. Reading the bytes may run code.
-
-        So only a job's own state may be read. Raises a `WireError` or OtherConfigurationError for other
-        bytes, and the errors of `make`.
-        """
-        return self._made(data, task, seed, window)
-
-    def _made(self, data: bytes | None, task: Task, seed: int, window: int | None) -> Learner:
         if task.is_binary and not 0.0 < task.threshold <= 1.0:
             raise ConfigError(
                 f"threshold={task.threshold!r}: scores of learners are probabilities; give a number above 0, "
@@ -145,9 +137,9 @@ class LearnerSpec:
             )
         if self.noise:
             noisy = NoisyLearner(self.name, learner, task, self.noise, seed)
-            data = data if data is None else noisy.restore(data)
-        if data is not None:
-            learner.restore(data)
+            state = state if state is None else noisy.restore(state)
+        if state is not None:
+            learner.restore(state)
         return noisy or learner
 
     def _is_majority(self) -> bool:

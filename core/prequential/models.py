@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from ..arrays import BoolArray, Int64Array
 from .calls import NoPrediction, Output, RiverCalls, SklearnCalls, calls_of, pandas_module
 from .instances import Instances, Outcome, Task, outcome_of
 from .wire import (
-    check_head,
     contradiction,
     error_text,
     model_bytes,
@@ -29,6 +28,8 @@ from .wire import (
     unpack_learner,
     unpickle,
 )
+
+_Result = TypeVar("_Result")
 
 Make = Callable[[Instances | None], Any]
 """Makes a model. For some learners it returns None until the first instances show the features."""
@@ -72,8 +73,7 @@ class _ModelLearner:
 
     def restore(self, data: bytes) -> None:
         """Set the state that `to_bytes` returned."""
-        head, body = unpack_learner(data)
-        check_head(self._name, head, self._settings())
+        head, body = unpack_learner(self._name, data, self._settings())
         size = head.get("model")
         if not (size is None or isinstance(size, int)) or (size or 0) > len(body):
             raise contradiction(f"a model of {size} bytes")
@@ -177,24 +177,22 @@ class BySteps(_ModelLearner):
         singles = rows
         if calls.takes_many:
             whole, singles = _by_completeness(part, rows)
+
+            def predict_whole(table: Instances) -> list[tuple[int, Output | Exception]]:
+                outputs = calls.predict_many(table)
+                return [(row, outputs[self._place + row]) for row in whole.tolist()]
+
             if len(whole):
                 table = np.full(self._batch, whole[0])
                 table[self._place + whole] = whole
-                try:
-                    outputs = calls.predict_many(part.take(table))
-                    found += [(row, outputs[self._place + row]) for row in whole.tolist()]
-                except MemoryError:
-                    raise
-                except Exception:
+                predicted = _tried(predict_whole, part.take(table))
+                if isinstance(predicted, Exception):
                     singles = rows  # predict the rows one by one, to find the failing row
+                else:
+                    found = predicted
         inputs = calls.inputs(part.take(singles)) if len(singles) else ()
         for row, features in zip(singles.tolist(), inputs, strict=True):
-            try:
-                found.append((row, calls.predict(features)))
-            except MemoryError:
-                raise
-            except Exception as error:
-                found.append((row, error))
+            found.append((row, _tried(calls.predict, features)))
         return found
 
     def _learn(self, calls: RiverCalls | SklearnCalls) -> str | None:
@@ -202,29 +200,21 @@ class BySteps(_ModelLearner):
         if not self._waiting:
             return None
         step, self._waiting = Instances.concat(self._waiting), []
-        failed, first = 0, None
+        errors: list[Exception] = []
         whole, singles = np.arange(0), np.arange(len(step))
         if calls.takes_many:
             whole, singles = _by_completeness(step, singles)
-        try:
-            if len(whole):
-                calls.learn_many(step.take(whole))
-        except MemoryError:
-            raise
-        except Exception as error:
-            failed, first = len(whole), error
+        if len(whole) and (error := _tried(calls.learn_many, step.take(whole))) is not None:
+            errors += [error] * len(whole)
         lone = step.take(singles)
         answers: Sequence[bool | str] = lone.answers()
         for features, answer in zip(calls.inputs(lone), answers, strict=True):
-            try:
-                calls.learn(features, answer)
-            except MemoryError:
-                raise
-            except Exception as error:
-                failed, first = failed + 1, first or error
-        if first is None:
+            if (error := _tried(calls.learn, features, answer)) is not None:
+                errors.append(error)
+        if not errors:
             return None
-        return self._could_not(f"learn {failed} of the {len(step)} instances of a step that ends here", first)
+        what = f"learn {len(errors)} of the {len(step)} instances of a step that ends here"
+        return self._could_not(what, errors[0])
 
     def _waiting_bytes(self) -> bytes:
         return pickle.dumps((self._place, self._waiting), pickle.HIGHEST_PROTOCOL)
@@ -236,6 +226,16 @@ class BySteps(_ModelLearner):
             raise
         except Exception as damage:
             raise contradiction(error_text(damage)) from damage
+
+
+def _tried(call: Callable[..., _Result], *given: Any) -> _Result | Exception:
+    """Return the result of a call, or the error that it raised; a MemoryError is raised here, too."""
+    try:
+        return call(*given)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return error
 
 
 def _by_completeness(instances: Instances, rows: Int64Array) -> tuple[Int64Array, Int64Array]:

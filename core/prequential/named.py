@@ -90,8 +90,8 @@ class MixedNaiveBayes:
 
     def learn_one(self, x: Record, y: Any) -> None:
         """Count an instance of class `y`."""
-        texts = {name: value for name, value in x.items() if isinstance(value, str)}
-        self._gaussian.learn_one({name: value for name, value in x.items() if name not in texts}, y)
+        amounts, texts = _parted(x)
+        self._gaussian.learn_one(amounts, y)
         counts = self._counts.setdefault(y, defaultdict(Counter))
         for name, value in texts.items():
             self._values[name].add(value)
@@ -99,10 +99,8 @@ class MixedNaiveBayes:
 
     def predict_proba_one(self, x: Record) -> dict[Any, float]:
         """Return the probability of every class seen so far."""
-        texts = {name: value for name, value in x.items() if isinstance(value, str)}
-        logs = self._gaussian.joint_log_likelihood(
-            {name: value for name, value in x.items() if name not in texts}
-        )
+        amounts, texts = _parted(x)
+        logs = self._gaussian.joint_log_likelihood(amounts)
         if not logs:
             return {}
         for label in logs:
@@ -118,3 +116,9 @@ class MixedNaiveBayes:
 
 
 _NONE: Counter[str] = Counter()
+
+
+def _parted(x: Record) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the features that are numbers, and those that are text."""
+    texts = {name: value for name, value in x.items() if isinstance(value, str)}
+    return {name: value for name, value in x.items() if not isinstance(value, str)}, texts

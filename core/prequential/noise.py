@@ -17,7 +17,7 @@ from ..arrays import BoolArray, FloatArray, Int64Array
 from ..events.columns import TextColumn
 from ..ids.chances import uniform_of_hashes
 from .instances import Instances, Learner, Outcome, Task, outcome_of
-from .wire import check_head, contradiction, pack_learner, unpack_learner
+from .wire import contradiction, pack_learner, unpack_learner
 
 _WHETHER, _WHICH = 1 << 32, (1 << 32) + 1
 """Numbers of the streams of random draws, different from those of folds."""
@@ -65,8 +65,7 @@ class NoisyLearner:
 
     def restore(self, data: bytes) -> bytes:
         """Set the state that `to_bytes` returned; return the bytes of the learner inside."""
-        head, body = unpack_learner(data)
-        check_head(self._name, head, self._settings())
+        head, body = unpack_learner(self._name, data, self._settings())
         seen = head.get("seen")
         if not isinstance(seen, list) or not all(isinstance(name, str) for name in seen):
             raise contradiction("its classes are no text")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class PrequentialSettings:
             learner = spec.make(self.task, 0, self.window_events)
             nothing = Instances(*columns, labels, np.empty(0, np.uint64))
             learner.run(nothing, np.empty(0, np.int64), np.empty(0, np.bool_))
-            spec.load(learner.to_bytes(), self.task, 0, self.window_events)
+            spec.make(self.task, 0, self.window_events, learner.to_bytes())
 
     @property
     def of_folds(self) -> EvaluatorSettings:
@@ -113,7 +113,7 @@ class PrequentialSettings:
         return {
             **TableSettings(self.evaluator).meaning(),
             "learners": [[spec.name, spec.factory, spec.noise, spec.batch] for spec in self.learners],
-            "folds": [getattr(self.folds, name) for name in ("method", "count", "seed", "prequential")],
+            "folds": [*astuple(self.folds)],
             "classes": None if self.task.is_binary else [*self.task.classes],
             "compared": [*self.compared],
             "alpha": self.alpha,

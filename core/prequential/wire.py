@@ -53,21 +53,14 @@ def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
     return framed(MAGIC, VERSION, packed_text(json.dumps(head)) + body)
 
 
-def unpack_learner(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return head and body. Raises one of the four `WireError`s for other bytes."""
+def unpack_learner(name: str, data: bytes, wanted: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Return head and body. Raises one of the four `WireError`s for other bytes.
+
+    Raises OtherConfigurationError if the state was made by a learner with other settings than `wanted`.
+    """
     reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
     with reading(_STATE):
         head = read_object(reader.text(), _STATE)
-    return head, bytes(reader.rest())
-
-
-def contradiction(why: str) -> CorruptBytesError:
-    """Return the error for bytes that contradict themselves; `why` says how."""
-    return json_bytes.contradiction(_STATE, why)
-
-
-def check_head(name: str, head: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Raise OtherConfigurationError if a state was made by a learner with other settings."""
     differences = [f"{key} was {head.get(key)!r} and is now {value!r}" for key, value in wanted.items()
                    if head.get(key) != value]  # fmt: skip
     if differences:
@@ -75,6 +68,12 @@ def check_head(name: str, head: dict[str, Any], wanted: dict[str, Any]) -> None:
             f"the state of learner {name!r} was made under another configuration: {'; '.join(differences)}. "
             "Go on with the old one, or start from an empty state"
         )
+    return head, bytes(reader.rest())
+
+
+def contradiction(why: str) -> CorruptBytesError:
+    """Return the error for bytes that contradict themselves; `why` says how."""
+    return json_bytes.contradiction(_STATE, why)
 
 
 @contextmanager

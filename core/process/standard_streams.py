@@ -64,12 +64,6 @@ def write_out(data: bytes) -> None:
             left = left[binary.write(left) :]
 
 
-def flush_out() -> None:
-    """Write what stdout still holds. Raises as `writing_out` does."""
-    with writing_out():
-        pass
-
-
 def drop_the_rest(stream: TextIO) -> None:
     """Drop the data that a stream still holds.
 

@@ -1,4 +1,5 @@
 """`rocsteady prequential`: tests and trains learners on a stream.
 
-`command` runs the command; `parser`, `options` and `columns` read the command line.
+`parser` has the options, and `command` reads their values and runs the command.
+`columns` finds the features of a source.
 """

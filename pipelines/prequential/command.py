@@ -18,10 +18,14 @@ import pyarrow.parquet
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from ...core.compare.comparisons import ComparisonRow
+from ...core.compare.comparisons import COMPARED, ComparisonRow
 from ...core.errors import ConfigError, InputError
+from ...core.prequential.folds import Folds
+from ...core.prequential.instances import Task
+from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
+from ...core.settings.evaluator import EvaluatorSettings
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner
@@ -37,18 +41,17 @@ from ...transforms.sources.files.listing import check_columns
 from ...transforms.sources.files.partition import FilePartition
 from ...transforms.sources.files.read import ReadFiles
 from ...transforms.tables.read import read_tables
-from ..arguments import whole_number
+from ..arguments import level, number, whole_number
 from ..compare import summary
 from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
 from ..evaluate.job import Outcome
 from ..evaluate.on_beam import InColumns, rows_of
-from ..evaluate.options import runner_of, sources_of, timing_of
+from ..evaluate.options import evaluator_of, runner_of, sources_of, time_format_of, timing_of
 from ..evaluate.run import run_pipeline
 from ..evaluate.summary import ProgressLine
 from ..outputs import is_text, staged
 from ..words import counted
-from .columns import instance_columns
-from .options import instance_fields, prequential_settings
+from .columns import InstanceColumns, instance_columns
 
 ROWS_FILE, COMPARISONS_FILE, MEANS_FILE = "rows.parquet", "comparisons.parquet", "means.parquet"
 LETTERS_FILE, REPORT_FILE = "dead_letters.parquet", "report.html"
@@ -109,10 +112,10 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
             "on, apply rs.Prequential to it in a pipeline of your own"
         )
     sources = sources_of(options.sources)
-    columns = instance_columns(sources[0], instance_fields(options), options.feature, options.category)
+    columns = instance_columns(sources[0], _instance_fields(options), options.feature, options.category)
     for doubt in columns.doubts:
         say(doubt)
-    settings = prequential_settings(options, columns)
+    settings = _settings(options, columns)
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:
         cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
@@ -123,6 +126,56 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
         timing_of(options, settings.evaluator), _folder(options.output, sources), runner, cache_bytes,
         options.title, tuple(map(parse_fail_rule, options.fail_if)),
     )  # fmt: skip
+
+
+def _instance_fields(options: argparse.Namespace) -> EventFields:
+    """Return the roles of the columns, without the features."""
+    if options.multiclass and options.positive is not None:
+        raise ConfigError(
+            f"--positive {options.positive} with --multiclass: classes have no positive one; leave one out"
+        )
+    return EventFields(
+        label=options.label,
+        positive=options.positive,
+        model_name="instances",
+        time=options.time,
+        time_unit=options.time_unit,
+        time_format=time_format_of(options),
+        id=options.id,
+        classes=options.multiclass,
+    )
+
+
+def _settings(options: argparse.Namespace, columns: InstanceColumns) -> PrequentialSettings:
+    """Return the settings of the run. Raises ConfigError."""
+    evaluator = evaluator_of(options, None)
+    noise = number("--noise", options.noise)
+    batch = whole_number("--batch", options.batch, 1)
+    learners = tuple(
+        LearnerSpec.parse(text, noise, batch, trust=options.trust_learners) for text in options.learner
+    )
+    folds = Folds(
+        options.method,
+        whole_number("--folds", options.folds, 2),
+        whole_number("--seed", options.seed, 0),
+        not options.no_prequential,
+    )
+    task = Task(not options.multiclass, evaluator.threshold, columns.classes if options.multiclass else ())
+    alpha = level(f"--alpha {options.alpha}", options.alpha, ".05")
+    return PrequentialSettings(learners, folds, evaluator, task, _compared(options, evaluator), alpha)
+
+
+def _compared(options: argparse.Namespace, evaluator: EvaluatorSettings) -> tuple[str, ...]:
+    """Return the measures by which learners are compared. Raises ConfigError."""
+    measures = tuple(dict.fromkeys(options.compare))
+    for name in measures:
+        if name not in COMPARED:
+            raise ConfigError(
+                f"--compare {name} does not say who is better; there are {', '.join(sorted(COMPARED))}"
+            )
+        if name not in (evaluator.measures or ()):
+            raise ConfigError(f"--compare {name}: it is not among --measures; add it there")
+    return measures
 
 
 def _folder(path: str, sources: Sequence[SourceFile]) -> Path:

@@ -1,4 +1,4 @@
-"""The arguments of `rocsteady prequential`, in the groups that --help shows. `options` reads their values."""
+"""The arguments of `rocsteady prequential`, in the groups that --help shows. `command` reads their values."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ learner. The machines of the folds (`core.prequential`) have keys of their own a
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import apache_beam as beam
 from apache_beam.coders import Coder, registry
 
+from ...core.encoding.fields import Reader, packed_text
 from ...core.encoding.json import read_json, reading, whole
 from ...core.evaluator.evaluator import warm_up
 from ...core.prequential.fold import FoldOutput, PrequentialFold, shared_record
@@ -29,24 +29,18 @@ from ..events.rejected import RejectedLetters
 class FoldOutputCoder(Coder):
     """The coder of `FoldOutput` between the stages of a pipeline: the lengths, the rows, the reports."""
 
-    _LENGTH = struct.Struct("<I")
-
     def encode(self, output: FoldOutput) -> bytes:
         """Return the bytes of rows and reports."""
         rows = RowsCoder().encode(output.rows)
-        head = json.dumps([len(rows), *map(len, output.reports)]).encode()
-        return b"".join((self._LENGTH.pack(len(head)), head, rows, *output.reports))
+        head = json.dumps([len(rows), *map(len, output.reports)])
+        return b"".join((packed_text(head), rows, *output.reports))
 
     def decode(self, encoded: bytes) -> FoldOutput:
         """Return what `encode` was given."""
         what = "reports between two stages"
         with reading(what):
-            (length,) = self._LENGTH.unpack_from(encoded)
-            at = self._LENGTH.size + length
-            parts = []
-            for size in read_json(encoded[self._LENGTH.size : at], what):
-                parts.append(encoded[at : at + whole(size, 0)])
-                at += size
+            reader = Reader(memoryview(encoded))
+            parts = [bytes(reader.read(whole(size, 0))) for size in read_json(reader.text(), what)]
             return FoldOutput(RowsCoder().decode(parts[0]), tuple(parts[1:]))
 
     def is_deterministic(self) -> bool:

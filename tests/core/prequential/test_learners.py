@@ -86,7 +86,7 @@ def in_pieces(spec, task, given, weights, tests, size, window=None, restart=True
         found = learner.run(given.part(start, end), weights[start:end], tests[start:end])
         outcomes.append(found._replace(failures=[(start + row, why) for row, why in found.failures]))
         if restart:
-            learner = spec.load(learner.to_bytes(), task, 7, window)
+            learner = spec.make(task, 7, window, learner.to_bytes())
     return (
         np.concatenate([found.scores for found in outcomes]),
         [value for found in outcomes for value in list(found.predicted)],
@@ -860,7 +860,7 @@ def test_bytes_that_are_none_of_a_learner(text, noise):
     data = learner.to_bytes()
 
     def load(changed):
-        return spec.load(changed, BINARY, 7, None)
+        return spec.make(BINARY, 7, None, changed)
 
     load(data)
     for wrong in (b"", b"PAR1", b"RSEB" + data[4:]):
@@ -877,6 +877,6 @@ def test_bytes_that_are_none_of_a_learner(text, noise):
         load(data[:-1] + bytes([data[-1] ^ 1]))
     for other, task in ((LearnerSpec.parse("majority:6", noise=noise), BINARY), (spec, CLASSES)):
         with pytest.raises(OtherConfigurationError, match="made under another configuration"):
-            other.load(data, task, 7, None)
+            other.make(task, 7, None, data)
     with pytest.raises(OtherConfigurationError, match="noise was" if noise else "seed|noise|configuration"):
-        LearnerSpec.parse(text, noise=0.2).load(data, BINARY, 7, None)
+        LearnerSpec.parse(text, noise=0.2).make(BINARY, 7, None, data)
