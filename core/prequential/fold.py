@@ -28,7 +28,7 @@ from ..compare.fold_report import FoldReport
 from ..encoding.fields import Reader, packed_text
 from ..encoding.frames import framed, unframed
 from ..encoding.json import read_json, read_object, reading, whole
-from ..errors import CorruptBytesError, InputError, check_settings
+from ..errors import InputError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
@@ -43,6 +43,7 @@ from ..rows.rows import Rows
 from ..shard.orders import order_of
 from .instances import Instances
 from .settings import PrequentialSettings
+from .wire import own_record
 
 MAGIC = b"RSLF"
 VERSION = 1
@@ -50,9 +51,6 @@ _STATE = "the state of a fold"
 
 COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
 """The names of the counts of a fold's machine; see `PrequentialFold.counts`."""
-
-
-_SHARED = b"RSZR"
 
 
 class FoldOutput(NamedTuple):
@@ -391,23 +389,3 @@ class PrequentialFold:
             missing = ~report.answered
             self._tested = [_Tested(report.wrong, missing, report.labels, report.scores, report.times)]
         return state
-
-
-def shared_record(record: bytes) -> bytes:
-    """Return a record in the form that goes to every fold of every learner: compressed once for all copies.
-
-    >>> from rocsteady.core.events.records import EndOfInput
-    >>> own_record(shared_record(EndOfInput().pack())) == EndOfInput().pack()
-    True
-    """
-    return _SHARED + zlib.compress(record, 1)
-
-
-def own_record(record: bytes) -> bytes:
-    """Return the record that `shared_record` was given; return any other record unchanged."""
-    if record[: len(_SHARED)] != _SHARED:
-        return record
-    try:
-        return zlib.decompress(record[len(_SHARED) :])
-    except zlib.error as damage:
-        raise CorruptBytesError(f"a record of all folds is damaged: {damage}") from None

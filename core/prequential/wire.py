@@ -1,8 +1,8 @@
-"""The wire form of a learner, as a fold's state keeps it.
+"""The wire form of a learner, as a fold's state keeps it, and that of a record for all folds.
 
-A frame (encoding/frames.py) with magic "RSLN"; payload: a head (text, JSON), then the body. The body is the
-bytes that the model itself gives (its `to_bytes`), or else its pickle. Reading a pickle runs code, so only
-bytes of a job's own state may be read.
+A learner is a frame (encoding/frames.py) with magic "RSLN"; payload: a head (text, JSON), then the body. The
+body is the bytes that the model itself gives (its `to_bytes`), or else its pickle. Reading a pickle runs
+code, so only bytes of a job's own state may be read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +21,7 @@ from ..encoding.frames import framed, unframed
 from ..encoding.json import read_object, reading
 from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurationError, RocsteadyError
 
-MAGIC = b"RSLN"
+MAGIC, _SHARED = b"RSLN", b"RSZR"
 VERSION = 1
 MAX_BYTES = 256 << 20
 """The most bytes of a learner's state in one fold."""
@@ -41,6 +42,26 @@ _MOVED = {
 }
 """Today's names of the modules of core that pickles of version 0.1.0 name."""
 _STATE = "the state of a learner"
+
+
+def shared_record(record: bytes) -> bytes:
+    """Return a record in the form that goes to every fold of every learner: compressed once for all copies.
+
+    >>> from rocsteady.core.events.records import EndOfInput
+    >>> own_record(shared_record(EndOfInput().pack())) == EndOfInput().pack()
+    True
+    """
+    return _SHARED + zlib.compress(record, 1)
+
+
+def own_record(record: bytes) -> bytes:
+    """Return the record that `shared_record` was given; return any other record unchanged."""
+    if record[: len(_SHARED)] != _SHARED:
+        return record
+    try:
+        return zlib.decompress(record[len(_SHARED) :])
+    except zlib.error as damage:
+        raise CorruptBytesError(f"a record of all folds is damaged: {damage}") from None
 
 
 def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:

@@ -16,8 +16,9 @@ from apache_beam.coders import Coder, registry
 from ...core.encoding.fields import Reader, packed_text
 from ...core.encoding.json import read_json, reading, whole
 from ...core.evaluator.evaluator import warm_up
-from ...core.prequential.fold import FoldOutput, PrequentialFold, shared_record
+from ...core.prequential.fold import FoldOutput, PrequentialFold
 from ...core.prequential.settings import PrequentialSettings, all_keys, place_of
+from ...core.prequential.wire import shared_record
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import MachineOutputs, RunStateMachine

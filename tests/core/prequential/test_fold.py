@@ -22,11 +22,12 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.prequential.fold import FoldOutput, PrequentialFold, own_record, shared_record
+from rocsteady.core.prequential.fold import FoldOutput, PrequentialFold
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings, all_keys, place_of
+from rocsteady.core.prequential.wire import own_record, shared_record
 from rocsteady.core.rows.rows import Rows
 from thorough import some
 from times import moments
