@@ -254,8 +254,8 @@ class ColumnBatch:
         for field in fields(cls):
             values = [getattr(part, field.name) for part in parts]
             columns = [value for value in values if isinstance(value, (*_COLUMN_TYPES, tuple))]
-            if columns and field.name not in given:
-                given[field.name] = _concatenated(columns)
+            if field.name not in given and (columns or values[0] is None):
+                given[field.name] = _concatenated(columns) if columns else None
         return cls(**given)
 
 

@@ -558,7 +558,7 @@ FORMS: dict[str, Form] = {
     "core.compare.learners:LearnerComparisons.from_bytes": Form(
         comparison_samples, lambda data: LearnerComparisons.from_bytes(data, COMPARED), use_comparisons
     ),
-    "core.prequential.wire:unpack_learner": Form(learner_samples, unpack_learner),
+    "core.prequential.wire:unpack_learner": Form(learner_samples, lambda data: unpack_learner("", data, {})),
     "core.evaluator.evaluator:ModelEvaluator.from_bytes": Form(
         evaluator_samples, ModelEvaluator.from_bytes, use_evaluator
     ),

@@ -410,7 +410,7 @@ def test_a_decision_is_a_score_that_keeps_order_and_sign(factories):
     given = instances(400)
     learner = made("users_learners:make")
     run(learner, given)
-    model = pickle.loads(learner_wire.unpack_learner(learner.to_bytes())[1])
+    model = pickle.loads(learner_wire.unpack_learner("", learner.to_bytes(), {})[1])
     fresh = instances(400, seed=2)
     found = learner.run(fresh, np.zeros(400, np.int64), np.ones(400, np.bool_))
     decisions = model.decision_function(fresh.matrix())
