@@ -179,7 +179,7 @@ class SortedRanking:
         edge_negatives = np.empty(len(scores) + 1, np.int64)
         edge_positives = np.empty(len(scores) + 1, np.int64)
         edges = scan_window(
-            scores, labels, self._z, settings.at_fpr, settings.false_positive_cost,
+            scores, labels, self._z, *settings.points,
             self._curvature or 0.0, self._fixed_point(), numbers, reasons, edge_negatives, edge_positives,
         )  # fmt: skip
         if settings.probabilities and len(scores):

@@ -36,8 +36,7 @@ class TreeRanking:
             cost_threshold=int("cost_threshold" in asked),
             aum=int("aum" in asked),
             losses=int("brier" in asked or "log_loss" in asked),
-            fpr=settings.at_fpr,
-            cost=settings.false_positive_cost,
+            **settings.points._asdict(),
         )
         size = settings.window.size
         self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold or self._at_row.hull)

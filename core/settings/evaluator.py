@@ -8,7 +8,7 @@ import math
 import numbers
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from ..errors import ConfigError
 from .classes import class_text
@@ -34,6 +34,13 @@ def parse_partial_fpr(text: str) -> tuple[float, float]:
     if not colon:
         raise ConfigError(f"partial FPR {text!r} is no range; give two false positive rates, such as 0:0.1")
     return read_number(low, f"partial FPR {text!r}"), read_number(high, f"partial FPR {text!r}")
+
+
+class Points(NamedTuple):
+    """The points of the ROC curve that a row reports: a false positive rate, a cost of a false positive."""
+
+    fpr: float
+    cost: float
 
 
 @dataclass(frozen=True)
@@ -136,6 +143,11 @@ class EvaluatorSettings:
         if self.window.by_time:
             return f"window {self.window}"
         return f"every {self.every}" if self.every.micros else None
+
+    @property
+    def points(self) -> Points:
+        """The points of the ROC curve that a row reports."""
+        return Points(self.at_fpr, self.false_positive_cost)
 
     @property
     def curve_stride(self) -> int:

@@ -100,8 +100,7 @@ class WeightedRanking:
             curvature=curvature or 0.0,
             prior=-1.0 if settings.priors == PRIORS_OF_WINDOW else float(settings.priors),
             area=int("cost_curve_area" in self._asked),
-            fpr=settings.at_fpr,
-            cost=settings.false_positive_cost,
+            **settings.points._asdict(),
         )
         self._python = bool(self._asked & _OF_ENTRIES) or (
             "h" in self._asked and (settings.flip_if_below_half or not self._compiled_h)
