@@ -19,8 +19,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from confluent_kafka import Producer
 from rocsteady.transforms.kafka.topic import KafkaTopic
-from rocsteady.transforms.sources.streams.kafka_offsets import Moment, offsets_of
 from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
+from rocsteady.transforms.sources.streams.kafka_range import Moment, offsets_of
 
 _AT_ONCE, _TIMES = 20_000, 5
 """As many as our reader reads at a tick."""

@@ -29,7 +29,7 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.events.chunk import Chunk
 from rocsteady.transforms.events.dead_letters import NO_LETTERS
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.timing import Timing
+from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.events.validate import validate_as
 
 MINUTE, HOUR = 60_000_000, 3_600_000_000

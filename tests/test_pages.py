@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
 from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import main
 from times import moment

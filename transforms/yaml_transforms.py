@@ -25,7 +25,7 @@ import apache_beam as beam
 from ..core.errors import ConfigError
 from ..core.settings.declared import declared
 from ..core.settings.evaluator import EvaluatorSettings
-from ..core.settings.measures import MEASURES
+from ..core.settings.measure_names import MEASURES
 from ..core.settings.windows import parse_every, parse_window
 from .evaluate.alert import Alert
 from .evaluate.join_labels import JoinedLabels, JoinLabels

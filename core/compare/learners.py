@@ -20,7 +20,7 @@ from ..encoding.frames import framed, unframed
 from ..encoding.json import reading
 from ..errors import InputError
 from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
-from ..settings.measures import MEASURES
+from ..settings.measure_names import MEASURES
 from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners
 from .gathering import GatheringMachine
 from .paired_fold import PairedFold

@@ -25,9 +25,9 @@ from ..measures.decisions import FED_HIT
 from ..rows.rows import Rows
 from ..settings.windows import Adaptive
 from .adwin import Adwin
+from .held import Columns
 from .unit_window import UnitWindow
 from .weighted.window import WeightedWindow
-from .window import Columns
 
 _LOOK_AHEAD = 2_048
 

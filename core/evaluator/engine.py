@@ -21,13 +21,11 @@ from ..rows import slots
 from ..rows.columns import INTEGER_COLUMNS, NOT_ASKED
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measures import MEASURES
+from ..settings.measure_names import MEASURES
 from ..settings.windows import Adaptive
 from .adaptive_signal import AdaptiveSignal
 from .adwin import Adwin
-from .ranking import tree_sizes
-from .state import EvaluatorState, Remains, evaluator_bytes
-from .steps import (
+from .eviction import (
     CHANGED,
     CLOCK,
     DRIFTED,
@@ -39,9 +37,11 @@ from .steps import (
     Plan,
     WindowRule,
 )
+from .held import Classes, Columns, Held
+from .ranking import tree_sizes
+from .state import EvaluatorState, Remains, evaluator_bytes
 from .unit_window import UnitWindow
 from .weighted.window import WeightedWindow
-from .window import Classes, Columns, Held
 
 _ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 _FARTHEST = 2**61

@@ -26,7 +26,7 @@ from ..measures.sorted import place
 from ..rows import slots
 from ..rows.columns import OUT_OF_RANGE
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measures import MEASURES
+from ..settings.measure_names import MEASURES
 
 _STRIDE_OF_GRID = 100
 

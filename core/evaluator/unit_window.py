@@ -19,11 +19,11 @@ from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS
 from ..rows.curves import RocCurve
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
+from .held import RANKING, Classes, Columns, Held
 from .ranking import keeps_form, steps_until_switch
 from .sorted_ranking import SortedRanking
 from .state import Codes
 from .tree_ranking import TreeRanking
-from .window import RANKING, Classes, Columns, Held
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
 

@@ -5,4 +5,6 @@
 `curve` makes the ROC curve. `decisions` computes accuracy, kappa and others from predicted classes.
 `polynomial_auc`, `polynomial_estimate` and `step_polynomials` compute the AUC of Calders and Jaroszewicz.
 `steps` has the record of a window's steps. `loss` computes the loss of a hull edge.
+
+A new measure has its name in `core.settings.measure_names`; docs/architecture.md lists its other places.
 """

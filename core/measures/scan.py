@@ -24,7 +24,7 @@ from ..kernels.compile import Integer, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, rounded
 from ..rows import slots
 from ..rows.columns import ONE_CLASS
-from ..settings.measures import RANKING_MEASURES
+from ..settings.measure_names import RANKING_MEASURES
 from .delong import auc_interval, write_interval
 from .loss import loss_in_fixed_point
 from .sorted import group_ties

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
-from ..evaluator.steps import sliding_steps
+from ..evaluator.eviction import sliding_steps
 from ..kernels.rings import unrolled
 from ..measures.decisions import (
     CLASSES,
@@ -33,7 +33,7 @@ from ..measures.decisions import (
     majority_class,
 )
 from ..rows.columns import NUMBER_COLUMNS, REASONS
-from ..settings.measures import MEASURES
+from ..settings.measure_names import MEASURES
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _NO_ROWS: FloatArray = np.empty((0, len(NUMBER_COLUMNS)))

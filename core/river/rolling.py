@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, MissingPackageError
-from ..evaluator.steps import sliding_steps
+from ..evaluator.eviction import sliding_steps
 from ..rows.columns import ONE_CLASS, REASONS
 from ..score_tree.rows import ROW
 from ..score_tree.store import NOTHING, checked_capacity

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import FloatArray
-from ..settings.measures import MEASURES
+from ..settings.measure_names import MEASURES
 from .reasons import reason_clauses
 
 COUNT_COLUMNS = ("row", "seq", "window_events")

@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..events.times import NO_TIME
 from ..process.console import name_text
-from ..settings.measures import MEASURES
+from ..settings.measure_names import MEASURES
 from .columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
 from .display import HEADLINES, figures
 from .records import MeasureRow, Measures

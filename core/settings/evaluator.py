@@ -15,7 +15,7 @@ from .classes import class_text
 from .costs import BetaCost, Cost, parse_cost
 from .declared import plain, setting, younger_defaults
 from .durations import duration_text, parse_lateness
-from .measures import named_measures
+from .measure_names import named_measures
 from .windows import Emission, EveryEvents, LastEvents, Window, read_number
 
 PRIORS_OF_WINDOW: Literal["window"] = "window"

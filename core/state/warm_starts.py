@@ -20,7 +20,7 @@ from ..join.join import warm_up as join_warm_up
 from ..join.settings import JoinSettings
 from ..kernels.compile import CACHE_FOLDER
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measures import MEASURES
+from ..settings.measure_names import MEASURES
 from ..settings.table import SPANS, TableSettings
 from ..settings.windows import Adaptive, AllEvents, EveryEvents, Fading, LastDuration, LastEvents, Window
 from ..table.table import warm_up as table_warm_up

@@ -42,7 +42,7 @@ from ..rows import slots
 from ..rows.columns import NUMBER_COLUMNS
 from ..score_tree.query import MassCrossing
 from ..score_tree.tree import KolmogorovSmirnov
-from ..settings.measures import MEASURES
+from ..settings.measure_names import MEASURES
 from . import rows
 from .query import crossing_of_class, masses_around, score_at_positives
 from .store import NOTHING, WeightedStore, as_finite_scores

@@ -17,7 +17,7 @@ from ...core.errors import ConfigError
 from ...core.rows.columns import MASS_COLUMNS
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
-from ...core.settings.measures import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
+from ...core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
 from ...transforms.evaluate.alert import Alert
 from ...transforms.events.fields import EventFields
 from ...transforms.sinks.alerts import AlertBatches

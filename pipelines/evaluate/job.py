@@ -11,7 +11,7 @@ from ...core.join.settings import JoinSettings
 from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields
-from ...transforms.events.timing import ANY_TIME, Timing
+from ...transforms.events.lateness import ANY_TIME, Timing
 from ...transforms.files.formats import SourceFile, everywhere
 from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
 from ...transforms.sources.files.packets import Cut

@@ -18,8 +18,8 @@ from ...core.settings.table import TableSettings
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...runners.presets import Runner, RunnerError, choose_runner
 from ...transforms.events.fields import EventColumns, EventFields
+from ...transforms.events.lateness import Timing
 from ...transforms.events.time_formats import checked_format
-from ...transforms.events.timing import Timing
 from ...transforms.files.formats import SourceFile
 from ...transforms.kafka.topic import is_kafka
 from ...transforms.sources.files.listing import list_sources

@@ -33,8 +33,8 @@ from ...transforms.sinks.append import STDOUT
 from ...transforms.sinks.parts import is_folder
 from ...transforms.sources.files.json_lines import keys_of_first
 from ...transforms.sources.streams.folder_partition import FolderPartition
-from ...transforms.sources.streams.kafka_offsets import Moment, Offsets, offsets_of
 from ...transforms.sources.streams.kafka_partition import KafkaPartition
+from ...transforms.sources.streams.kafka_range import Moment, Offsets, offsets_of
 from ...transforms.sources.streams.partition import StreamPartition
 from ...transforms.sources.streams.pipe_partition import PipePartition
 from ...transforms.sources.streams.read import Way

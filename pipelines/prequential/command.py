@@ -30,7 +30,7 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields
-from ...transforms.events.timing import Timing
+from ...transforms.events.lateness import Timing
 from ...transforms.files.formats import SourceFile, has_scheme
 from ...transforms.kafka.topic import is_kafka
 from ...transforms.prequential.prequential import measured_folds

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core.settings.measures import MEASURES
+from ...core.settings.measure_names import MEASURES
 
 HEADLINES = ("auc", "h", "ks", "kappa_m")
 """The measures whose extremes are kept where a report holds fewer rows than it was given."""

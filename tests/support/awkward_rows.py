@@ -8,7 +8,7 @@ import numpy as np
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.columns import ONE_CLASS
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 
 KEYS = (("b", ""), ("a", "carrier=UA"), ("a", 'x="1",\n2'))
 

@@ -31,7 +31,7 @@ from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
 from ...core.rows.curves import RocCurve, WindowCurve
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.measures import MEASURES
+from ...core.settings.measure_names import MEASURES
 from ...core.settings.table import TableSettings
 from ...core.shard.machine import MachineFactory, Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES

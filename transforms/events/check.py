@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ...core.arrays import BoolArray, FloatArray, Int8Array, Int64Array
+from ...core.arrays import FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
 from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
 from ...core.events.columns import IdColumn, TextColumn
@@ -32,9 +32,9 @@ from .faults import (
     weight_verdict,
 )
 from .fields import EventFields
+from .lateness import Timing
 from .text import json_objects
 from .time_doubts import tell_doubt
-from .timing import Timing
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
 """The remedy for a record without a model, if the settings do not say where to find the model."""
@@ -195,7 +195,7 @@ class Check:
         n, places = self._batch.num_rows, self._chunk.places()
         keep = np.ones(n, np.bool_)
         keep[list(self._faults.by_row)] = False
-        late, behind = self._late(read.times, keep)
+        late, behind = self._timing.late(read.times, keep)
         keep[late] = False
         kept = np.flatnonzero(keep)
         letters = NO_LETTERS
@@ -213,18 +213,6 @@ class Check:
         return replace(
             read, first_position=first_position, high_water=high_water, positions=positions
         ), letters
-
-    def _late(self, times: Int64Array | None, sound: BoolArray) -> tuple[Int64Array, Int64Array]:
-        """Return the rows of valid records that are late, and the lateness of each, in microseconds."""
-        lateness = self._timing.lateness
-        if lateness is None or times is None:
-            return NO_ROWS, NO_ROWS
-        rows = np.flatnonzero(sound)
-        mine = times[rows]
-        before = np.maximum.accumulate(np.concatenate(([self._timing.high_water], mine)))[:-1]
-        behind = np.where(before == NO_TIME, 0, before - mine)
-        late = np.flatnonzero(behind > lateness)
-        return rows[late], behind[late]
 
     def _dead_letters(
         self, read: EventBatch | LabelBatch, places: Int64Array | None, late: Int64Array, behind: Int64Array

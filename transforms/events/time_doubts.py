@@ -23,7 +23,7 @@ from ...core.settings.durations import duration_text
 from .chunk import Chunk
 from .columns import holds_numbers, instants
 from .fields import EventFields
-from .timing import Timing
+from .lateness import Timing
 
 _logger = logger("rocsteady.times")
 

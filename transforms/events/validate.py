@@ -22,7 +22,7 @@ from .check import Check
 from .chunk import Chunk
 from .dead_letters import DeadLetters
 from .fields import EventFields, Role
-from .timing import Timing
+from .lateness import Timing
 
 
 def validate_as(

@@ -33,7 +33,7 @@ from ..events.chunk import Chunk
 from ..events.columns import json_record
 from ..events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from ..events.fields import EventFields, Role
-from ..events.timing import ANY_TIME
+from ..events.lateness import ANY_TIME
 from ..events.validate import validate_as
 
 PACKET_EVENTS = 10_000

@@ -36,7 +36,7 @@ from ...measures.decisions import (
     baseline_hits,
 )
 from ...measures.steps import ENTERS, EVENT, FED, ROW_DUE, Steps
-from ..window import Columns
+from ..held import Columns
 from .measures import ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT, Masses, weighted_measures
 
 GONE = 8

@@ -28,7 +28,7 @@ from ...measures.at_row import (
 from ...rows import slots
 from ...rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
 from ...settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
-from ...settings.measures import MEASURES
+from ...settings.measure_names import MEASURES
 from ...weighted_tree.measures import (
     average_precision,
     calibration_error,

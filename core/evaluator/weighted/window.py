@@ -25,9 +25,9 @@ from ...rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS
 from ...rows.curves import RocCurve
 from ...rows.rows import Rows
 from ...settings.evaluator import EvaluatorSettings
-from ...settings.measures import MEASURES
+from ...settings.measure_names import MEASURES
 from ...weighted_tree.rows import Batch, RowPlan
-from ..window import RANKING, Classes, Columns, Held
+from ..held import RANKING, Classes, Columns, Held
 from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
 from .measures import Masses, mass_of, rarer_before, weighted_measures
 from .ranking import WeightedRanking

@@ -27,7 +27,7 @@ from rocsteady.core.errors import CorruptBytesError, InputError, OtherConfigurat
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 from thorough import examples
 
 

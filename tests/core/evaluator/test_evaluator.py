@@ -38,7 +38,7 @@ from rocsteady.core.rows.reasons import reasons_by_measure
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.classes import class_text
 from rocsteady.core.settings.costs import Cost
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 from sklearn import datasets, metrics
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.evaluator.engine import of_settings
+from rocsteady.core.evaluator.eviction import sliding_steps
 from rocsteady.core.evaluator.ranking import (
     keeps_form,
     steps_until_switch,
     tree_sizes,
 )
 from rocsteady.core.evaluator.sorted_ranking import SortedRanking
-from rocsteady.core.evaluator.steps import sliding_steps
 from rocsteady.core.evaluator.tree_ranking import TreeRanking
 from rocsteady.core.evaluator.unit_window import Ranking
 from rocsteady.core.measures import decisions
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.measures.steps import ROW_DUE
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 from score_tree_oracle import streams
 from thorough import some
 

@@ -12,7 +12,7 @@ from awkward_rows import KEYS, some_rows
 from rocsteady.core.rows.arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.core.rows.columns import COLUMNS, INTEGER_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 from times import moments
 
 PARTS = {"all": slice(None), "some": slice(1, 4), "backwards": slice(None, None, -1), "none": slice(3, 3)}

@@ -18,7 +18,7 @@ from rocsteady.core.rows.columns import (
 )
 from rocsteady.core.rows.reasons import reason_clauses, reasons_by_measure
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 from times import moments
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import rocsteady as rs
 from refusals import assert_refused
-from rocsteady.core.settings.measures import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES
+from rocsteady.core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES
 
 
 def test_the_usual_measures_are_the_cheap_ones() -> None:

@@ -25,7 +25,7 @@ from report_tables import DAY, NASTIER, NASTY, START, curve, evaluated_rows, eve
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.report.changes import Series, change_of, greatest_difference, series_of, side_by_side
 from rocsteady.pipelines.report.data import curve_blocks, null_reasons, packed, script_json, thinned

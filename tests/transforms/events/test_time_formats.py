@@ -15,8 +15,8 @@ from rocsteady.transforms.events.chunk import Chunk
 from rocsteady.transforms.events.columns import instants
 from rocsteady.transforms.events.dead_letters import NO_LETTERS
 from rocsteady.transforms.events.fields import EventFields
+from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.time_formats import checked_format, parse_moment, parse_moments
-from rocsteady.transforms.events.timing import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
 from thorough import examples
 

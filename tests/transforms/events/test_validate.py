@@ -30,7 +30,7 @@ from rocsteady.transforms.events.columns import (
 )
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.timing import ANY_TIME, Timing
+from rocsteady.transforms.events.lateness import ANY_TIME, Timing
 from rocsteady.transforms.events.validate import validate_as
 from thorough import examples
 

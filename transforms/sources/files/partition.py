@@ -16,7 +16,7 @@ from ...events.chunk import Chunk
 from ...events.columns import instants
 from ...events.dead_letters import DeadLetters
 from ...events.fields import EventFields, Role
-from ...events.timing import ANY_TIME, Timing
+from ...events.lateness import ANY_TIME, Timing
 from ...events.validate import validate_as
 from ...files.csv import csv_chunks
 from ...files.formats import CHUNK_ROWS, DAMAGE, SourceFile, parquet_chunks

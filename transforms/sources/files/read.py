@@ -31,7 +31,7 @@ from ...beam import progress
 from ...beam.machine import unchanged
 from ...beam.metrics import count_records
 from ...events.fields import EventFields
-from ...events.timing import ANY_TIME, Timing, time_span
+from ...events.lateness import ANY_TIME, Timing, time_span
 from ...files.formats import CHUNK_ROWS, SourceFile
 from .packets import Cut, Packets
 from .partition import FilePartition, LeastTimes, Piece

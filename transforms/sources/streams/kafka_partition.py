@@ -22,7 +22,7 @@ from ....core.process.console import logger
 from ....core.process.rare_log import RareLog
 from ...kafka.client import no_answer, reason_of
 from ...kafka.topic import KafkaTopic, confluent_kafka
-from .kafka_offsets import consumer_of
+from .kafka_range import consumer_of
 from .partition import Fetched, StreamPartition
 
 _logger = logger("rocsteady.kafka.partitions")

@@ -11,21 +11,19 @@ The reader does not use Beam: `read` drives the reader on Beam, `pipelines.evalu
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ....core.encoding.json import read_object, reading, text_of, whole
-from ....core.errors import FutureVersionError, OtherConfigurationError
+from ....core.errors import OtherConfigurationError
 from ....core.events.batch import EventBatch
 from ....core.events.times import IDLE, NO_TIME
 from ....core.events.unjoined import LabelBatch, PredictionBatch
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.fields import EventFields, Role
+from ...events.lateness import ANY_TIME, Timing, time_span
 from ...events.time_doubts import tell_ahead
-from ...events.timing import ANY_TIME, Timing, time_span
 from ...events.validate import validate_as
 from ...state.control import ControlFile
 from ..files.json_lines import JsonLines
@@ -33,15 +31,13 @@ from ..files.packets import Cut, Packets
 from .messages import message_chunk
 from .partition import Fetched, StreamPartition
 from .parts import Part
+from .position import ReaderState
 
 BATCH_MESSAGES = 20_000
 """The most messages of a step. Their records and packets are in memory together, about 10 MB."""
 
 FEW_RECORDS = 1_000
 """After a step of fewer records, a reader waits for more: any step costs 4 ms, and its packets 4 ms again."""
-
-_VERSION = 2
-"""Version 1 had neither `asked` nor `place`."""
 
 
 @dataclass(frozen=True)
@@ -75,57 +71,6 @@ class StreamInput:
     high_water: int = NO_TIME
     control: str | None = None
     cut: Cut | None = None
-
-
-@dataclass
-class ReaderState:
-    """The state of a reader: it determines all later output of the reader.
-
-    next        the offset from which the reader continues.
-    sent        the number of packets sent to each shard.
-    high_water  the greatest event time so far, NO_TIME = no time yet.
-    settled     the time of the last heartbeat.
-    ended       whether the reader has sent the partition's end.
-    is_idle     whether the last control record says that the partition is idle.
-    asked       the id of the last requested export.
-    place       see `Fetched`
-    """
-
-    next: int
-    sent: list[int]
-    high_water: int = NO_TIME
-    settled: int = NO_TIME
-    ended: bool = False
-    is_idle: bool = False
-    asked: str = ""
-    place: str = ""
-    version: int = field(default=_VERSION)
-
-    def to_bytes(self) -> bytes:
-        """Return a checkpoint."""
-        return json.dumps(asdict(self), separators=(",", ":")).encode()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> ReaderState:
-        """Return the state of a checkpoint. Raises CorruptBytesError, or FutureVersionError."""
-        what = "the position of a reader"
-        with reading(what):
-            content = read_object(data, what)
-            if whole(content["version"], 1) > _VERSION:
-                raise FutureVersionError(
-                    f"{what} is of version {content['version']}, and this rocsteady reads versions up to "
-                    f"{_VERSION}; upgrade it"
-                )
-            state = replace(cls(**content), version=_VERSION)
-            for number in (state.next, *state.sent):
-                whole(number, 0)
-            for moment in (state.high_water, state.settled):
-                whole(moment)
-            for text in (state.asked, state.place):
-                text_of(text)
-            if not state.sent or not isinstance(state.sent, list):
-                raise ValueError("it counts packets of no shard")
-            return state
 
 
 class Step(NamedTuple):

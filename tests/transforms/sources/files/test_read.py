@@ -29,7 +29,7 @@ from rocsteady.transforms.beam import progress
 from rocsteady.transforms.beam.metrics import letter_metrics
 from rocsteady.transforms.events.dead_letters import DeadLetters
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.timing import ANY_TIME
+from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.files.csv import csv_chunks
 from rocsteady.transforms.files.formats import Utf8Stream

@@ -20,11 +20,12 @@ from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import EndOfPartition, unpack_record
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.timing import Timing
+from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.sources.streams import folder_listing
 from rocsteady.transforms.sources.streams.folder_listing import END_FILE, FolderListing
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
-from rocsteady.transforms.sources.streams.reader import ReaderState, StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.position import ReaderState
+from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from thorough import examples
 
 FIELDS = EventFields(model_name="m")

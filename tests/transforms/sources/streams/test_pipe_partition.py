@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.events.records import StateMarker, unpack_record
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.timing import ANY_TIME
+from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.files.packets import Cut

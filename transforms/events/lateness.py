@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from ...core.arrays import NO_INT64, BoolArray, Int64Array
 from ...core.events.batch import EventBatch
 from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch, PredictionBatch
@@ -23,6 +26,21 @@ class Timing:
     lateness: int | None = None
     now: int = 0
     ahead: int | None = None
+
+    def late(self, times: Int64Array | None, sound: BoolArray) -> tuple[Int64Array, Int64Array]:
+        """Return the rows of sound records that are late, and the lateness of each, in microseconds.
+
+        times  of the records, in the order of their source; None: they have none, and no record is late
+        sound  bool[n]: the records without a fault, which alone can be late
+        """
+        if self.lateness is None or times is None:
+            return NO_INT64, NO_INT64
+        rows = np.flatnonzero(sound)
+        mine = times[rows]
+        before = np.maximum.accumulate(np.concatenate(([self.high_water], mine)))[:-1]
+        behind = np.where(before == NO_TIME, 0, before - mine)
+        late = np.flatnonzero(behind > self.lateness)
+        return rows[late], behind[late]
 
     def after(self, batch: EventBatch | PredictionBatch | LabelBatch) -> Timing:
         """Return the limits for the records after a batch."""

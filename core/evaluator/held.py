@@ -17,7 +17,7 @@ from ..events.columns import TextColumn
 from ..events.inputs import GivenEvents
 from ..measures.decisions import CLASSES, LAST_LABEL, LAST_SEEN
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measures import RANKING_MEASURES
+from ..settings.measure_names import RANKING_MEASURES
 from .state import Codes, EvaluatorState
 
 RANKING = slice(0, RANKING_MEASURES)
