@@ -48,18 +48,24 @@ def inspect_command(options: argparse.Namespace) -> int:
 
 
 def _described(data: bytes) -> list[str]:
-    if data[:4] == STATE_MAGIC:
+    """Return a description of a stored state, or of the states of shards that stand one after another."""
+    lines: list[str] = []
+    while data[:4] == STATE_MAGIC:
         size = framed_size(data, STATE_MAGIC, VERSION, "the exported state of a shard")
-        if size < len(data):  # the file holds several states, one after another
-            return [*_described(data[:size]), *_described(data[size:])]
-        state = ShardState.unpack(data)
-        lines = [
+        state, data = ShardState.unpack(data[:size]), data[size:]
+        lines += [
             f"shard {state.shard} of {state.shards} of the {state.step}, in the export {state.id}",
             *_position_lines(
                 {n: (source, read_json(at, "a position")) for n, (source, at) in state.positions.items()}
             ),
+            *_one_described(state.snapshot),
         ]
-        return [*lines, *_described(state.snapshot)]
+        if not data:
+            return lines
+    return [*lines, *_one_described(data)]
+
+
+def _one_described(data: bytes) -> list[str]:
     if data[:4] == WAITING_MAGIC:
         waiting = WaitingState.unpack(data)
         lines = []
@@ -71,7 +77,7 @@ def _described(data: bytes) -> list[str]:
             lines.append(f"the export {waiting.export} has passed {len(waiting.markers)} of its partitions")
         size = sum(len(record) for *_, record in waiting.records)
         lines.append(f"records that wait for that: {len(waiting.records):,} ({size:,} bytes)")
-        return [*lines, *(_described(waiting.snapshot) if waiting.snapshot else [])]
+        return [*lines, *(_one_described(waiting.snapshot) if waiting.snapshot else [])]
     if data[:4] == JOIN_MAGIC:
         return describe_join(*JoinState.unpack(data)).split("\n")
     if data[:4] == ALERTS_MAGIC:

@@ -6,7 +6,7 @@ slots of measures (`AUC` to `CMD`) are places in `numbers[MEASURES:]` and in the
 
 from __future__ import annotations
 
-from ..settings import measures
+from ..settings import measure_names
 from .columns import MASS_COLUMNS
 
 MEASURES = len(MASS_COLUMNS)
@@ -19,4 +19,4 @@ WEIGHT, POSITIVES, NEGATIVES, PREVALENCE = range(MEASURES)
     COST_CURVE_AREA, AVERAGE_PRECISION, CALIBRATION_ERROR, PARTIAL_AUC, PARTIAL_AUC_MCCLISH,
     POLYNOMIAL_AUC, POLYNOMIAL_AUC_BOUND, TP, FP, TN, FN, ACCURACY, PRECISION, RECALL, SPECIFICITY, F1,
     BALANCED_ACCURACY, G_MEAN, HARMONIC_MEAN, KAPPA, KAPPA_M, KAPPA_PER, MCC, CMD,
-) = range(len(measures.MEASURES))  # fmt: skip
+) = range(len(measure_names.MEASURES))  # fmt: skip

@@ -20,6 +20,7 @@ from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import LastEvents
+from rocsteady.core.state.exported import ShardState
 from rocsteady.core.table.table import EvaluatorTable
 
 
@@ -72,6 +73,15 @@ def test_a_partition_that_is_idle_is_told_with_the_others(tmp_path, capsys):
     out = call(capsys, "inspect", tmp_path / "t.state").out
     assert "partition 0, a: 0 packets" in out
     assert "partition 1, b: 0 packets" in out
+
+
+def test_the_states_of_many_shards_in_one_file_are_told_one_after_another(tmp_path, capsys):
+    table = EvaluatorTable(TableSettings(EvaluatorSettings()))
+    one = ShardState("x", "f", "evaluators", 3, 4, {0: ("a.csv", "null")}, table.to_bytes()).pack()
+    (tmp_path / "shards.state").write_bytes(one * 2_000)
+    ran = call(capsys, "inspect", tmp_path / "shards.state")
+    assert ran.status == 0
+    assert ran.out.count("shard 3 of 4 of the evaluators, in the export x") == 2_000
 
 
 def test_a_state_is_told_in_words(state, capsys):
