@@ -20,7 +20,7 @@ def test_checkpoints_complete_while_a_backlog_is_worked_off(stage):
     """One checkpoint spanned all of it: the ticks of a worker's start had read it in one bundle."""
     from benchmarks.cluster_jobs import ClusterJob, Events, Feed, TopicWatch, wait_until
 
-    events = Events(400_000, models=100)
+    events = Events(1_200_000, models=100)  # some seconds of work, and a checkpoint each second
     stage.broker.create_topic("backlog", partitions=events.partitions)
     stage.broker.create_topic("rows", partitions=1)
     feed = Feed(stage.broker.address, "backlog", events, at_once=events.number + events.partitions, rate=1)
@@ -34,7 +34,7 @@ def test_checkpoints_complete_while_a_backlog_is_worked_off(stage):
         job.start()
         wait_until(lambda: watch.new > 0, "rows come", 240)
         before = job.checkpoints()
-        wait_until(lambda: job.checkpoints() >= before + 3, "checkpoints come")
+        wait_until(lambda: job.checkpoints() >= before + 2, "checkpoints come")
         assert watch.new < events.rows, "they came before the backlog was worked off"
         wait_until(lambda: watch.new >= events.rows, "all rows come", 240)
     finally:
