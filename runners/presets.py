@@ -89,13 +89,13 @@ class RunnerError(ValueError):
 class Runner:
     """A Beam runner with its options.
 
-    name        the runner's name as the user gave it
-    kind        "local", "prism", "flink", "dataflow", or the name of Beam's class
-    in_process  whether the job runs in this process, so that its counters can be watched
-    here        whether the job runs on this machine, so that it sees this machine's files
-    engine      the argument `runner` of `beam.Pipeline`
-    options     the argument `options` of `beam.Pipeline`
-    added       the options that `preset_flags` added to the user's, as flags
+    name        the runner's name as the user gave it.
+    kind        "local", "prism", "flink", "dataflow", or the name of Beam's class.
+    in_process  whether the job runs in this process, so that its counters can be watched.
+    here        whether the job runs on this machine, so that it sees this machine's files.
+    engine      the argument `runner` of `beam.Pipeline`.
+    options     the argument `options` of `beam.Pipeline`.
+    added       the options that `preset_flags` added to the user's, as flags.
     """
 
     name: str

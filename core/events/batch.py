@@ -66,25 +66,25 @@ class PacketBatch(ColumnBatch):
 class EventBatch(PacketBatch):
     """Columns of n events that went through validation.
 
-    models         text; never missing
-    scores         float64, finite; higher means more likely positive
-    labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
-    times          int64 microseconds UTC, or None: the source has no times
-    ids            the id of every event, or None: the source has no ids
-    weights        float64 > 0, or None: all are 1
-    label_classes  the label as a class, or None; given if and only if `predicted` is
-    predicted      the predicted class, or None
-    slices         (column name, text) of every slice column, or of every text feature; code -1 = missing
+    models         text; never missing.
+    scores         float64, finite; higher means more likely positive.
+    labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named).
+    times          int64 microseconds UTC, or None: the source has no times.
+    ids            the id of every event, or None: the source has no ids.
+    weights        float64 > 0, or None: all are 1.
+    label_classes  the label as a class, or None; given if and only if `predicted` is.
+    predicted      the predicted class, or None.
+    slices         (column name, text) of every slice column, or of every text feature; code -1 = missing.
     features       (column name, float64) of every number feature, NaN = missing. Instances, which a learner
-                   has still to score, have features, and scores without meaning
+                   has still to score, have features, and scores without meaning.
     positions      int64 ordinal of every event in its source, -1 = unknown, which identifies an event that is
-                   refused later on; None: positions are not needed
-    sources        the source of every event, if the events come from several sources
-    source         name of the partition that the events come from (a file, a topic's partition)
-    partition      place of that partition in the order of all partitions of the input, from 0
+                   refused later on; None: positions are not needed.
+    sources        the source of every event, if the events come from several sources.
+    source         name of the partition that the events come from (a file, a topic's partition).
+    partition      place of that partition in the order of all partitions of the input, from 0.
     first_position position of the first event in the source; -1 = unknown
-    high_water     the greatest event time of the partition so far; NO_TIME = none
-    sequence       the place of this packet among those of its source for its shard, or UNORDERED
+    high_water     the greatest event time of the partition so far; NO_TIME = none.
+    sequence       the place of this packet among those of its source for its shard, or UNORDERED.
     """
 
     models: TextColumn

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
@@ -233,15 +233,15 @@ class ColumnBatch:
         )
 
     def _changed(self, change: Callable[[Column], Column], given: dict[str, Any]) -> Self:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name in given:
+        fields = vars(self) | given
+        for field, value in vars(self).items():
+            if field in given:
                 continue
-            if isinstance(value, tuple):
-                given[field.name] = tuple((name, change(column)) for name, column in value)
-            elif isinstance(value, _COLUMN_TYPES):
-                given[field.name] = change(value)
-        return replace(self, **given)
+            if isinstance(value, _COLUMN_TYPES):
+                fields[field] = change(value)
+            elif isinstance(value, tuple):
+                fields[field] = tuple((name, change(column)) for name, column in value)
+        return type(self)(**fields)
 
     @classmethod
     def concat(cls, parts: Sequence[Self]) -> Self:
@@ -251,11 +251,11 @@ class ColumnBatch:
     @classmethod
     def _joined(cls, parts: Sequence[Self], **given: Any) -> Self:
         """Concatenate the columns that are not given."""
-        for field in fields(cls):
-            values = [getattr(part, field.name) for part in parts]
-            columns = [value for value in values if isinstance(value, (*_COLUMN_TYPES, tuple))]
-            if field.name not in given and (columns or values[0] is None):
-                given[field.name] = _concatenated(columns) if columns else None
+        for field, first in vars(parts[0]).items():
+            if field in given or not (first is None or isinstance(first, (*_COLUMN_TYPES, tuple))):
+                continue
+            columns = [column for part in parts if (column := vars(part)[field]) is not None]
+            given[field] = _concatenated(columns) if columns else None
         return cls(**given)
 
 

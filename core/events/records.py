@@ -106,10 +106,10 @@ class StateMarker:
     The marker repeats the times of the last heartbeat before it, since that heartbeat may arrive later. So
     the state of a shard at the cut does not depend on the order in which records arrive.
 
-    id        name of the export; a later export has a greater id, compared as text
-    folder    folder for the states of the shards, passed on by a machine
-    position  position of the reader, in a form of its own (JSON), from which an import continues
-    stops     True: the input ends at this cut, without last rows
+    id        name of the export; a later export has a greater id, compared as text.
+    folder    folder for the states of the shards, passed on by a machine.
+    position  position of the reader, in a form of its own (JSON), from which an import continues.
+    stops     True: the input ends at this cut, without last rows.
     """
 
     source: str

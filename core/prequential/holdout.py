@@ -23,10 +23,10 @@ from .folds import Assignment
 class HoldOutEstimate(NamedTuple):
     """The result of one hold-out.
 
-    end     instances of the stream up to the end of the hold-out, the hold-out included
-    learnt  instances that the model had learnt
-    tested  instances of the hold-out
-    wrong   instances of the hold-out that the model got wrong
+    end     instances of the stream up to the end of the hold-out, the hold-out included.
+    learnt  instances that the model had learnt.
+    tested  instances of the hold-out.
+    wrong   instances of the hold-out that the model got wrong.
     """
 
     end: int

@@ -102,12 +102,12 @@ class Task(NamedTuple):
 class Outcome(NamedTuple):
     """The predictions of a learner for n instances.
 
-    scores     float64[n]: NaN for an instance that was not tested or failed; 0 if the task has classes
+    scores     float64[n]: NaN for an instance that was not tested or failed; 0 if the task has classes.
     predicted  int8[n] of 1 and 0, with 0 for an instance that was not tested or failed. With classes: a list,
                with None for such an instance. A learner without an opinion yet predicts the negative class,
-               or the class "", which no instance has
+               or the class "", which no instance has.
     failures   (row, one sentence) of the instances at which the learner raised an error or gave an answer
-               that is no prediction, each once, in order
+               that is no prediction, each once, in order.
     """
 
     scores: FloatArray

@@ -92,17 +92,17 @@ class Output(NamedTuple):
 class Evaluation:
     """A job: its input, the settings of the evaluation, and its outputs.
 
-    output        path of the rows as `sinks` knows them, or - for stdout
-    dead_letters  path of the dead letters; None: they are only counted
-    curves        path of the curves; None: no curves. `settings` say when a curve is due
-    report        path of the page about the job, or None; `title` and `notes` (sentences) are its head
-    beside        evaluations of the same events under other settings, shown on the same page
-    alerts        the rules that watch the rows, if any
-    sinks         how topics and folders are written
-    streams       the input instead of `sources`
-    export        folder of the state after the last event; the job then makes no last rows
-    begins_with   the state that the job starts from
-    fail_if       the rules by which the exit status is 4
+    output        path of the rows as `sinks` knows them, or - for stdout.
+    dead_letters  path of the dead letters; None: they are only counted.
+    curves        path of the curves; None: no curves. `settings` say when a curve is due.
+    report        path of the page about the job, or None; `title` and `notes` (sentences) are its head.
+    beside        evaluations of the same events under other settings, shown on the same page.
+    alerts        the rules that watch the rows, if any.
+    sinks         how topics and folders are written.
+    streams       the input instead of `sources`.
+    export        folder of the state after the last event; the job then makes no last rows.
+    begins_with   the state that the job starts from.
+    fail_if       the rules by which the exit status is 4.
     """
 
     sources: Sequence[SourceFile]

@@ -49,13 +49,13 @@ class Series(NamedTuple):
     """The rows of one (model, slice), in order: arrays of n.
 
     begin, end  the span of a row's window, in event ordinals or in times of panes: two windows share no
-                event iff the end of one window <= the begin of the other
-    full        whether the window has reached its full length
-    rarer       events of the rarer class, NaN = not known
-    since       time of the oldest event held, microseconds UTC, NaN = null or not known
-    until       time of the newest event held, microseconds UTC, NaN = null
-    time        the greatest time so far, microseconds UTC, NaN = null
-    auc, low, high  the AUC and its interval, NaN = null
+                event iff the end of one window <= the begin of the other.
+    full        whether the window has reached its full length.
+    rarer       events of the rarer class, NaN = not known.
+    since       time of the oldest event held, microseconds UTC, NaN = null or not known.
+    until       time of the newest event held, microseconds UTC, NaN = null.
+    time        the greatest time so far, microseconds UTC, NaN = null.
+    auc, low, high  the AUC and its interval, NaN = null.
     """
 
     begin: Int64Array

@@ -316,10 +316,10 @@ def _leader(pairs: Sequence[Pair]) -> Leader | None:
 class FoldMeans:
     """Means over folds of L learners, by M measures, at C checkpoints.
 
-    learners, measures  L and M names, sorted
-    moments             the C checkpoints that are kept: all `total` checkpoints unless there were too many
-    values              float64[M, L, 4, C]: STATISTICS, NaN for a missing value
-    folds               int64[M, L, C]: the number of folds with a value
+    learners, measures  L and M names, sorted.
+    moments             the C checkpoints that are kept: all `total` checkpoints unless there were too many.
+    values              float64[M, L, 4, C]: STATISTICS, NaN for a missing value.
+    folds               int64[M, L, C]: the number of folds with a value.
     """
 
     learners: list[str]

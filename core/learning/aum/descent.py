@@ -172,13 +172,13 @@ class Examples(NamedTuple):
 class DescentSettings:
     """Settings of AUM and of its descent, which both estimators have.
 
-    rate, margin      see `AumLinearClassifier`; `Examples` already have them in their loss
+    rate, margin      see `AumLinearClassifier`; `Examples` already have them in their loss.
     line_search       choice of the length of a step: "exact" takes the best of the first B crossings of
-                      thresholds, "backtracking" tries twice the step before, and halves it until AUM is lower
-    max_iter          greatest number of steps
-    tol               stop when a step lowers AUM by less than this share of AUM
-    early_stopping    criterion of the validation examples by which weights are kept
-    n_iter_no_change  stop after this many steps without a better criterion
+                      thresholds, "backtracking" tries twice the step before and halves it until AUM falls.
+    max_iter          greatest number of steps.
+    tol               stop when a step lowers AUM by less than this share of AUM.
+    early_stopping    criterion of the validation examples by which weights are kept.
+    n_iter_no_change  stop after this many steps without a better criterion.
     """
 
     rate: bool = True
@@ -207,9 +207,9 @@ class Descent:
     weights   float64[d], the weights of the best validation criterion, or the last without validation.
     best      the number of the step with these weights, from 0.
     n_iter    number of steps made.
-    reason    reason for the end of the descent, in words
-    aum       of the training examples, after every step and before the first
-    valid_aum, valid_auc   AUM and AUC of the validation examples likewise; empty without such examples
+    reason    reason for the end of the descent, in words.
+    aum       of the training examples, after every step and before the first.
+    valid_aum, valid_auc   AUM and AUC of the validation examples likewise; empty without such examples.
     """
 
     weights: FloatArray

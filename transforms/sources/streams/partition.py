@@ -12,14 +12,14 @@ from .parts import Part
 class Fetched(NamedTuple):
     """Consecutive messages, or records, of a partition.
 
-    offsets  the offsets of the messages; ascending, not always by 1
-    values   the messages' bytes; None = a message without a value
-    next     the offset from which the next fetch continues
-    at_end   whether no record existed after these at the time of the fetch
-    deleted  the number of messages before `next` that were deleted unread; such a fetch has no messages
-    parts    records instead of messages, where the partition knows the records' columns
-    place    the place of `next` in the partition's own format, if an offset alone does not identify it
-    ended    whether no record will ever come after `next`
+    offsets  the offsets of the messages; ascending, not always by 1.
+    values   the messages' bytes; None = a message without a value.
+    next     the offset from which the next fetch continues.
+    at_end   whether no record existed after these at the time of the fetch.
+    deleted  the number of messages before `next` that were deleted unread; such a fetch has no messages.
+    parts    records instead of messages, where the partition knows the records' columns.
+    place    the place of `next` in the partition's own format, if an offset alone does not identify it.
+    ended    whether no record will ever come after `next`.
     """
 
     offsets: Sequence[int]
