@@ -233,15 +233,15 @@ class ColumnBatch:
         )
 
     def _changed(self, change: Callable[[Column], Column], given: dict[str, Any]) -> Self:
-        fields = vars(self) | given
-        for field, value in vars(self).items():
-            if field in given:
-                continue
-            if isinstance(value, _COLUMN_TYPES):
-                fields[field] = change(value)
-            elif isinstance(value, tuple):
-                fields[field] = tuple((name, change(column)) for name, column in value)
-        return type(self)(**fields)
+        changed = {}
+        for field in self.__dataclass_fields__:  # `fields` takes 6 microseconds a call
+            value = getattr(self, field)
+            if isinstance(value, _COLUMN_TYPES) and field not in given:
+                value = change(value)
+            elif isinstance(value, tuple) and field not in given:
+                value = tuple((name, change(column)) for name, column in value)
+            changed[field] = value
+        return type(self)(**(changed | given))
 
     @classmethod
     def concat(cls, parts: Sequence[Self]) -> Self:
@@ -251,10 +251,11 @@ class ColumnBatch:
     @classmethod
     def _joined(cls, parts: Sequence[Self], **given: Any) -> Self:
         """Concatenate the columns that are not given."""
-        for field, first in vars(parts[0]).items():
+        for field in cls.__dataclass_fields__:
+            first = getattr(parts[0], field)
             if field in given or not (first is None or isinstance(first, (*_COLUMN_TYPES, tuple))):
                 continue
-            columns = [column for part in parts if (column := vars(part)[field]) is not None]
+            columns = [column for part in parts if (column := getattr(part, field)) is not None]
             given[field] = _concatenated(columns) if columns else None
         return cls(**given)
 

@@ -42,7 +42,7 @@ def keeps_hull_for(window: int, stride: int) -> bool:
 class ScoreWindow:
     """A ScoreTree that slides: it also keeps the order in which its events came.
 
-    `tree` answers every query about the window; events come and go only by `take`.
+    `tree` answers every query about the window; events come and go only by `follow`.
 
     size: how many events the full window holds; room is made for all of them. None: the window has no size.
 
