@@ -69,7 +69,7 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.pipelines.inspect import _described
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.prequential.folds import FoldOutputCoder
-from rocsteady.transforms.sources.streams.position import ReaderState
+from rocsteady.transforms.sources.streams.offsets import ReaderState
 
 SECOND = 1_000_000
 PACKAGE = Path(rs.__file__).parent
@@ -591,8 +591,6 @@ FORMS: dict[str, Form] = {
     "core.state.exported:WaitingState.unpack": Form(waiting_samples, WaitingState.unpack, use_described),
     "transforms.prequential.folds:FoldOutputCoder.decode": Form(output_samples, FoldOutputCoder().decode),
     "transforms.evaluate.shards:RowsCoder.decode": Form(rows_samples, RowsCoder().decode),
-    "transforms.sources.streams.position:ReaderState.from_bytes": Form(
-        reader_samples, ReaderState.from_bytes
-    ),
+    "transforms.sources.streams.offsets:ReaderState.from_bytes": Form(reader_samples, ReaderState.from_bytes),
 }
 """By the name that `in_the_package` gives it."""

@@ -1,4 +1,7 @@
-"""Decides when events are late: by the time that a partition has reached, and the allowed lateness."""
+"""Decides when events are late: by the time that a partition has reached, and the allowed lateness.
+
+`check` makes dead letters of late events.
+"""
 
 from __future__ import annotations
 

@@ -4,5 +4,5 @@
 implement the interface. A partition gives messages, which `messages` puts in columns, or it gives `parts`.
 `reader` (`StreamReader`) makes packets of both. `read` is the transform around the reader. `folder_listing`
 finds the files of a folder, `folder_files` reads them, and `folder_place` is the place in a folder from which
-a job continues. `kafka_range` finds the offsets of a topic to read. `position` keeps how far a reader got.
+a job continues. `kafka_range` finds the offsets of a topic to read. `offsets` keeps how far a reader got.
 """

@@ -24,7 +24,7 @@ from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.sources.streams import folder_listing
 from rocsteady.transforms.sources.streams.folder_listing import END_FILE, FolderListing
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
-from rocsteady.transforms.sources.streams.position import ReaderState
+from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from thorough import examples
 

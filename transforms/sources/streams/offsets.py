@@ -1,4 +1,4 @@
-"""The position of a reader in its partition: the offset of the next message, or the place in a folder.
+"""The offset that a reader has reached in its partition, or the place in a folder, kept as state.
 
 A job keeps the position as state, in its checkpoint, and goes on from there. Offsets of Kafka are kept here,
 too: nothing is committed to the brokers.
