@@ -16,7 +16,6 @@ from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
 from ..measures.steps import Steps
 from ..measures.sums import WINDOW_SUMS
 from .build import buckets_needed, build, list_entries
-from .check import check
 from .layout import BUCKET, MAX_WEIGHT, NODE, STATE, Tree, keys_of, scores_of
 from .rows import ROW, Ask, Chain, chain_room
 from .slide import (
@@ -221,10 +220,6 @@ class TreeStore:
     def negatives(self) -> int:
         """Events of label 0."""
         return len(self) - self.positives
-
-    def check_invariants(self) -> None:
-        """Recompute everything slowly; an AssertionError names the first claim that fails."""
-        check(self._tree)
 
     def _has_both_classes(self) -> bool:
         return 0 < self.positives < len(self)

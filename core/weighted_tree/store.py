@@ -13,7 +13,6 @@ from ..errors import InputError, MissingEventError
 from ..events.tree_inputs import as_labels, as_scores, writeable
 from ..kernels.records import empty_records, for_kernels
 from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
-from .check import check
 from .layout import EDGE, ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
 from .rows import NO_ROWS, Batch, RowAsk, RowPlan, answer, run_batch
 from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
@@ -264,10 +263,6 @@ class WeightedStore:
         for label in (0, 1):
             if self._state["events"][label]:
                 self._set_exponent(label, self._exponents[label] + exponent)
-
-    def check_invariants(self) -> None:
-        """Recompute everything slowly; an AssertionError names the first claim that fails."""
-        check(self._forest)
 
     @property
     def _state(self) -> Any:

@@ -14,6 +14,7 @@ import time
 import numpy as np
 from rocsteady.core.score_tree.store import NOTHING
 from rocsteady.core.score_tree.tree import RANKING, ScoreTree
+from score_tree_invariants import check_invariants
 
 BATCH = 500
 EVERYTHING = RANKING._replace(losses=1)
@@ -70,7 +71,7 @@ def stress(operations: int, seed: int) -> None:
                 raise AssertionError(f"round {rounds} of seed {seed}: {rows}")
         if len(labels) < 2000 or rounds % 20 == 0:
             for tree in trees:
-                tree.check_invariants()
+                check_invariants(tree)
         fresh = ScoreTree(8)
         fresh.insert(labels, scores)
         rows = [tree.row(EVERYTHING).item() for tree in (trees[0], fresh)]

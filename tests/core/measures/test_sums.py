@@ -15,6 +15,7 @@ from rocsteady.core.measures.scan import area_of_entries
 from rocsteady.core.score_tree.layout import scores_of
 from rocsteady.core.score_tree.store import NOTHING
 from rocsteady.core.score_tree.tree import ScoreTree
+from score_tree_invariants import check_invariants
 from score_tree_oracle import Oracle, streams
 from sliding_window import SlidingWindow
 from thorough import some
@@ -67,11 +68,11 @@ def test_aum_of_every_prefix_is_exact_in_both_forms(name: str, size: int) -> Non
         oracle = oracle_of(labels[begin : t + 1], scores[begin : t + 1])
         (row,) = dense.slide(labels[t : t + 1], scores[t : t + 1], ask=AREA)
         assert is_exact(row.aum, oracle)
-        dense.tree.check_invariants()
+        check_invariants(dense.tree)
         rare.slide(labels[t : t + 1], scores[t : t + 1], ask=NOTHING)
         if t % 13 == 0:  # the reference has far to go, or has lost its entry long ago
             assert is_exact(rare.tree.row(AREA).aum, oracle)
-            rare.tree.check_invariants()
+            check_invariants(rare.tree)
         if oracle.has_both:
             entries = dense.tree.to_sorted()
             scanned = area_of_entries(entries.scores, entries.negatives, entries.positives)
@@ -98,17 +99,17 @@ def test_rows_do_not_tell_how_a_window_came_about(name: str) -> None:
     leaving = (np.arange(events) >= size).astype(np.int64)
     grown = growing.slide(labels, scores, leaving, BOTH)
     assert grown[["aum", "brier", "log_loss"]].tobytes() == rows[["aum", "brier", "log_loss"]].tobytes()
-    growing.tree.check_invariants()
+    check_invariants(growing.tree)
     loaded = SlidingWindow(size)
     loaded.load(labels[events // 2 : events // 2 + size], scores[events // 2 : events // 2 + size])
     rest = slice(events // 2 + size, events)
     assert loaded.slide(labels[rest], scores[rest], ask=BOTH).tobytes() == rows[rest].tobytes()
     for twin in (copy.deepcopy(loaded), pickle.loads(pickle.dumps(loaded))):
-        twin.tree.check_invariants()
+        check_invariants(twin.tree)
         assert twin.tree.row(BOTH).tobytes() == loaded.tree.row(BOTH).tobytes()
         twin.slide([0, 1, 0], [9.0, -9.0, 3.0], ask=BOTH)
-        twin.tree.check_invariants()
-        loaded.tree.check_invariants()
+        check_invariants(twin.tree)
+        check_invariants(loaded.tree)
 
 
 def test_sums_survive_what_rebuilds_a_tree_and_what_is_refused() -> None:
@@ -119,14 +120,14 @@ def test_sums_survive_what_rebuilds_a_tree_and_what_is_refused() -> None:
         tree.insert(labels[t : t + 3], scores[t : t + 3])
         if t % 7 == 0:
             tree.keeps_hull = not tree.keeps_hull
-        tree.check_invariants()
+        check_invariants(tree)
         before = tree.row(BOTH).tobytes()
         with pytest.raises(MissingEventError):
             tree.remove([0, 1, *labels[:1], 1], [7.0, *scores[:1], 0.5, 7.0])
         with pytest.raises(MissingEventError):
             tree.remove([*labels[:2], 1], [*scores[:2], 7.0])  # two had gone and came back
         assert tree.row(BOTH).tobytes() == before
-        tree.check_invariants()
+        check_invariants(tree)
         window = oracle_of(labels[: t + 3], scores[: t + 3])
         assert is_exact(tree.row(BOTH).aum, window)
         assert tree.row(BOTH).brier == window.brier()
@@ -142,10 +143,10 @@ def test_an_infinite_score_that_left_leaves_the_sum_as_it_was(extreme: float) ->
         tree.insert([label], [extreme])
         found = tree.row(AREA).aum
         assert found == (math.inf if (label == 0) == (extreme > 0) else pytest.approx(found))
-        tree.check_invariants()
+        check_invariants(tree)
         tree.remove([label], [extreme])
         assert tree.row(AREA).aum == before
-        tree.check_invariants()
+        check_invariants(tree)
 
 
 @pytest.mark.parametrize("name", cruel(1, 0))

@@ -18,6 +18,7 @@ from rocsteady.core.measures.loss import fixed_point_scale
 from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS, key_of, keys_of, score_of, scores_of
 from rocsteady.core.score_tree.store import COST_CURVATURE, NOTHING
 from rocsteady.core.score_tree.tree import ScoreTree
+from score_tree_invariants import check_invariants
 from score_tree_oracle import Oracle, streams
 from thorough import examples, some
 
@@ -108,13 +109,13 @@ def test_every_event_of_a_sliding_window_agrees_with_brute_force(stream: str, wi
         for tree in trees:
             agree_on_sums(tree, oracle)
             if SMALL_BUCKETS or t % 8 == 0:
-                tree.check_invariants()
+                check_invariants(tree)
             if t % 5 == 0:
                 agree_on_questions(tree, oracle)
     for tree in trees:
         tree.remove(labels[begin:], scores[begin:])
         assert len(tree) == 0
-        tree.check_invariants()
+        check_invariants(tree)
 
 
 pool = st.sampled_from(
@@ -141,7 +142,7 @@ def test_any_batches_agree_with_brute_force(
             gone = held[: len(batch)]
             tree.remove([y for y, _ in gone], [s for _, s in gone])
             held = held[len(gone) :]
-        tree.check_invariants()
+        check_invariants(tree)
         oracle = Oracle(held)
         agree_on_sums(tree, oracle)
         agree_on_questions(tree, oracle)
@@ -165,13 +166,13 @@ def test_bulk_build_is_the_same_as_insertion(size: int, keeps_hull: bool) -> Non
     grown = ScoreTree(16, keeps_hull=keeps_hull)
     grown.insert(labels, scores)
     built = ScoreTree.from_sorted(*grown.to_sorted(), capacity=16, keeps_hull=keeps_hull)
-    built.check_invariants()
+    check_invariants(built)
     assert built.capacity == grown.capacity
     assert built.delong() == grown.delong()
     assert built.h_sum() == grown.h_sum()
     assert built.to_sorted().scores.tolist() == grown.to_sorted().scores.tolist()
     built.remove(labels, scores)
-    built.check_invariants()
+    check_invariants(built)
 
 
 def test_capacity_and_fixed_point_do_not_depend_on_batches() -> None:
@@ -192,11 +193,11 @@ def test_a_hull_taken_up_later_is_the_same() -> None:
     tree.insert(rng.integers(0, 2, size), rng.normal(size=size))
     before = tree.h_sum(), tree.hull().x.tolist()
     tree.keeps_hull = True
-    tree.check_invariants()
+    check_invariants(tree)
     assert (tree.h_sum(), tree.hull().x.tolist()) == before
     tree.keeps_hull = False
     tree.insert([1], [0.0])
-    tree.check_invariants()
+    check_invariants(tree)
 
 
 def test_removing_what_is_not_there_is_an_error_and_changes_nothing() -> None:
@@ -206,7 +207,7 @@ def test_removing_what_is_not_there_is_an_error_and_changes_nothing() -> None:
     for labels, scores in ([0], [0.3]), ([0], [0.2]), ([1, 1, 1], [0.2] * 3), ([1, 1], [0.2, 0.1]):
         with pytest.raises(MissingEventError, match="nothing was removed"):
             tree.remove(labels, scores)
-        tree.check_invariants()
+        check_invariants(tree)
         assert (tree.delong(), tree.h_sum()) == before
 
 
@@ -245,7 +246,7 @@ def test_the_kernel_refuses_nan_by_itself() -> None:
     for nan in (np.nan, -np.nan, np.array([0x7FF0000000000001]).view(np.float64)[0]):
         with pytest.raises(InputError, match="nan at position 1"):
             tree._apply(np.zeros(2, np.int8), np.array([0.5, nan]), 1)
-        tree.check_invariants()
+        check_invariants(tree)
 
 
 def test_numbers_without_equal_are_ordered_and_zeros_are_one() -> None:
@@ -255,7 +256,7 @@ def test_numbers_without_equal_are_ordered_and_zeros_are_one() -> None:
     assert tree.auc() == 5.5 / 6
     tree.remove([0], [0.0])
     tree.remove([0], [-np.inf])
-    tree.check_invariants()
+    check_invariants(tree)
     assert tree.auc() is None
 
 
@@ -266,7 +267,7 @@ def test_a_million_equal_scores() -> None:
     tree.insert(labels, np.zeros(1_000_000))
     assert tree.auc() == 0.5
     assert tree.ks() == (0.0, 0.0)
-    tree.check_invariants()
+    check_invariants(tree)
     tree.remove(labels[1:], np.zeros(999_999))
     assert tree.delong()[:2] == (1, 0)
 
@@ -287,7 +288,7 @@ def test_sums_are_right_at_the_limit_and_refused_beyond() -> None:
         tree.remove([0], [0.0])
         tree.insert([0], [0.0])
         assert tree.delong().squares_positive == 4 * positives * negatives**2
-        tree.check_invariants()
+        check_invariants(tree)
         # a hull of many long edges: products of the bridge search at their greatest
         share = np.sqrt(hull / 1000.0)
         weight = np.full(1000, MAX_WEIGHT // 1000)
@@ -297,7 +298,7 @@ def test_sums_are_right_at_the_limit_and_refused_beyond() -> None:
             y, s = rng.integers(0, 2, 20), rng.integers(1, 1001, 20) * 1.0
             tree.remove(y, s)
             tree.insert(y, s + rng.choice([-0.5, 0.0]))
-        tree.check_invariants()
+        check_invariants(tree)
     with pytest.raises(CapacityError, match="counts exactly"):
         ScoreTree(MAX_WEIGHT + 1)
     with pytest.raises(CapacityError, match="counts exactly"):

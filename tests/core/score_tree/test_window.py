@@ -14,6 +14,7 @@ from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS
 from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.score_tree.window import keeps_hull_for
+from score_tree_invariants import check_invariants
 from score_tree_oracle import Oracle, streams
 from sliding_window import SlidingWindow
 
@@ -48,7 +49,7 @@ def test_rows_agree_with_brute_force_whatever_the_stride_and_the_hull(stream: st
         begin = max(0, t + 1 - size)
         held = zip(labels[begin : t + 1].tolist(), scores[begin : t + 1].tolist(), strict=True)
         agrees(rows[t], Oracle(list(held)), size + 1)
-    dense.tree.check_invariants()
+    check_invariants(dense.tree)
     for stride in (1, 3, 7):
         for keeps_hull in (True, False):
             window = SlidingWindow(size, stride=stride, keeps_hull=keeps_hull)
@@ -56,7 +57,7 @@ def test_rows_agree_with_brute_force_whatever_the_stride_and_the_hull(stream: st
                 window.slide(labels[a : a + 11], scores[a : a + 11], ask=ASK) for a in range(0, events, 11)
             ]
             assert np.concatenate(parts).tobytes() == rows[stride - 1 :: stride].tobytes()
-            window.tree.check_invariants()
+            check_invariants(window.tree)
 
 
 def test_a_window_of_no_size_lets_go_what_it_is_told() -> None:
@@ -77,7 +78,7 @@ def test_a_window_of_no_size_lets_go_what_it_is_told() -> None:
         assert rows[t].pairs2 == oracle.pairs2()
         if oracle.has_both:
             assert (rows[t].ks, rows[t].ks_threshold) == oracle.ks()
-    window.tree.check_invariants()
+    check_invariants(window.tree)
     held_labels, held_scores = window.to_arrays()
     begin = int(leaving.sum())
     assert held_labels.tolist() == labels[begin:].tolist()
@@ -94,7 +95,7 @@ def test_a_window_loaded_from_its_arrays_goes_on_the_same() -> None:
     resumed = SlidingWindow(size, stride=10)
     resumed.load(*straight.to_arrays())
     resumed.seq = straight.seq
-    resumed.tree.check_invariants()
+    check_invariants(resumed.tree)
     a = straight.slide(labels[half:], scores[half:])
     b = resumed.slide(labels[half:], scores[half:])
     assert a.tobytes() == b.tobytes()
@@ -117,7 +118,7 @@ def test_a_copy_is_a_window_of_its_own() -> None:
     original.slide([0, 1, 0], [0.0, 1.0, 2.0])
     for twin in (copy.deepcopy(original), pickle.loads(pickle.dumps(original))):
         twin.slide([1] * 3, [3.0] * 3)
-        twin.tree.check_invariants()
+        check_invariants(twin.tree)
         assert (len(original), len(original.tree), len(twin.tree)) == (3, 3, 5)
 
 

@@ -20,6 +20,7 @@ from rocsteady.core.weighted_tree.tree import WeightedTree
 from sklearn.metrics import roc_auc_score
 from thorough import THOROUGH, examples, some
 from weighted_oracle import Event, WeightedOracle, finite_streams, weightings
+from weighted_tree_invariants import check_invariants
 
 STREAMS = [name for name, _, _ in finite_streams(1, 0)]
 WEIGHTINGS = [name for name, _ in weightings(1, 0)]
@@ -108,14 +109,14 @@ def test_every_event_of_a_sliding_window_agrees_with_exact_fractions(stream: str
                 tree.rebuild(labels[now], scores[now], weights[now])
                 assert not tree.needs_rebuild
             if SLOTS == 8 or t % 8 == 0:
-                tree.check_invariants()
+                check_invariants(tree)
             if t % 7 == 0 or t < 5:
                 agree_or_out_of_range(
                     tree, WeightedOracle(events_of(*(c[now] for c in (labels, scores, weights))))
                 )
         tree.apply(labels[begin:], scores[begin:], weights[begin:], [-1] * (events - begin))
         assert len(tree) == 0
-        tree.check_invariants()
+        check_invariants(tree)
 
 
 def agree_or_out_of_range(tree: WeightedTree, oracle: WeightedOracle) -> None:
@@ -162,7 +163,7 @@ def test_batches_in_and_out_agree_with_a_list(steps: list[tuple[bool, list[Event
             continue
         labels, scores, weights = zip(*events, strict=True)
         tree.apply(labels, scores, weights, [-1 if leaves else 1] * len(events))
-        tree.check_invariants()
+        check_invariants(tree)
         if tree.needs_rebuild:
             tree.rebuild(*zip(*held, strict=True)) if held else tree.rebuild((), (), ())
         oracle = WeightedOracle(held)
@@ -183,7 +184,7 @@ def test_a_removal_of_what_is_not_there_changes_nothing() -> None:
             tree.apply([0, 1, label], [5.0, 2.0, score], [1.0, 0.1, 1.0], [1, -1, -1])
         for column, old in zip(tree.to_sorted(), before, strict=True):
             assert column.tolist() == pytest.approx(old.tolist(), rel=1e-15)
-        tree.check_invariants()
+        check_invariants(tree)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_sorted_entries_make_the_same_tree() -> None:
     labels, scores, weights = stream_of("ties to one decimal", "exponential", 400)
     tree = WeightedTree(labels, scores, weights)
     again = WeightedTree.from_sorted(tree.to_sorted())
-    again.check_invariants()
+    check_invariants(again)
     assert again.auc() == tree.auc()
     assert again.interval() == pytest.approx(tree.interval(), rel=1e-13)
     assert again.ks() == tree.ks()
@@ -235,7 +236,7 @@ def test_a_window_of_many_leaves_agrees_with_scikit_learn() -> None:
             now = slice(max(0, new[-1] + 1 - window), new[-1] + 1)
             expected = roc_auc_score(labels[now], scores[now], sample_weight=weights[now])
             assert tree.auc() == pytest.approx(expected, rel=1e-12)
-        tree.check_invariants()
+        check_invariants(tree)
 
 
 def test_fading_by_inflated_weights_is_what_explicit_weights_are() -> None:
@@ -270,7 +271,7 @@ def test_fading_by_inflated_weights_is_what_explicit_weights_are() -> None:
         assert tree.auc() == pytest.approx(expected, rel=1e-11)
         mass = tree.positives / inflated(now[-1:])[0]
         assert mass == pytest.approx(explicit[labels[now] == 1].sum(), rel=1e-12)
-    tree.check_invariants()
+    check_invariants(tree)
     assert scaled > (events // 3_300 if COMPILED else 0)
 
 
@@ -290,7 +291,7 @@ def test_masses_that_come_and_go_at_one_score_leave_nothing_behind() -> None:
     for label, mass in ((0, tree.negatives), (1, tree.positives)):
         assert mass == pytest.approx(math.fsum(weights[last][labels[last] == label]), rel=1e-15)
     assert len(tree.to_sorted().scores) == 1
-    tree.check_invariants()
+    check_invariants(tree)
 
 
 def test_a_giant_at_the_score_of_others_asks_for_a_rebuild_once_it_is_gone() -> None:
@@ -367,9 +368,9 @@ def test_memory_stays_in_proportion_to_what_is_held(stream: str) -> None:
         free = int(tree._forest.state[0]["free_leaves"])
         leaves = len(tree._forest.leaves) - free
         assert leaves <= 4 + 6 * len(tree.to_sorted().scores) // SLOTS
-        tree.check_invariants()
+        check_invariants(tree)
         tree.apply(labels[gone], scores[gone], weights[gone], np.ones(gone.sum()))
-    tree.check_invariants()
+    check_invariants(tree)
 
 
 def test_a_hull_of_as_many_edges_as_entries_finds_room() -> None:
@@ -379,10 +380,10 @@ def test_a_hull_of_as_many_edges_as_entries_finds_room() -> None:
     weights = np.where(labels == 1, np.exp2(scores / n * 200), 1.0)
     tree = WeightedTree(labels, scores, weights)
     assert len(tree.hull().scores) == n
-    tree.check_invariants()
+    check_invariants(tree)
     tree.apply(labels, scores + 0.5, weights, np.ones(2 * n))
     assert len(tree.hull().scores) > n / 2
-    tree.check_invariants()
+    check_invariants(tree)
     assert WeightedTree().hull().scores.tolist() == []
     assert np.isnan(WeightedTree().calibrated([1.0])).all()
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
-from .layout import FAN, FLAT, FRESH, NO_ID, STALE, Forest
+from rocsteady.core.weighted_tree.layout import FAN, FLAT, FRESH, NO_ID, STALE, Forest
+from rocsteady.core.weighted_tree.tree import WeightedTree
 
 CLOSE = 1e-11
 GONE = 1e-300
@@ -20,8 +20,9 @@ def close(a: float, b: float, size: float = 0.0) -> bool:
     return a == b or abs(a - b) <= CLOSE * max(abs(a), abs(b), size) + GONE
 
 
-def check(tree: Forest) -> None:
+def check_invariants(weighted: WeightedTree) -> None:
     """Raise an AssertionError that names the first invariant that does not hold."""
+    tree = weighted._forest
     state = tree.state[0]
     seen_leaves, seen_nodes, seen_tied = set[int](), set[int](), set[int]()
     entries = check_place(

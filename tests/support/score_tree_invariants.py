@@ -1,7 +1,7 @@
 """Recomputes all stored numbers of a ScoreTree in a slow and simple way, and compares.
 
-`check` walks the tree in plain Python and derives every stored number from the entries alone. From the
-kernels it uses only the record layout and the loss of an edge.
+`check_invariants` walks the tree in plain Python and derives every stored number from the entries
+alone. From the kernels it uses only the record layout and the loss of an edge.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from ..measures.loss import fixed_point_scale
-from ..measures.sums import AREA, BRIER, LOG_LOSS
-from .layout import (
+from rocsteady.core.measures.loss import fixed_point_scale
+from rocsteady.core.measures.sums import AREA, BRIER, LOG_LOSS
+from rocsteady.core.score_tree.layout import (
     BUCKET_CAPACITY,
     FIRST_KEY,
     INFINITE_KEY,
@@ -26,6 +25,7 @@ from .layout import (
     Tree,
     scores_of,
 )
+from rocsteady.core.score_tree.tree import ScoreTree
 
 Point = tuple[int, int]
 Term = tuple[float, int]
@@ -266,6 +266,6 @@ class Checker:
         require(count + self.nodes == self.state.fresh_node, "no node is lost")
 
 
-def check(tree: Tree) -> None:
+def check_invariants(tree: ScoreTree) -> None:
     """Raise an AssertionError that names the first invariant that does not hold."""
-    Checker(tree).check()
+    Checker(tree._tree).check()
