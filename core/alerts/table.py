@@ -67,8 +67,7 @@ from ..rows.differences import first_seq, first_time, half_width_of_difference
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
 from .grammar import parse_alert
-from .messages import closing_message, opening_message
-from .rows import HALF_WIDTH, AlertRow, WatchedRows, watched_columns
+from .rows import HALF_WIDTH, AlertRow, WatchedRows, message_of, watched_columns
 from .rules import AlertRule, Change, Limit
 from .watch import REFERENCE_BYTES, STATE_BYTES, Reference, Watch, WatchedRow
 
@@ -178,7 +177,7 @@ class AlertTable:
 
     def _begun(self, key: Key) -> _Series:
         series = self._series[key] = _Series([Watch() for _ in self.rules])
-        self._key_bytes += _key_bytes(key)
+        self._key_bytes += len(packed_text(key[0])) + len(packed_text(key[1])) + _KEY.size
         return series
 
     def _drained(self, key: Key) -> Iterator[AlertRow]:
@@ -246,14 +245,10 @@ class AlertTable:
         half_width = None
         if reference is not None and reference.half_width:
             half_width = half_width_of_difference(row.numbers[self._half_width], reference.half_width)
-        message = (
-            opening_message(alert, rule, watch.streak, half_width)
-            if opens
-            else closing_message(alert, rule, watch.streak)
-        )
+        alert = alert._replace(message=message_of(alert, rule, watch.streak, half_width))
         self._counts["alerts_opened" if opens else "alerts_closed"] += 1
         watch.turn(row, reference)
-        return alert._replace(message=message)
+        return alert
 
     def wakes_at(self) -> int | None:
         """Return None: the table applies each row on arrival, and waits for no moment."""
@@ -271,7 +266,7 @@ class AlertTable:
 
     def snapshot_bytes(self) -> int:
         """Return the length of `to_bytes()` in bytes. O(rules)."""
-        rules = sum(4 + len(text) for text in self._texts)
+        rules = sum(len(packed_text(text)) for text in self._texts)
         states = len(self._series) * len(self.rules) * STATE_BYTES
         waiting = self._waiting * (_ROW.size + 8 * len(self.columns))
         return (
@@ -284,7 +279,7 @@ class AlertTable:
 
     def describe(self) -> str:
         """Describe the state in words."""
-        waiting = sum(len(series.waiting) for series in self._series.values())
+        waiting = self._waiting
         return lines_text(
             [
                 f"rocsteady alerts, version {VERSION}",
@@ -365,7 +360,3 @@ def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
 
 def _known(time: int) -> int | None:
     return None if time == NO_TIME else time
-
-
-def _key_bytes(key: Key) -> int:
-    return 8 + sum(len(text.encode("utf-8", "surrogatepass")) for text in key[:2]) + _KEY.size
