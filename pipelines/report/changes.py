@@ -126,7 +126,7 @@ def greatest_difference(series: Series, confidence: float) -> Pair | None:
     if not pairs:
         return None
     later = np.flatnonzero(before > 0)
-    lowest, highest = _running(auc, np.less), _running(auc, np.greater)
+    lowest, highest = _least_so_far(auc), _least_so_far(-auc)
     drops = auc[highest[before[later] - 1]] - auc[later]
     rises = auc[later] - auc[lowest[before[later] - 1]]
     at = int(np.argmax(np.maximum(drops, rises)))
@@ -162,13 +162,10 @@ def _earlier(series: Series, rows: Int64Array) -> Int64Array:
     return count
 
 
-def _running(values: FloatArray, beats: np.ufunc) -> Int64Array:
-    """Return for every k the place of the first extreme among the first k + 1 values. O(n).
-
-    beats  np.less for the least value, np.greater for the greatest
-    """
-    extreme = (np.minimum if beats is np.less else np.maximum).accumulate(values)
-    fresh = np.append(True, beats(values[1:], extreme[:-1]))
+def _least_so_far(values: FloatArray) -> Int64Array:
+    """Return for every k the place of the first least value among the first k + 1 values. O(n)."""
+    least = np.minimum.accumulate(values)
+    fresh = np.append(True, values[1:] < least[:-1])
     return np.maximum.accumulate(np.where(fresh, np.arange(len(values)), 0))
 
 

@@ -69,14 +69,14 @@ def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
     keep = np.zeros(n, np.bool_)
     keep[first] = keep[stop - 1] = True
     spare = limit - int(keep.sum())
-    buckets = np.maximum((stop - first) * max(spare, 0) // (n * _KEPT_OF_BUCKET), 0)
+    buckets = (stop - first) * max(spare, 0) // (n * _KEPT_OF_BUCKET)
     offsets = np.repeat(first, stop - first)
     lengths, of = np.repeat(stop - first, stop - first), np.repeat(buckets, stop - first)
     inside = np.flatnonzero(of > 0)
     if len(inside):
         place = (inside - offsets[inside]) * of[inside] // lengths[inside]
-        number = np.cumsum(np.append(True, (np.diff(place) != 0) | (np.diff(offsets[inside]) != 0))) - 1
-        starts = np.flatnonzero(np.append(True, np.diff(number) != 0))
+        fresh = np.append(True, (np.diff(place) != 0) | (np.diff(offsets[inside]) != 0))
+        number, starts = np.cumsum(fresh) - 1, np.flatnonzero(fresh)
         wanted = [rows.columns["drift"][inside] == 1]
         for name in HEADLINES:
             values = rows.columns[name][inside]
@@ -119,7 +119,7 @@ def null_reasons(rows: ReportRows, names: Iterable[str]) -> dict[str, str]:
 
 
 def curve_blocks(
-    table: pa.Table, rows: ReportRows, budget: int = CURVE_POINTS
+    table: pa.Table | None, rows: ReportRows, budget: int = CURVE_POINTS
 ) -> tuple[list[list[Any]], dict[str, str], str]:
     """Return the list of curves, their packed columns, and a note on the curves that were left out.
 
@@ -128,13 +128,12 @@ def curve_blocks(
     Within the budget, whole models precede slices, and later moments precede earlier ones. The first curve
     is always kept. O(points log points).
     """
-    if not table.num_rows:
+    if table is None or not table.num_rows:
         return [], {}, ""
     models = {name: at for at, name in enumerate(rows.models)}
     slices = {name: at for at, name in enumerate(rows.slices)}
-    names = ("model", "slice", "pane_start", "seq", "config")
-    coded = [np.unique(_codes(table.column(name)), return_inverse=True)[1] for name in names]
-    coded.append(table.column("point").to_numpy())
+    names = ("model", "slice", "pane_start", "seq", "config", "point")
+    coded = [_codes(table.column(name)) for name in names]
     order = np.lexsort(coded[::-1])
     again = np.all([np.diff(codes[order]) == 0 for codes in coded], axis=0)
     order = order[np.append(True, ~again)]  # a file may be given twice
