@@ -118,8 +118,7 @@ class WatchedRows(NamedTuple):
         ]
 
         def number(name: str) -> FloatArray:
-            values = (getattr(row, name) for row in rows)
-            return np.array([np.nan if value is None else value for value in values], np.float64)
+            return np.array([getattr(row, name) for row in rows], np.float64)  # None gives NaN
 
         return cls(
             tuple(columns),

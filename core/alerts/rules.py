@@ -120,9 +120,9 @@ class Limit:
     def __str__(self) -> str:
         return f"{self.column} {self.comparison} {number_text(self.number)}"
 
-    def holds(self, value: float) -> bool:
-        """Return whether a value, which must not be NaN, satisfies the comparison."""
-        return bool(_COMPARED[self.comparison](value, self.number))
+    def holds(self, value: float) -> bool | None:
+        """Return whether a value satisfies the comparison; None for NaN."""
+        return None if math.isnan(value) else bool(_COMPARED[self.comparison](value, self.number))
 
     def meets(self, other: Limit) -> bool:
         """Return whether some value satisfies both limits; False if the limits have different columns."""

@@ -47,7 +47,6 @@ row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for ever
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -63,7 +62,7 @@ from ..events.records import EndOfInput, unpack_record
 from ..events.times import NO_TIME
 from ..process.console import lines_text
 from ..rows.columns import INTEGER_COLUMNS
-from ..rows.differences import first_seq, first_time, half_width_of_difference
+from ..rows.differences import first_time, half_width_of_difference
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
 from .grammar import parse_alert
@@ -76,7 +75,6 @@ VERSION = 1
 
 _KEY = struct.Struct("<3qI")
 _ROW = struct.Struct("<6q")
-_PLACE = {name: place for place, name in enumerate(INTEGER_COLUMNS)}
 
 Key = tuple[str, str, int, int]
 """Model, slice, start and end of the pane (NO_TIME: no pane)."""
@@ -149,14 +147,14 @@ class AlertTable:
         return list(self._taken(WatchedRows.of_records(rows, self.columns)))
 
     def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
-        column = {name: rows.integers[:, place] for name, place in _PLACE.items()}
+        column = dict(zip(INTEGER_COLUMNS, rows.integers.T, strict=True))
         due, time = column["due"], column["time"]
         lists = [
             values.tolist()
             for values in (
                 rows.key_codes, column["pane_start"], column["pane_end"],
                 column["row"], np.where(due == NO_TIME, time, due), time, column["seq"],
-                first_seq(column["seq"], column["window_events"]), first_time(column["window_start"], time),
+                column["seq"] - column["window_events"], first_time(column["window_start"], time),
             )
         ]  # fmt: skip
         for cells, numbers in zip(zip(*lists, strict=True), rows.numbers.tolist(), strict=True):
@@ -201,7 +199,7 @@ class AlertTable:
         rule, value = self.rules[place], row.numbers[self._opens[place]]
         reference = None
         if isinstance(rule.opens, Limit):
-            holds = None if math.isnan(value) else rule.opens.holds(value)
+            holds = rule.opens.holds(value)
         else:
             half_width = row.numbers[self._half_width] if rule.opens.tested else 0.0
             holds, reference = watch.changed(rule.opens, row, value, half_width)
@@ -210,9 +208,9 @@ class AlertTable:
         elif rule.until is None:
             turns = holds is False
         else:
-            ends = row.numbers[self._until[place]]
             reference = None
-            turns = watch.goes_on(None if math.isnan(ends) else rule.until.holds(ends), row, rule.until_held)
+            ends = rule.until.holds(row.numbers[self._until[place]])
+            turns = watch.goes_on(ends, row, rule.until_held)
         return self._alert(key, place, watch, row, reference) if turns else None
 
     def _alert(

@@ -38,7 +38,6 @@ from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.differences import (
     FEWEST,
     comparable_half_width,
-    first_seq,
     first_time,
     half_width_of_difference,
 )
@@ -101,7 +100,7 @@ def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
         begin, end = (np.nan_to_num(part[name]).astype(np.int64) for name in ("pane_start", "pane_end"))
         full = np.append(begin[1:] != begin[:-1], True)
     else:
-        begin, end = first_seq(seq, events), seq
+        begin, end = seq - events, seq
         full = begin > 0
         if full.any() and np.ptp(events[full]) == 0:  # a window of a fixed size is full with its last event
             full |= events == events[full][0]

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.arrays import Int64Array
-from ...core.rows.reasons import reasons_by_measure
+from ...core.rows.columns import reasons_by_measure
 from ..words import counted
 from .measures import HEADLINES
 from .rows import ReportRows, floats
@@ -152,7 +152,8 @@ def curve_blocks(
         place, _ = rows.shown.get((head["model"], head["config"] or ""), (models.get(head["model"]), 0))
         return place
 
-    known = [at for at, head in enumerate(heads) if model_of(head) is not None]
+    places = [model_of(head) for head in heads]
+    known = [at for at, place in enumerate(places) if place is not None]
     if not known:
         return [], {}, "The curves given are of none of the models, slices and settings in the rows."
 
@@ -160,20 +161,15 @@ def curve_blocks(
         head = heads[at]
         return head["slice"] != "", -(head["seq"] if head["time"] is None else head["time"]), head["model"]
 
-    chosen: list[int] = []
-    points = 0
-    for at in sorted(known, key=rank):
-        if chosen and points + lengths[at] > budget:
-            break
-        chosen.append(at)
-        points += int(lengths[at])
-    chosen.sort()
+    ranked = sorted(known, key=rank)
+    fitting = int(np.count_nonzero(np.cumsum(lengths[ranked]) <= budget))
+    chosen = sorted(ranked[: max(fitting, 1)])
     taken, listed, offset = [], [], 0
     for at in chosen:
         head, end, length = heads[at], ends[at], int(lengths[at])
         listed.append(
             [
-                model_of(head), slices[head["slice"]], head["seq"], head["time"],
+                places[at], slices[head["slice"]], head["seq"], head["time"],
                 end["tp"], end["fp"], offset, length,
             ]
         )  # fmt: skip

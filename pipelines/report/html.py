@@ -43,13 +43,14 @@ TABLE_ROWS = 50
 """The most models whose latest values are in the HTML itself."""
 
 TABLE_MEASURES = ("auc", "h", "ks", "brier", "kappa", "kappa_m")
+"""The measures in the table of latest values."""
 
 VERDICTS = {
     "changed": "change supported",
     "not shown": "no change shown",
     "cannot tell": "nothing to compare",
 }
-"""The measures on a model's card."""
+"""The words of a verdict (`Change.verdict`) on a model's card."""
 
 _CURVES_ABOUT = (
     "The true positive rate against the false positive rate over all thresholds, and what share of events "

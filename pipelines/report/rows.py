@@ -190,21 +190,15 @@ def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]])
     ['last:5', 'config b']
     """
     held = [settings[config] for config in configs if config in settings]
-    differ = sorted(
-        name
-        for name in {name for one in held for name in one}
-        if len({str(one.get(name)) for one in held}) > 1
-    )
-    words = [
-        ", ".join(
-            [str(settings[config].get("window", f"config {config}"))]
-            + [f"{name} {settings[config].get(name)}" for name in differ if name != "window"]
-        )
-        if config in settings
-        else f"config {config}"
-        for config in configs
-    ]
-    return words if len(set(words)) == len(words) else [f"config {config}" for config in configs]
+    names = {name for one in held for name in one if name != "window"}
+    differ = sorted(name for name in names if len({str(one.get(name)) for one in held}) > 1)
+    hashes = [f"config {config}" for config in configs]
+    words = []
+    for config, hashed in zip(configs, hashes, strict=True):
+        of = settings.get(config, {})
+        others = [f"{name} {of.get(name)}" for name in differ] if config in settings else []
+        words.append(", ".join([str(of.get("window", hashed)), *others]))
+    return words if len(set(words)) == len(words) else hashes
 
 
 def _once(
@@ -262,7 +256,6 @@ def applied_events(rows: ReportRows) -> int | None:
     if not len(whole) or not np.isnan(rows.columns["pane_start"]).all():
         return None
     bases = rows.bases()
-    seen: dict[str, set[float]] = {}
-    for model, _, _, stop in whole.tolist():
-        seen.setdefault(bases[model][0], set()).add(float(rows.columns["seq"][stop - 1]))
-    return None if any(len(of) > 1 for of in seen.values()) else int(sum(sum(of) for of in seen.values()))
+    seen = {(bases[model][0], float(rows.columns["seq"][stop - 1])) for model, _, _, stop in whole.tolist()}
+    names = {name for name, _ in seen}
+    return None if len(seen) > len(names) else int(sum(seq for _, seq in seen))
