@@ -89,11 +89,7 @@ def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
             hits = np.flatnonzero(of_bucket)
             _, once = np.unique(number[hits], return_index=True)
             keep[inside[hits[once]]] = True
-    return _taken(rows, np.flatnonzero(keep))
-
-
-def _taken(rows: ReportRows, kept: Int64Array) -> ReportRows:
-    series = rows.series.copy()
+    kept, series = np.flatnonzero(keep), rows.series.copy()
     series[:, 2:] = np.searchsorted(kept, series[:, 2:])
     return replace(
         rows,

@@ -157,6 +157,3 @@ def write_report(
             f"output {os.fspath(path)} cannot be written: {error.strerror or error}"
         ) from None
     return len(text)
-
-
-__all__ = ["TITLE", "check_report_path", "report_command", "write_report"]
