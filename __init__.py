@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     from .core.score_tree.tree import ScoreTree
     from .core.settings.costs import BetaCost, SeverityCost, UniformCost
     from .core.settings.evaluator import EvaluatorSettings
-    from .core.settings.shards import Shards
-    from .core.settings.table import TableSettings
+    from .core.settings.table import Shards, TableSettings
     from .core.settings.windows import (
         Adaptive,
         AllEvents,
@@ -121,8 +120,7 @@ _HOMES = {
     "core.score_tree.tree": ("ScoreTree",),
     "core.settings.costs": ("BetaCost", "SeverityCost", "UniformCost"),
     "core.settings.evaluator": ("EvaluatorSettings",),
-    "core.settings.shards": ("Shards",),
-    "core.settings.table": ("TableSettings",),
+    "core.settings.table": ("Shards", "TableSettings"),
     "core.settings.windows": (
         "Adaptive", "AllEvents", "EveryEvents", "EverySeconds", "Fading", "LastDuration", "LastEvents",
     ),

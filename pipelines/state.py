@@ -10,7 +10,7 @@ from pathlib import Path
 from ..core.errors import ConfigError, InputError, RocsteadyError, WireError
 from ..core.process.console import name_text, say
 from ..core.settings.durations import microseconds
-from ..core.settings.shards import Shards
+from ..core.settings.table import Shards
 from ..transforms.files.formats import everywhere, has_scheme
 from ..transforms.state.control import ControlFile, ExportRequest, ask, let_go
 from ..transforms.state.folder import (

@@ -2,5 +2,5 @@
 
 `rules` has the parts of a rule, `grammar` reads a rule from text. `table` (`AlertTable`) applies rules to
 rows; `watch` decides for one rule and one (model, slice, pane). `rows` has the records of rows and alerts,
-`messages` the messages of alerts.
+and the messages of alerts.
 """

@@ -47,6 +47,9 @@ from .rules import (
 )
 
 _WORD = re.compile(r"[<>=!]+|[^\s<>=!]+")
+_END = ""
+"""The word behind the last word of a rule."""
+
 _EXAMPLES = "such as 'auc_high < 0.8 for 3 rows' or 'auc drops by 0.02 against 7d'"
 
 
@@ -70,11 +73,10 @@ until=Limit(column='auc', comparison='>', number=0.82), until_held=Span(count=1,
 
 
 class _Words:
-    """Reads a rule from left to right."""
+    """Reads a rule from left to right; `_words` has the words that are not read yet."""
 
     def __init__(self, text: str) -> None:
-        self._words: list[str] = _WORD.findall(text)
-        self._at = 0
+        self._words: list[str] = [*_WORD.findall(text), _END]
 
     def rule(self) -> AlertRule:
         opens = self._condition()
@@ -110,18 +112,13 @@ class _Words:
             self._refuse(
                 word, f"what {column} is held against", ["against"] if by is not None else ["by", "against"]
             )
-        against = self._against()
+        against = _period(self._take("")) if ".." in self._words[0] else self._span("against")
         if by is None and column != "auc":
             raise ConfigError(
                 f"{column} has no interval, so say by how much it {direction}: {column} {direction} by "
                 f"NUMBER against {against}"
             )
         return Change(column, direction, by or 0.0, against)
-
-    def _against(self) -> Span | Period:
-        if self._at < len(self._words) and ".." in self._words[self._at]:
-            return _period(self._take(""))
-        return self._span("against")
 
     def _held(self) -> Span:
         return self._span("for") if self._takes("for") else ONE_ROW
@@ -136,33 +133,32 @@ class _Words:
                     f"{after} {word}: {word} of what? Say {word} rows, or a duration such as {word}h"
                 )
             return Span(int(word))
-        if self._at < len(self._words) and self._words[self._at] in ("row", "rows"):
+        if self._words[0] in ("row", "rows"):
             raise ConfigError(f"{after} {word}: a number of rows is whole, 1 or more")
         return Span(microseconds(word, after), "time")
 
     def _number(self, after: str) -> float:
         word = self._take(f"a number behind '{after}'")
         try:
-            return finite(float(word), f"the number behind '{after}'")
-        except ValueError as mistake:
-            if isinstance(mistake, ConfigError):
-                raise
+            number = float(word)
+        except ValueError:
             raise ConfigError(f"{word!r} behind '{after}' is not a number") from None
+        return finite(number, f"the number behind '{after}'")
 
     def _take(self, wanted: str) -> str:
-        if self._at == len(self._words):
+        if self._words[0] == _END:
             raise ConfigError(f"it ends where it needs {wanted}")
-        self._at += 1
-        return self._words[self._at - 1]
+        return self._words.pop(0)
 
     def _takes(self, word: str) -> bool:
-        found = self._at < len(self._words) and self._words[self._at] == word
-        self._at += found
-        return found
+        if self._words[0] != word:
+            return False
+        del self._words[0]
+        return True
 
     def _end(self, wanted: str) -> None:
-        if self._at < len(self._words):
-            self._refuse(self._words[self._at], f"{wanted}, which may stand here", ["for", "until"])
+        if self._words[0] != _END:
+            self._refuse(self._words[0], f"{wanted}, which may stand here", ["for", "until"])
 
     @staticmethod
     def _refuse(word: str, where: str, known: list[str]) -> NoReturn:

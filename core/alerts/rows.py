@@ -1,7 +1,7 @@
 """The input and the output of alert rules: rows with the columns that rules read, and records of alerts.
 
 `WatchedRows` are rows in columns, reduced to the columns that the rules of a job read: 76 bytes a row and 8
-for each column, while a whole row takes 400.
+for each column, while a whole row takes 400. `message_of` writes the message of an alert.
 
 Wire form, version 1: a frame (encoding/frames.py) with magic "RSAB"; payload: columns (u32 count, texts),
 keys (u32 count; two texts each), rows u32, key codes i32, integers i64 (nine a row, `INTEGER_COLUMNS`),
@@ -22,11 +22,13 @@ from ..encoding.frames import framed, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError
 from ..events.times import NO_TIME
+from ..process.console import name_text
 from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
 from ..rows.differences import comparable_half_width
+from ..rows.display import figure
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
-from .rules import AlertRule, Change
+from .rules import AlertRule, Change, Limit
 
 MAGIC = b"RSAB"
 VERSION = 1
@@ -116,8 +118,7 @@ class WatchedRows(NamedTuple):
         ]
 
         def number(name: str) -> FloatArray:
-            values = (getattr(row, name) for row in rows)
-            return np.array([np.nan if value is None else value for value in values], np.float64)
+            return np.array([getattr(row, name) for row in rows], np.float64)  # None gives NaN
 
         return cls(
             tuple(columns),
@@ -190,3 +191,65 @@ def numbers_of(columns: Sequence[str], number: Callable[[str], FloatArray], n: i
         else:
             numbers[:, place] = number(name)
     return numbers
+
+
+_SIDES = {"drops": "below", "rises": "above"}
+"""The side of the reference on which a value is after a change."""
+
+
+def message_of(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | None) -> str:
+    """Return the message of an alert: a sentence with the event, the place, the figures and the rule.
+
+    streak      number of rows of the streak that opened or closed the alert
+    half_width  half the width of the difference's interval; None if the rule is no change, or if its
+                difference has no interval
+    """
+    name = name_text(alert.model) + (f" [{name_text(alert.slice)}]" if alert.slice else "")
+    if alert.state == "open":
+        did, what = "opened", _opening(alert, rule, streak, half_width)
+    else:
+        did, what = "closed", _closing(alert, rule, streak)
+    return f"{name}: alert {did} at row {alert.row:,}{_when(alert.time)}: {what} (rule: {alert.rule})"
+
+
+def _opening(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | None) -> str:
+    what, opens = f"{alert.column} {_value(alert.value)}", rule.opens
+    if isinstance(opens, Limit):
+        what += f" {opens.comparison} {_value(opens.number)}"
+    else:
+        assert alert.reference_value is not None
+        size, interval = abs(alert.reference_value - alert.value), ""
+        if half_width is not None:
+            interval = f" [{_value(size - half_width)}, {_value(size + half_width)}]"
+        what += f" is {_value(size)}{interval} {_SIDES[opens.direction]} the {_reference(alert)}"
+    if streak > 1:
+        what += f" in {streak:,} rows since row {alert.since_row:,}{_when(alert.since_time)}"
+    return what
+
+
+def _closing(alert: AlertRow, rule: AlertRule, streak: int) -> str:
+    what, opens = f"{alert.column} {_value(alert.value)}", rule.opens
+    if rule.until is not None:
+        what += f" {rule.until.comparison} {_value(rule.until.number)}"
+        what += f" in {streak:,} rows" if streak > 1 else ""
+    elif isinstance(opens, Limit):
+        what += f", no longer {opens.comparison} {_value(opens.number)}"
+    else:
+        sure = "significantly " if opens.tested else ""
+        far = f"by more than {_value(opens.by)} " if opens.by else ""
+        what += f" is no longer {sure}{far}{_SIDES[opens.direction]} the {_reference(alert)}"
+    return f"{what}; it was opened at row {alert.since_row:,}{_when(alert.since_time)}"
+
+
+def _reference(alert: AlertRow) -> str:
+    assert alert.reference_value is not None
+    return f"{_value(alert.reference_value)} of row {alert.reference_row:,}"
+
+
+def _when(time: int | None) -> str:
+    return "" if time is None else f", {figure('time', time)}"
+
+
+def _value(number: float) -> str:
+    """Return a number with six digits: four decimals would show 0.79996 on the wrong side of 0.8."""
+    return f"{number:.6g}"

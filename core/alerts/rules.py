@@ -9,15 +9,15 @@ import math
 import numbers
 import operator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from ..errors import ConfigError
-from ..events.times import EPOCH
+from ..events.times import AFTER_LAST_TIME, FIRST_TIME
 from ..process.near_names import near_names
 from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from ..rows.display import figure
 from ..settings.durations import duration_text
-from ..settings.windows import is_count
+from ..settings.windows import is_count, number_text
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
 """Columns that a rule may name: counts, masses and measures, and `drift` as 1 or 0."""
@@ -29,13 +29,6 @@ DIRECTIONS: dict[str, Direction] = {each: each for each in get_args(Direction)}
 _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 REMEDY_SPAN = "give a number of rows, such as 3 rows, or a duration, such as 30m, 2h or 7d"
 REMEDY_PERIOD = "give two times, the earlier one first, such as 2013-01-01..2013-02-01"
-_FIRST, _LAST = (
-    (end.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for end in (datetime.min, datetime.max)
-)
-
-
-def _number_text(number: float) -> str:
-    return repr(number).removesuffix(".0")
 
 
 def finite(value: Any, what: str) -> float:
@@ -93,22 +86,17 @@ class Period:
 
     start: int
     end: int
+    unit: ClassVar = "time"
 
     def __post_init__(self) -> None:
-        if not _FIRST <= self.start <= self.end <= _LAST:
+        if not FIRST_TIME <= self.start <= self.end < AFTER_LAST_TIME:
             raise ConfigError(f"a period from {self.start} to {self.end} microseconds; {REMEDY_PERIOD}")
         if self.start == self.end:
             raise ConfigError(f"nothing is in the period {self}; {REMEDY_PERIOD}")
 
     def __str__(self) -> str:
-        return f"{_time_text(self.start)}..{_time_text(self.end)}"
-
-
-def _time_text(micros: int) -> str:
-    time = EPOCH + timedelta(microseconds=micros)
-    if time.hour == time.minute == time.second == time.microsecond == 0:
-        return f"{time:%Y-%m-%d}" if time.year > 999 else time.date().isoformat()
-    return time.isoformat().replace("+00:00", "Z")
+        ends = (figure("time", end).removesuffix("T00:00:00Z") for end in (self.start, self.end))
+        return "..".join(ends)
 
 
 @dataclass(frozen=True)
@@ -130,11 +118,11 @@ class Limit:
         object.__setattr__(self, "number", finite(self.number, "the limit"))
 
     def __str__(self) -> str:
-        return f"{self.column} {self.comparison} {_number_text(self.number)}"
+        return f"{self.column} {self.comparison} {number_text(self.number)}"
 
-    def holds(self, value: float) -> bool:
-        """Return whether a value, which must not be NaN, satisfies the comparison."""
-        return bool(_COMPARED[self.comparison](value, self.number))
+    def holds(self, value: float) -> bool | None:
+        """Return whether a value satisfies the comparison; None for NaN."""
+        return None if math.isnan(value) else bool(_COMPARED[self.comparison](value, self.number))
 
     def meets(self, other: Limit) -> bool:
         """Return whether some value satisfies both limits; False if the limits have different columns."""
@@ -175,7 +163,7 @@ class Change:
         object.__setattr__(self, "by", finite(self.by, "the size of the change"))
         if self.by < 0:
             raise ConfigError(
-                f"the size of the change is {_number_text(self.by)}; give a number of 0 or more, and say "
+                f"the size of the change is {number_text(self.by)}; give a number of 0 or more, and say "
                 "drops or rises"
             )
 
@@ -185,7 +173,7 @@ class Change:
         return self.column == "auc"
 
     def __str__(self) -> str:
-        by = f" by {_number_text(self.by)}" if self.by or not self.tested else ""
+        by = f" by {number_text(self.by)}" if self.by or not self.tested else ""
         return f"{self.column} {self.direction}{by} against {self.against}"
 
 
@@ -235,15 +223,11 @@ class AlertRule:
     @property
     def needs_times(self) -> str | None:
         """Return the part of the rule that needs event times; None = no part needs them."""
-        if isinstance(self.opens, Change) and not _counts_rows(self.opens.against):
-            return f"against {self.opens.against}"
-        timed = [held for held in (self.held, self.until_held) if not _counts_rows(held)]
-        return f"for {timed[0]}" if timed else None
+        spans: list[tuple[str, Span | Period]] = [("for", self.held), ("for", self.until_held)]
+        if isinstance(self.opens, Change):
+            spans.insert(0, ("against", self.opens.against))
+        return next((f"{word} {span}" for word, span in spans if span.unit == "time"), None)
 
 
 def _held_text(held: Span) -> str:
     return "" if held == ONE_ROW else f" for {held}"
-
-
-def _counts_rows(span: Span | Period) -> bool:
-    return isinstance(span, Span) and span.unit == "rows"

@@ -47,7 +47,6 @@ row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for ever
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -63,12 +62,11 @@ from ..events.records import EndOfInput, unpack_record
 from ..events.times import NO_TIME
 from ..process.console import lines_text
 from ..rows.columns import INTEGER_COLUMNS
-from ..rows.differences import first_seq, first_time, half_width_of_difference
+from ..rows.differences import first_time, half_width_of_difference
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
 from .grammar import parse_alert
-from .messages import closing_message, opening_message
-from .rows import HALF_WIDTH, AlertRow, WatchedRows, watched_columns
+from .rows import HALF_WIDTH, AlertRow, WatchedRows, message_of, watched_columns
 from .rules import AlertRule, Change, Limit
 from .watch import REFERENCE_BYTES, STATE_BYTES, Reference, Watch, WatchedRow
 
@@ -77,7 +75,6 @@ VERSION = 1
 
 _KEY = struct.Struct("<3qI")
 _ROW = struct.Struct("<6q")
-_PLACE = {name: place for place, name in enumerate(INTEGER_COLUMNS)}
 
 Key = tuple[str, str, int, int]
 """Model, slice, start and end of the pane (NO_TIME: no pane)."""
@@ -150,14 +147,14 @@ class AlertTable:
         return list(self._taken(WatchedRows.of_records(rows, self.columns)))
 
     def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
-        column = {name: rows.integers[:, place] for name, place in _PLACE.items()}
+        column = dict(zip(INTEGER_COLUMNS, rows.integers.T, strict=True))
         due, time = column["due"], column["time"]
         lists = [
             values.tolist()
             for values in (
                 rows.key_codes, column["pane_start"], column["pane_end"],
                 column["row"], np.where(due == NO_TIME, time, due), time, column["seq"],
-                first_seq(column["seq"], column["window_events"]), first_time(column["window_start"], time),
+                column["seq"] - column["window_events"], first_time(column["window_start"], time),
             )
         ]  # fmt: skip
         for cells, numbers in zip(zip(*lists, strict=True), rows.numbers.tolist(), strict=True):
@@ -178,7 +175,7 @@ class AlertTable:
 
     def _begun(self, key: Key) -> _Series:
         series = self._series[key] = _Series([Watch() for _ in self.rules])
-        self._key_bytes += _key_bytes(key)
+        self._key_bytes += len(packed_text(key[0])) + len(packed_text(key[1])) + _KEY.size
         return series
 
     def _drained(self, key: Key) -> Iterator[AlertRow]:
@@ -202,7 +199,7 @@ class AlertTable:
         rule, value = self.rules[place], row.numbers[self._opens[place]]
         reference = None
         if isinstance(rule.opens, Limit):
-            holds = None if math.isnan(value) else rule.opens.holds(value)
+            holds = rule.opens.holds(value)
         else:
             half_width = row.numbers[self._half_width] if rule.opens.tested else 0.0
             holds, reference = watch.changed(rule.opens, row, value, half_width)
@@ -211,9 +208,9 @@ class AlertTable:
         elif rule.until is None:
             turns = holds is False
         else:
-            ends = row.numbers[self._until[place]]
             reference = None
-            turns = watch.goes_on(None if math.isnan(ends) else rule.until.holds(ends), row, rule.until_held)
+            ends = rule.until.holds(row.numbers[self._until[place]])
+            turns = watch.goes_on(ends, row, rule.until_held)
         return self._alert(key, place, watch, row, reference) if turns else None
 
     def _alert(
@@ -246,14 +243,10 @@ class AlertTable:
         half_width = None
         if reference is not None and reference.half_width:
             half_width = half_width_of_difference(row.numbers[self._half_width], reference.half_width)
-        message = (
-            opening_message(alert, rule, watch.streak, half_width)
-            if opens
-            else closing_message(alert, rule, watch.streak)
-        )
+        alert = alert._replace(message=message_of(alert, rule, watch.streak, half_width))
         self._counts["alerts_opened" if opens else "alerts_closed"] += 1
         watch.turn(row, reference)
-        return alert._replace(message=message)
+        return alert
 
     def wakes_at(self) -> int | None:
         """Return None: the table applies each row on arrival, and waits for no moment."""
@@ -271,7 +264,7 @@ class AlertTable:
 
     def snapshot_bytes(self) -> int:
         """Return the length of `to_bytes()` in bytes. O(rules)."""
-        rules = sum(4 + len(text) for text in self._texts)
+        rules = sum(len(packed_text(text)) for text in self._texts)
         states = len(self._series) * len(self.rules) * STATE_BYTES
         waiting = self._waiting * (_ROW.size + 8 * len(self.columns))
         return (
@@ -284,7 +277,7 @@ class AlertTable:
 
     def describe(self) -> str:
         """Describe the state in words."""
-        waiting = sum(len(series.waiting) for series in self._series.values())
+        waiting = self._waiting
         return lines_text(
             [
                 f"rocsteady alerts, version {VERSION}",
@@ -365,7 +358,3 @@ def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
 
 def _known(time: int) -> int | None:
     return None if time == NO_TIME else time
-
-
-def _key_bytes(key: Key) -> int:
-    return 8 + sum(len(text.encode("utf-8", "surrogatepass")) for text in key[:2]) + _KEY.size

@@ -19,7 +19,7 @@ from ..arrays import Int32Array, Int64Array
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
 from ..events.unjoined import LabelBatch, PredictionBatch
-from ..settings.shards import Shards
+from ..settings.table import Shards
 from .index import hash64_of_ids
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..errors import ConfigError
 from ..settings.durations import duration_text, microseconds
-from ..settings.shards import Shards
+from ..settings.table import Shards
 from .matching import LONGEST_TTL, LabelMatcher
 
 

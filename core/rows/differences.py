@@ -36,14 +36,6 @@ FEWEST = 30
 """The least number of positives, and of negatives, that a compared window must have."""
 
 
-def first_seq(seq: Int64Array, window_events: Int64Array) -> Int64Array:
-    """Return the number of events before each window.
-
-    The window shares no event with the window of any row up to this `seq`.
-    """
-    return seq - window_events
-
-
 def first_time(window_start: Times, time: Times) -> Times:
     """Return, for each window, the time before which rows are apart from it; null without times."""
     unknown = np.isnan(window_start) if window_start.dtype.kind == "f" else window_start == NO_TIME

@@ -13,8 +13,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .columns import COUNT_COLUMNS, TIME_COLUMNS
-from .reasons import reason_clauses, reasons_by_measure
+from .columns import COUNT_COLUMNS, TIME_COLUMNS, reason_clauses, reasons_by_measure
 
 _COUNTS = frozenset((*COUNT_COLUMNS, "weight", "positives", "negatives", "tp", "fp", "tn", "fn", "cmd"))
 _SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))

@@ -7,11 +7,7 @@ from typing import Literal
 
 from ..errors import ConfigError
 from .durations import is_positive
-from .windows import read_number
-
-
-def _shortest(number: float) -> str:
-    return repr(number).removesuffix(".0")
+from .windows import number_text, read_number
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class BetaCost:
             object.__setattr__(self, name, float(value))
 
     def __str__(self) -> str:
-        return f"beta:{_shortest(self.a)},{_shortest(self.b)}"
+        return f"beta:{number_text(self.a)},{number_text(self.b)}"
 
     def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  all costs have this method
         """Return (a, b), whatever the share of positives."""
@@ -81,7 +77,7 @@ class SeverityCost:
     def __str__(self) -> str:
         if self.ratio is None:
             return "severity"
-        return "severity:balanced" if self.ratio == "balanced" else f"severity:{_shortest(self.ratio)}"
+        return "severity:balanced" if self.ratio == "balanced" else f"severity:{number_text(self.ratio)}"
 
     def beta(self, prevalence: float) -> tuple[float, float]:
         """Return (a, b) at a share of positives strictly between 0 and 1."""

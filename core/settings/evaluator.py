@@ -21,8 +21,6 @@ from .windows import Emission, EveryEvents, LastEvents, Window, read_number
 PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
 
-_LARGEST = sys.float_info.max
-
 
 def parse_partial_fpr(text: str) -> tuple[float, float]:
     """Read `0:0.1`, a range of false positive rates.
@@ -157,7 +155,7 @@ class EvaluatorSettings:
     def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
         value = getattr(self, name)
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not is_number or not low < value < high or abs(value) > _LARGEST:
+        if not is_number or not low < value < high or abs(value) > sys.float_info.max:
             between = "" if math.isinf(low) else f" between {round(low)} and {round(high)}"
             raise ConfigError(f"{name}={value!r}: give {meaning}, a number{between}")
         object.__setattr__(self, name, float(value))

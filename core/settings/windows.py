@@ -343,3 +343,8 @@ def read_number(text: str, what: str) -> float:
         return float(text)
     except ValueError:
         raise ConfigError(f"{what}: {text!r} is not a number") from None
+
+
+def number_text(number: float) -> str:
+    """Return the shortest text that `read_number` reads as this number."""
+    return repr(number).removesuffix(".0")

@@ -34,8 +34,7 @@ from ..ids.index import hash64_of_ids
 from ..ids.sharding import shard_of, split_by_shard, split_records
 from ..join.matching_wire import Held, pack, unpack
 from ..join.state import JoinState
-from ..settings.shards import Shards
-from ..settings.table import DEDUPLICATOR, IDLE
+from ..settings.table import DEDUPLICATOR, IDLE, Shards
 from ..shard.order import RUNNER
 from .take_up import as_begun, join_as_begun
 

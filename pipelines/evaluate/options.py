@@ -13,8 +13,7 @@ from ...core.join.settings import JoinSettings
 from ...core.settings.declared import declared
 from ...core.settings.durations import microseconds, parse_lateness
 from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order
-from ...core.settings.shards import Shards
-from ...core.settings.table import TableSettings
+from ...core.settings.table import Shards, TableSettings
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...runners.presets import Runner, RunnerError, choose_runner
 from ...transforms.events.fields import EventColumns, EventFields

@@ -34,8 +34,7 @@ from ...core.evaluator.snapshot import Snapshot
 from ...core.join import state as label_join_state
 from ...core.join.state import JoinState
 from ...core.process.temporary_folders import temporary_folder
-from ...core.settings.shards import Shards
-from ...core.settings.table import TableSettings
+from ...core.settings.table import Shards, TableSettings
 from ...core.state.exported import ShardState
 from ...core.state.reshard import resharded, resharded_joins
 from ...core.state.take_up import check_join, check_table

@@ -230,9 +230,9 @@ def _chart(
     if means is None:
         return {"learners": []}, {}
     blocks = {f"means_{place}": packed(values.reshape(-1)) for place, values in enumerate(means.values)}
-    times = [np.nan if at.time is None else at.time for at in means.moments]
+    times = np.array([at.time for at in means.moments], np.float64)  # None gives NaN
     blocks["means_seq"] = packed(np.array([at.seq for at in means.moments], np.float64))
-    blocks["means_time"] = packed(np.array(times, np.float64))
+    blocks["means_time"] = packed(times)
     ahead = {
         one.measure: [_ahead(one, one.leader), one.leader.since.seq, one.leader.since.time]
         for one in compared

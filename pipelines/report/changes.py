@@ -38,7 +38,6 @@ from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.differences import (
     FEWEST,
     comparable_half_width,
-    first_seq,
     first_time,
     half_width_of_difference,
 )
@@ -101,7 +100,7 @@ def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
         begin, end = (np.nan_to_num(part[name]).astype(np.int64) for name in ("pane_start", "pane_end"))
         full = np.append(begin[1:] != begin[:-1], True)
     else:
-        begin, end = first_seq(seq, events), seq
+        begin, end = seq - events, seq
         full = begin > 0
         if full.any() and np.ptp(events[full]) == 0:  # a window of a fixed size is full with its last event
             full |= events == events[full][0]
@@ -126,7 +125,7 @@ def greatest_difference(series: Series, confidence: float) -> Pair | None:
     if not pairs:
         return None
     later = np.flatnonzero(before > 0)
-    lowest, highest = _running(auc, np.less), _running(auc, np.greater)
+    lowest, highest = _least_so_far(auc), _least_so_far(-auc)
     drops = auc[highest[before[later] - 1]] - auc[later]
     rises = auc[later] - auc[lowest[before[later] - 1]]
     at = int(np.argmax(np.maximum(drops, rises)))
@@ -162,13 +161,10 @@ def _earlier(series: Series, rows: Int64Array) -> Int64Array:
     return count
 
 
-def _running(values: FloatArray, beats: np.ufunc) -> Int64Array:
-    """Return for every k the place of the first extreme among the first k + 1 values. O(n).
-
-    beats  np.less for the least value, np.greater for the greatest
-    """
-    extreme = (np.minimum if beats is np.less else np.maximum).accumulate(values)
-    fresh = np.append(True, beats(values[1:], extreme[:-1]))
+def _least_so_far(values: FloatArray) -> Int64Array:
+    """Return for every k the place of the first least value among the first k + 1 values. O(n)."""
+    least = np.minimum.accumulate(values)
+    fresh = np.append(True, values[1:] < least[:-1])
     return np.maximum.accumulate(np.where(fresh, np.arange(len(values)), 0))
 
 

@@ -166,9 +166,9 @@ class Compared:
         return any(found.p_anytime for pair in self.pairs for found in pair.within.values())
 
 
-def comparisons_of(table: pa.Table) -> list[Compared]:
+def comparisons_of(table: pa.Table | None) -> list[Compared]:
     """Return the comparisons by every measure, sorted by name. O(n log n) in rows of COMPARISON_SCHEMA."""
-    if not table.num_rows:
+    if table is None or not table.num_rows:
         return []
     texts = ("slice", "measure", "learner_a", "learner_b", "test", "better")
     for name in texts:
@@ -353,12 +353,12 @@ class FoldMeans:
         return np.flatnonzero(means == best).tolist()
 
 
-def means_of(table: pa.Table, limit: int = CHECKPOINTS_DRAWN) -> FoldMeans | None:
-    """Return means (MEAN_SCHEMA) at `limit` checkpoints at most; None for an empty table. O(n).
+def means_of(table: pa.Table | None, limit: int = CHECKPOINTS_DRAWN) -> FoldMeans | None:
+    """Return means (MEAN_SCHEMA) at `limit` checkpoints at most; None without a row. O(n).
 
     Of more than `limit` checkpoints, every k-th and the last are kept.
     """
-    if not table.num_rows:
+    if table is None or not table.num_rows:
         return None
     moments = sorted(_moments(table).values())
     step = -(-len(moments) // limit)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.arrays import Int64Array
-from ...core.rows.reasons import reasons_by_measure
+from ...core.rows.columns import reasons_by_measure
 from ..words import counted
 from .measures import HEADLINES
 from .rows import ReportRows, floats
@@ -69,14 +69,14 @@ def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
     keep = np.zeros(n, np.bool_)
     keep[first] = keep[stop - 1] = True
     spare = limit - int(keep.sum())
-    buckets = np.maximum((stop - first) * max(spare, 0) // (n * _KEPT_OF_BUCKET), 0)
+    buckets = (stop - first) * max(spare, 0) // (n * _KEPT_OF_BUCKET)
     offsets = np.repeat(first, stop - first)
     lengths, of = np.repeat(stop - first, stop - first), np.repeat(buckets, stop - first)
     inside = np.flatnonzero(of > 0)
     if len(inside):
         place = (inside - offsets[inside]) * of[inside] // lengths[inside]
-        number = np.cumsum(np.append(True, (np.diff(place) != 0) | (np.diff(offsets[inside]) != 0))) - 1
-        starts = np.flatnonzero(np.append(True, np.diff(number) != 0))
+        fresh = np.append(True, (np.diff(place) != 0) | (np.diff(offsets[inside]) != 0))
+        number, starts = np.cumsum(fresh) - 1, np.flatnonzero(fresh)
         wanted = [rows.columns["drift"][inside] == 1]
         for name in HEADLINES:
             values = rows.columns[name][inside]
@@ -89,11 +89,7 @@ def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
             hits = np.flatnonzero(of_bucket)
             _, once = np.unique(number[hits], return_index=True)
             keep[inside[hits[once]]] = True
-    return _taken(rows, np.flatnonzero(keep))
-
-
-def _taken(rows: ReportRows, kept: Int64Array) -> ReportRows:
-    series = rows.series.copy()
+    kept, series = np.flatnonzero(keep), rows.series.copy()
     series[:, 2:] = np.searchsorted(kept, series[:, 2:])
     return replace(
         rows,
@@ -119,7 +115,7 @@ def null_reasons(rows: ReportRows, names: Iterable[str]) -> dict[str, str]:
 
 
 def curve_blocks(
-    table: pa.Table, rows: ReportRows, budget: int = CURVE_POINTS
+    table: pa.Table | None, rows: ReportRows, budget: int = CURVE_POINTS
 ) -> tuple[list[list[Any]], dict[str, str], str]:
     """Return the list of curves, their packed columns, and a note on the curves that were left out.
 
@@ -128,13 +124,12 @@ def curve_blocks(
     Within the budget, whole models precede slices, and later moments precede earlier ones. The first curve
     is always kept. O(points log points).
     """
-    if not table.num_rows:
+    if table is None or not table.num_rows:
         return [], {}, ""
     models = {name: at for at, name in enumerate(rows.models)}
     slices = {name: at for at, name in enumerate(rows.slices)}
-    names = ("model", "slice", "pane_start", "seq", "config")
-    coded = [np.unique(_codes(table.column(name)), return_inverse=True)[1] for name in names]
-    coded.append(table.column("point").to_numpy())
+    names = ("model", "slice", "pane_start", "seq", "config", "point")
+    coded = [_codes(table.column(name)) for name in names]
     order = np.lexsort(coded[::-1])
     again = np.all([np.diff(codes[order]) == 0 for codes in coded], axis=0)
     order = order[np.append(True, ~again)]  # a file may be given twice
@@ -153,7 +148,8 @@ def curve_blocks(
         place, _ = rows.shown.get((head["model"], head["config"] or ""), (models.get(head["model"]), 0))
         return place
 
-    known = [at for at, head in enumerate(heads) if model_of(head) is not None]
+    places = [model_of(head) for head in heads]
+    known = [at for at, place in enumerate(places) if place is not None]
     if not known:
         return [], {}, "The curves given are of none of the models, slices and settings in the rows."
 
@@ -161,20 +157,15 @@ def curve_blocks(
         head = heads[at]
         return head["slice"] != "", -(head["seq"] if head["time"] is None else head["time"]), head["model"]
 
-    chosen: list[int] = []
-    points = 0
-    for at in sorted(known, key=rank):
-        if chosen and points + lengths[at] > budget:
-            break
-        chosen.append(at)
-        points += int(lengths[at])
-    chosen.sort()
+    ranked = sorted(known, key=rank)
+    fitting = int(np.count_nonzero(np.cumsum(lengths[ranked]) <= budget))
+    chosen = sorted(ranked[: max(fitting, 1)])
     taken, listed, offset = [], [], 0
     for at in chosen:
         head, end, length = heads[at], ends[at], int(lengths[at])
         listed.append(
             [
-                model_of(head), slices[head["slice"]], head["seq"], head["time"],
+                places[at], slices[head["slice"]], head["seq"], head["time"],
                 end["tp"], end["fp"], offset, length,
             ]
         )  # fmt: skip

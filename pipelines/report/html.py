@@ -22,7 +22,6 @@ import pyarrow as pa
 from ...core.errors import ConfigError
 from ...core.rows.differences import FEWEST
 from ...core.version import __version__
-from ...transforms.sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..words import DASH, all_dates, checkpoint, counted, day, number, p_value, share, stamp, with_interval
 from .better import better_section
 from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side
@@ -44,13 +43,14 @@ TABLE_ROWS = 50
 """The most models whose latest values are in the HTML itself."""
 
 TABLE_MEASURES = ("auc", "h", "ks", "brier", "kappa", "kappa_m")
+"""The measures in the table of latest values."""
 
 VERDICTS = {
     "changed": "change supported",
     "not shown": "no change shown",
     "cannot tell": "nothing to compare",
 }
-"""The measures on a model's card."""
+"""The words of a verdict (`Change.verdict`) on a model's card."""
 
 _CURVES_ABOUT = (
     "The true positive rate against the false positive rate over all thresholds, and what share of events "
@@ -92,17 +92,14 @@ def report_page(
     names = [rows.models[model] for model in whole[:, 0]]
     changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
     drawn = thinned(rows)
-    listed, blocks, curve_note = curve_blocks(curves, rows) if curves is not None else ([], {}, "")
+    listed, blocks, curve_note = curve_blocks(curves, rows)
     about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
     blocks |= row_blocks(drawn) if len(rows) else {}
     blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
     blocks["plotly"] = packed_text(plotly_source())
     better = None
     if comparisons is not None or means is not None:
-        better = better_section(
-            comparisons_of(COMPARISON_SCHEMA.empty_table() if comparisons is None else comparisons),
-            means_of(MEAN_SCHEMA.empty_table() if means is None else means),
-        )
+        better = better_section(comparisons_of(comparisons), means_of(means))
         blocks |= better.blocks
     applied = applied_events(rows)
     known = counters or EventCounters()

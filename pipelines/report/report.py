@@ -40,22 +40,20 @@ def report_command(options: argparse.Namespace) -> int:
     check_outputs((("--output", options.output, "report", check_report_path),), inputs)
     table, notes = read_tables(options.rows, "rows")
     confidence, note = _level(said, options.rows)
-    curves, comparisons, means = (
+    curves, comparisons, means, letters = (
         read_tables(paths, what)[0] if paths else None
         for paths, what in (
             (options.curves, "curves"),
             (options.comparisons, "comparisons"),
             (options.means, "means"),
+            (options.dead_letters, "dead letters"),
         )
     )
-    counters = None
-    if options.dead_letters:
-        counters = count_dead_letters(read_tables(options.dead_letters, "dead letters")[0])
     size = write_report(
         table,
         options.output,
         curves=curves,
-        counters=counters,
+        counters=None if letters is None else count_dead_letters(letters),
         comparisons=comparisons,
         means=means,
         title=options.title or TITLE,
@@ -159,6 +157,3 @@ def write_report(
             f"output {os.fspath(path)} cannot be written: {error.strerror or error}"
         ) from None
     return len(text)
-
-
-__all__ = ["TITLE", "check_report_path", "report_command", "write_report"]

@@ -18,11 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.arrays import FloatArray, Int64Array
-from ...core.rows.arrow import ROW_SCHEMA
+from ...core.rows.columns import COLUMNS, TEXT_COLUMNS
 from ..words import counted
-
-_TEXT = ("model", "slice", "reason", "config")
-_NUMBERS = tuple(name for name in ROW_SCHEMA.names if name not in _TEXT)
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,8 @@ def coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
 
 def floats(column: pa.ChunkedArray) -> FloatArray:
     """Return a column as float64: times in microseconds, NaN for null."""
-    if pa.types.is_timestamp(column.type) or pa.types.is_boolean(column.type):
-        column = column.cast(pa.int64() if pa.types.is_timestamp(column.type) else pa.int8())
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
     values: FloatArray = column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy().astype(np.float64)
     return values
 
@@ -115,7 +112,7 @@ def report_rows(
     slice_codes, slices = coded(pc.fill_null(table.column("slice"), ""))
     reason_codes, reasons = coded(table.column("reason"))
     _, configs = coded(table.column("config"))
-    columns = {name: floats(table.column(name)) for name in _NUMBERS}
+    columns = {name: floats(table.column(name)) for name in COLUMNS if name not in TEXT_COLUMNS}
     for name in ("auc", "auc_low", "auc_high"):  # rocsteady writes no infinite AUC
         columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
     columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
@@ -126,11 +123,8 @@ def report_rows(
     keys = (row, panes[1], panes[0], slice_codes, model_codes)
     order = np.lexsort(keys)
     kept = _once(order, keys, columns, told)
-    bounds = np.flatnonzero(
-        np.concatenate(
-            ([True], (np.diff(model_codes[kept]) != 0) | (np.diff(slice_codes[kept]) != 0), [True])
-        )
-    ) if len(kept) else np.zeros(1, np.int64)  # fmt: skip
+    pairs = model_codes[kept] * len(slices) + slice_codes[kept]
+    bounds = np.append(np.unique(pairs, return_index=True)[1], len(kept))
     first = kept[bounds[:-1]]
     series = np.stack([model_codes[first], slice_codes[first], bounds[:-1], bounds[1:]], axis=1)
     return ReportRows(
@@ -196,21 +190,15 @@ def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]])
     ['last:5', 'config b']
     """
     held = [settings[config] for config in configs if config in settings]
-    differ = sorted(
-        name
-        for name in {name for one in held for name in one}
-        if len({str(one.get(name)) for one in held}) > 1
-    )
-    words = [
-        ", ".join(
-            [str(settings[config].get("window", f"config {config}"))]
-            + [f"{name} {settings[config].get(name)}" for name in differ if name != "window"]
-        )
-        if config in settings
-        else f"config {config}"
-        for config in configs
-    ]
-    return words if len(set(words)) == len(words) else [f"config {config}" for config in configs]
+    names = {name for one in held for name in one if name != "window"}
+    differ = sorted(name for name in names if len({str(one.get(name)) for one in held}) > 1)
+    hashes = [f"config {config}" for config in configs]
+    words = []
+    for config, hashed in zip(configs, hashes, strict=True):
+        of = settings.get(config, {})
+        others = [f"{name} {of.get(name)}" for name in differ] if config in settings else []
+        words.append(", ".join([str(of.get("window", hashed)), *others]))
+    return words if len(set(words)) == len(words) else hashes
 
 
 def _once(
@@ -268,7 +256,6 @@ def applied_events(rows: ReportRows) -> int | None:
     if not len(whole) or not np.isnan(rows.columns["pane_start"]).all():
         return None
     bases = rows.bases()
-    seen: dict[str, set[float]] = {}
-    for model, _, _, stop in whole.tolist():
-        seen.setdefault(bases[model][0], set()).add(float(rows.columns["seq"][stop - 1]))
-    return None if any(len(of) > 1 for of in seen.values()) else int(sum(sum(of) for of in seen.values()))
+    seen = {(bases[model][0], float(rows.columns["seq"][stop - 1])) for model, _, _, stop in whole.tolist()}
+    names = {name for name, _ in seen}
+    return None if len(seen) > len(names) else int(sum(seq for _, seq in seen))

@@ -55,8 +55,7 @@ from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.prequential.wire import unpack_learner
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.settings.shards import Shards
-from rocsteady.core.settings.table import DEDUPLICATOR, IDLE, TableSettings
+from rocsteady.core.settings.table import DEDUPLICATOR, IDLE, Shards, TableSettings
 from rocsteady.core.settings.windows import EveryEvents, parse_every, parse_window
 from rocsteady.core.shard import parts as snapshot_parts
 from rocsteady.core.sketches import wire as sketch_wire

@@ -10,8 +10,7 @@ from apache_beam.coders import RowCoder, registry
 
 from ...core.arrays import FloatArray, Int8Array
 from ...core.events.inputs import checked_events
-from ...core.rows.columns import ONE_CLASS, OUT_OF_RANGE, REASONS
-from ...core.rows.reasons import reason_clauses
+from ...core.rows.columns import ONE_CLASS, OUT_OF_RANGE, REASONS, reason_clauses
 from ...core.settings.costs import BetaCost, Cost
 from ...core.settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from ...core.sketches.auc_sketch import DEFAULT_MAX_BYTES, AucSketch

@@ -27,7 +27,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from ...core.encoding.json import MOST_BYTES, read_json, read_object, reading, text_of, whole
 from ...core.errors import FutureVersionError, InputError, RocsteadyError, WireError
-from ...core.settings.shards import Shards
+from ...core.settings.table import Shards
 from ...core.state.exported import ShardState
 from ...core.version import __version__
 from ..files.formats import has_scheme

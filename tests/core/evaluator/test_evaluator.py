@@ -34,7 +34,7 @@ from rocsteady.core.measures.at_row import minimum_loss
 from rocsteady.core.measures.delong import auc_interval, rank_sums
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 from rocsteady.core.measures.scan import EXACT_EVENTS
-from rocsteady.core.rows.reasons import reasons_by_measure
+from rocsteady.core.rows.columns import reasons_by_measure
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.classes import class_text
 from rocsteady.core.settings.costs import Cost

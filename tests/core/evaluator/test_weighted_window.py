@@ -12,7 +12,7 @@ import pytest
 import rocsteady as rs
 from oracles import DECISIONS, RANKING, differences
 from rocsteady.core.evaluator.state import write_evaluator
-from rocsteady.core.rows.reasons import reasons_by_measure
+from rocsteady.core.rows.columns import reasons_by_measure
 from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
 from thorough import some
 from times import moment, moments

@@ -14,9 +14,10 @@ from rocsteady.core.rows.columns import (
     ONE_CLASS,
     REASONS,
     in_columns,
+    reason_clauses,
     reason_text,
+    reasons_by_measure,
 )
-from rocsteady.core.rows.reasons import reason_clauses, reasons_by_measure
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.measure_names import MEASURES
 from times import moments

@@ -11,8 +11,7 @@ from rocsteady.core.errors import ConfigError, OtherConfigurationError
 from rocsteady.core.ids.sharding import shard_of
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
-from rocsteady.core.settings.shards import Shards
-from rocsteady.core.settings.table import TableSettings
+from rocsteady.core.settings.table import Shards, TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.pipelines.cli import main
 

@@ -17,8 +17,7 @@ from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import IDLE, NO_TIME
 from rocsteady.core.ids.sharding import shard_key
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.settings.shards import Shards
-from rocsteady.core.settings.table import TableSettings
+from rocsteady.core.settings.table import Shards, TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.state.exported import ShardState
 from rocsteady.core.state.take_up import taken_up
