@@ -38,40 +38,33 @@ class ArrivalOrder(InputOrder):
     is_finished = False
 
     def __init__(self) -> None:
-        self._sources: SourcePartitions | None = SourcePartitions()
+        self._sources = SourcePartitions()
+        self._counts = True
         # True if the order began with the state of another job, whose packets were counted
         self._begun = False
 
     def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
         """Yield the batch of a record at once, unless the record repeats a packet."""
-        sources = self._sources
         if isinstance(content, EventBatch):
-            if sources is None or content.sequence == UNORDERED or sources.receive(content):
+            if not self._counts or content.sequence == UNORDERED or self._sources.receive(content):
                 yield content
-        elif isinstance(content, Heartbeat | EndOfPartition) and sources is not None:
-            sources.receive(content)
-        elif isinstance(content, StateMarker):
-            if sources is None:
-                raise InputError(
-                    "the state is one of an earlier rocsteady in order of arrival, which did not count its "
-                    "packets, so that an export could miss some; let the job end, and begin a new one"
-                )
-            sources.receive(content)
-        self.is_finished = isinstance(content, EndOfInput) or self._has_ended()
-
-    def _has_ended(self) -> bool:
-        return self._sources is not None and self._sources.ended
+        elif isinstance(content, StateMarker) and not self._counts:
+            raise InputError(
+                "the state is one of an earlier rocsteady in order of arrival, which did not count its "
+                "packets, so that an export could miss some; let the job end, and begin a new one"
+            )
+        elif isinstance(content, Heartbeat | EndOfPartition | StateMarker) and self._counts:
+            self._sources.receive(content)
+        self.is_finished = isinstance(content, EndOfInput) or self._sources.ended
 
     @property
     def ledger(self) -> Ledger:
         """What the partitions have sent. The ledger knows nothing if the state did not count packets."""
-        return _Uncounted() if self._sources is None else self._sources
+        return self._sources if self._counts else _Uncounted()
 
     def progress(self) -> dict[str, Any]:
         """Return what the partitions have said; empty if packets have no numbers."""
-        if self._sources is None or not (self._sources or self._begun):
-            return {}
-        return {"sources": self._sources.progress()}
+        return {"sources": self._sources.progress()} if self._sources or self._begun else {}
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
         """Take over what `progress` gave. Raises ValueError if `held` has packets: none waits in this order.
@@ -81,10 +74,11 @@ class ArrivalOrder(InputOrder):
         """
         if held:
             raise ValueError("packets wait, although the order of arrival applies each at once")
-        self._sources = SourcePartitions.of_progress(progress["sources"]) if progress else None
-        self._begun = bool(progress)
-        self.is_finished = self._has_ended()
+        self._counts = self._begun = bool(progress)
+        if progress:
+            self._sources = SourcePartitions.of_progress(progress["sources"])
+        self.is_finished = self._sources.ended
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes the order adds to a snapshot."""
-        return 0 if self._sources is None else self._sources.snapshot_bytes()
+        return self._sources.snapshot_bytes()

@@ -10,7 +10,7 @@ import numpy as np
 from ..encoding.json import text_of, whole
 from ..errors import InputError
 from ..events.batch import EventBatch
-from ..events.records import EndOfPartition, Record, StateMarker
+from ..events.records import EndOfPartition, Record
 from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
 from .buffer import ReorderBuffer
@@ -68,8 +68,6 @@ class TimeOrder(InputOrder):
         """Yield the events that the clock has passed."""
         if isinstance(content, EventBatch):
             yield from self._hold(content, len(record))
-        elif isinstance(content, StateMarker):
-            self._clock.is_new(content)
         moment = self._clock.after(content)
         if moment > self._clock.moment:
             parts = self._buffer.release(moment)

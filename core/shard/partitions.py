@@ -97,22 +97,20 @@ class SourcePartitions:
         the record contradicts an earlier record.
         """
         if isinstance(content, Heartbeat | EndOfPartition):
-            source, number, sequence = content.source, content.partition, UNORDERED
+            source, number, sequence, told = content.source, content.partition, UNORDERED, content.high_water
             self._take_word(content)
         else:
             named = content if isinstance(content, StateMarker) else content.packet()
-            source, number, sequence = named.source, named.partition, named.sequence
+            source, number, sequence, told = named.source, named.partition, named.sequence, named.high_water
             check_packet(source, number, sequence, self.count, self.packets(number), "this order")
             if isinstance(content, StateMarker):
                 self.count = marked_count(content, self.count)
         partition = self._of.get(number) or self._add(number, _Partition(source))
-        self._waiting_bytes -= partition.waiting_bytes
+        waiting_before = partition.waiting_bytes
         if isinstance(content, EndOfPartition):
             partition.source, partition.packets = content.source, content.packets
             partition.is_idle = False
-            self.greatest = max(self.greatest, content.high_water)
         elif isinstance(content, Heartbeat):
-            self.greatest = max(self.greatest, content.high_water)
             behind_all = partition.packets is None and content.packets >= partition.sent
             partition.is_idle = content.settled == IDLE and behind_all
             if content.settled == IDLE:
@@ -122,19 +120,16 @@ class SourcePartitions:
             elif content.settled > partition.settled:
                 partition.words.append((content.packets, content.settled))
         elif sequence < partition.received or sequence in partition.ahead:
-            self._waiting_bytes += partition.waiting_bytes
             return False
         else:
             partition.ahead.add(sequence)
             partition.is_idle = False
             partition.sent = max(partition.sent, sequence + 1)
             if isinstance(content, StateMarker):
-                self.greatest = max(self.greatest, content.high_water)
                 partition.words.append((sequence, content.settled))
-            else:
-                self.greatest = max(self.greatest, content.packet().high_water)
+        self.greatest = max(self.greatest, told)
         partition.hear()
-        self._waiting_bytes += partition.waiting_bytes
+        self._waiting_bytes += partition.waiting_bytes - waiting_before
         if self.count == len(self._of):
             self.clock = max(self.clock, self._least_settled())
         return True
@@ -310,9 +305,9 @@ class StreamClock:
         self.moment = NO_TIME
         self.partitions = SourcePartitions()
 
-    def is_new(self, batch: Batch | StateMarker) -> bool:
+    def is_new(self, batch: Batch) -> bool:
         """Note a packet; return False if the packet came before. Raises InputError for a contradiction."""
-        if not (isinstance(batch, StateMarker) or self.partitions or batch.packet().sequence != UNORDERED):
+        if not self.partitions and batch.packet().sequence == UNORDERED:
             return True
         return self.partitions.receive(batch)
 
@@ -321,7 +316,7 @@ class StreamClock:
 
         Raises InputError for a word that contradicts earlier words, or for an end while packets are missing.
         """
-        if isinstance(content, Heartbeat | EndOfPartition):
+        if isinstance(content, Heartbeat | EndOfPartition | StateMarker):
             self.partitions.receive(content)
         elif isinstance(content, Clock):
             return max(self.moment, content.settled)

@@ -42,7 +42,7 @@ from ..errors import ConfigError, CorruptBytesError
 from ..events.records import brings_state
 from ..process.console import logger
 from .machine import MachineFactory, Output, Pane, StateMachine
-from .parts import PART_BYTES, PARTS, Index, bytes_in_cell, is_index, is_part, is_small, joined, split
+from .parts import PART_BYTES, PARTS, Index, bytes_in_cell, is_index, is_part, joined, split
 
 _logger = logger(__name__)
 
@@ -78,11 +78,9 @@ class ValueCell(Protocol):
 
     def read(self) -> bytes | None:
         """Return the value; None if no value was ever written."""
-        ...
 
     def write(self, value: bytes, /) -> None:
         """Replace the value."""
-        ...
 
 
 class LogCell(Protocol):
@@ -90,15 +88,12 @@ class LogCell(Protocol):
 
     def read(self) -> Iterable[bytes]:
         """Return every value of the bag."""
-        ...
 
     def add(self, value: bytes, /) -> None:
         """Add a value; the values in the bag are neither read nor rewritten."""
-        ...
 
     def clear(self) -> None:
         """Drop every value."""
-        ...
 
 
 class NumberedCells(Protocol):
@@ -111,7 +106,6 @@ class NumberedCells(Protocol):
 
     def cell(self, number: int) -> LogCell:
         """Return the bag of a number from 0 to `PARTS` - 1. What is written to the bag counts at once."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -145,12 +139,14 @@ class MachineCache:
     """The live machines of a process. Bounded in bytes; the least recently used leave first. Thread-safe.
 
     A machine larger than the bound is not kept, so that with a bound of 0 every bundle rebuilds its machine.
+
+    held_bytes  bytes of all machines in the cache; each machine counts with its `live_bytes` when it was put
     """
 
     def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
         self.max_bytes = max_bytes
         self._entries: OrderedDict[Place, tuple[LiveMachine[Any], int]] = OrderedDict()
-        self._bytes = 0
+        self.held_bytes = 0
         self._users: dict[str, int] = {}
         self._lock = Lock()
 
@@ -167,9 +163,9 @@ class MachineCache:
             if size > self.max_bytes:
                 return
             self._entries[place] = (live, size)
-            self._bytes += size
-            while self._bytes > self.max_bytes:
-                self._bytes -= self._entries.popitem(last=False)[1][1]
+            self.held_bytes += size
+            while self.held_bytes > self.max_bytes:
+                self.held_bytes -= self._entries.popitem(last=False)[1][1]
 
     def open(self, step: str) -> None:
         """Count one more user of a step."""
@@ -191,19 +187,10 @@ class MachineCache:
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
-    def held_bytes(self) -> int:
-        """Bytes of all machines in the cache; each machine counts with its `live_bytes` when it was put."""
-        return self._bytes
-
     def _remove(self, place: Place) -> LiveMachine[Any] | None:
         live, size = self._entries.pop(place, (None, 0))
-        self._bytes -= size
+        self.held_bytes -= size
         return live
-
-
-def _count_nothing(name: str, amount: int) -> None:
-    pass
 
 
 class ShardProtocol(Generic[Output]):
@@ -219,7 +206,7 @@ class ShardProtocol(Generic[Output]):
         factory: MachineFactory[Output],
         cache: MachineCache,
         step: str,
-        count: Callable[[str, int], None] = _count_nothing,
+        count: Callable[[str, int], None] = lambda _name, _amount: None,
     ) -> None:
         self._factory = factory
         self._cache = cache
@@ -351,7 +338,7 @@ class ShardProtocol(Generic[Output]):
         snapshot = live.machine.to_bytes()
         numbered, filled = cells.numbered, live.filled
         live.filled = set()
-        if numbered is None or is_small(snapshot):
+        if numbered is None or len(snapshot) <= PART_BYTES:
             cells.snapshot.write(snapshot)
         else:
             if numbered.largest is not None and bytes_in_cell(len(snapshot)) > numbered.largest:

@@ -62,20 +62,16 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
 
     def receive(self, content: Record, record: bytes) -> list[Output]:
         """Apply one record, already read as `content`; see `StateMachine.apply`."""
-        ...
 
     @property
     def ledger(self) -> Ledger:
         """What the partitions of the input have sent."""
-        ...
 
     def waiting(self) -> dict[str, int]:
         """Return how many records wait for later ones, by their kind: "events" or "labels"."""
-        ...
 
     def pass_on(self, marker: StateMarker) -> list[Output]:
         """Return the marker for all shards of the next step; the marker takes a packet's number there."""
-        ...
 
 
 class ExportingMachine(Generic[Output]):
