@@ -94,6 +94,11 @@ class Index:
         return cls(cells, parts, length, crc, name)
 
 
+def is_small(snapshot: bytes) -> bool:
+    """Whether a snapshot is stored as one value, without parts."""
+    return len(snapshot) <= PART_BYTES
+
+
 def is_index(value: bytes | None) -> bool:
     """Whether the cell `snapshot` holds an index. Otherwise the cell holds a whole snapshot, or is empty."""
     return value is not None and value[:4] == MAGIC

@@ -42,7 +42,7 @@ from ..errors import ConfigError, CorruptBytesError
 from ..events.records import brings_state
 from ..process.console import logger
 from .machine import MachineFactory, Output, Pane, StateMachine
-from .parts import PART_BYTES, PARTS, Index, bytes_in_cell, is_index, is_part, joined, split
+from .parts import PART_BYTES, PARTS, Index, bytes_in_cell, is_index, is_part, is_small, joined, split
 
 _logger = logger(__name__)
 
@@ -338,7 +338,7 @@ class ShardProtocol(Generic[Output]):
         snapshot = live.machine.to_bytes()
         numbered, filled = cells.numbered, live.filled
         live.filled = set()
-        if numbered is None or len(snapshot) <= PART_BYTES:
+        if numbered is None or is_small(snapshot):
             cells.snapshot.write(snapshot)
         else:
             if numbered.largest is not None and bytes_in_cell(len(snapshot)) > numbered.largest:

@@ -37,9 +37,8 @@ from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
-from ..shard.by_arrival import ArrivalOrder
 from ..shard.order import Ledger
-from ..shard.orders import order_of
+from ..shard.orders import ArrivalOrder, order_of
 from .idle import IdleModels
 from .pending import PendingEvents
 from .pool import EvaluatorPool
@@ -264,7 +263,7 @@ class EvaluatorTable:
     def counts(self) -> dict[str, int]:
         """Return how many events had each fate since the table was made or loaded, by the names in `COUNTED`.
 
-        Events are tied if the input does not say which of them is first (`shard.by_time`).
+        Events are tied if the input does not say which of them is first (`shard.orders`).
         """
         return {**self._counts, "events_in_other": self._slices.beyond}
 
