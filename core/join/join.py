@@ -23,6 +23,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -79,12 +80,8 @@ class LabelJoin:
         self._matcher = settings.matcher()
         self._clock = StreamClock()
         self._outlet = Outlet(settings, number)
-        self._coming: tuple[ReorderBuffer[EventBatch], ReorderBuffer[LabelBatch]] = (
-            ReorderBuffer(),
-            ReorderBuffer(),
-        )
-        self._predictions: RowStore[EventBatch] = RowStore()
-        self._labels: RowStore[LabelBatch] = RowStore()
+        self._coming = ReorderBuffer[EventBatch](), ReorderBuffer[LabelBatch]()
+        self._predictions, self._labels = RowStore[EventBatch](), RowStore[LabelBatch]()
         self._greatest = NO_TIME
         self._counts = Counter(dict.fromkeys(COUNTED, 0))
         self._seen_rows, self._seen_bytes = 0, 0
@@ -109,8 +106,6 @@ class LabelJoin:
             )
         if isinstance(content, PredictionBatch | LabelBatch):
             outputs += self._take_in(content, len(record))
-        elif isinstance(content, StateMarker):
-            self._clock.is_new(content)
         moment = self._clock.after(content)
         if moment > self._clock.moment:
             outputs += self._advance(moment)
@@ -123,20 +118,18 @@ class LabelJoin:
             return
         self._greatest = max(self._greatest, int(times.max()))
         self._seen_rows, self._seen_bytes = self._seen_rows + len(batch), self._seen_bytes + size
+        records = batch if isinstance(batch, LabelBatch) else batch.events
         late = times < self._clock.moment
         if late.any():
-            yield self._late(batch.take(np.flatnonzero(late)))
-            batch = batch.take(np.flatnonzero(~late))
-        if isinstance(batch, PredictionBatch):
-            self._coming[0].add(batch.events, size)
+            is_label = isinstance(batch, LabelBatch)
+            behind = records.take(np.flatnonzero(late))
+            self._counts["labels_late" if is_label else "late"] += len(behind)
+            yield self._clock.late(behind, "the clock of the join", unlabelled=not is_label)
+            records = records.take(np.flatnonzero(~late))
+        if isinstance(records, EventBatch):
+            self._coming[0].add(records, size)
         else:
-            self._coming[1].add(batch, size)
-
-    def _late(self, batch: PredictionBatch | LabelBatch) -> Rejected:
-        is_label = isinstance(batch, LabelBatch)
-        self._counts["labels_late" if is_label else "late"] += len(batch)
-        records = batch if isinstance(batch, LabelBatch) else batch.events
-        return self._clock.late(records, "the clock of the join", unlabelled=not is_label)
+            self._coming[1].add(records, size)
 
     # ---- exports (state/export.py)
 
@@ -195,16 +188,11 @@ class LabelJoin:
         """Store the rows of released parts; return them in order of time, with their numbers in the store."""
         if not parts:
             return NOTHING
-        rows = type(parts[0]).concat(parts)  # type: ignore[arg-type]
-        times, ids = rows.times, rows.ids
-        if times is None or ids is None:
-            raise AssertionError("batches of a join have ids and times")
+        rows: Any = type(parts[0]).concat(parts)  # type: ignore[arg-type]
         if len(parts) > 1:
-            rows = rows.take(np.argsort(times, kind="stable"))
-            times, ids = rows.times, rows.ids
+            rows = rows.take(np.argsort(rows.times, kind="stable"))
         ties = _ties(rows) if isinstance(rows, LabelBatch) else None
-        handles = store.append(rows)  # type: ignore[arg-type]
-        return Arrivals(ids, times, handles, ties)  # type: ignore[arg-type]
+        return Arrivals(rows.ids, rows.times, store.append(rows), ties)
 
     def _left_alone(self, left: Departures) -> Iterator[Rejected]:
         """Yield dead letters: predictions and labels without a partner, second labels and repeated labels."""
@@ -302,9 +290,9 @@ class LabelJoin:
             self._deduplicator = Deduplicator.from_bytes(state.deduplicator)
         (ids, times), (label_ids, label_times) = self._matcher.kept()
         if state.predictions is not None:
-            self._predictions = RowStore([replace(state.predictions, ids=ids, times=times)])
+            self._predictions.append(replace(state.predictions, ids=ids, times=times))
         if state.labels is not None:
-            self._labels = RowStore([state.labels.with_keys(label_ids, label_times)])
+            self._labels.append(state.labels.with_keys(label_ids, label_times))
         if (len(self._predictions), len(self._labels)) != (self._matcher.waiting, self._matcher.held):
             raise CorruptBytesError("a snapshot of a join holds other records than its matcher knows of")
         for packet in state.coming_predictions:

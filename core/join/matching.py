@@ -55,12 +55,12 @@ from .matching_state import (
     MARK,
     NOWHERE,
     PREDICTION,
+    Held,
     Matching,
     keep,
     mark_new,
 )
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED, Coming, Leaving, run
-from .matching_wire import Held, pack, unpack
 
 __all__ = ["END", "ORPHAN", "REPEAT", "SECOND", "USED", "Arrivals", "Departures", "LabelMatcher"]
 
@@ -330,19 +330,18 @@ class LabelMatcher:
         latest, hashes = self._state.marks["latest"][: len(self._ids)], hash64_of_ids(self._ids.ids())
         others = mentioned + np.lexsort((hashes[mentioned:], latest[mentioned:]))
         numbers = np.concatenate((np.arange(mentioned), others))
-        return pack(
-            Held(
-                self.ttl, self.lead, get_args(Second).index(self.second), self.clock,
-                self._state.predictions[: self.waiting], self._state.labels[: self.held],
-                latest[numbers], self._ids.ids(numbers),
-            )
+        held = Held(
+            self.ttl, self.lead, get_args(Second).index(self.second), self.clock,
+            self._state.predictions[: self.waiting], self._state.labels[: self.held],
+            latest[numbers], self._ids.ids(numbers),
         )  # fmt: skip
+        return held.pack()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> LabelMatcher:
         """Read a state. Raises CorruptBytesError for bytes that are no state of a matcher."""
         with reading("the state of a join"):
-            held = unpack(data)
+            held = Held.unpack(data)
             matcher = cls(held.ttl, held.lead, get_args(Second)[held.second])
         matcher.clock, matcher._ids = held.clock, IdIndex.of(held.ids)
         state = matcher._empty_state(0, 0, len(held.ids))

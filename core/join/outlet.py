@@ -37,7 +37,6 @@ class Outlet:
         self.sent = [0] * settings.evaluator_shards
         self.greatest = NO_TIME
         self._settings = settings
-        self._delay = settings.output_delay
         self._number = number
         self._name = f"shard {number} of the join"
 
@@ -61,30 +60,26 @@ class Outlet:
     def settle(self, clock: int) -> Iterator[Packet]:
         """Tell every shard up to which time joined events are complete when the join's clock is `clock`."""
         for shard, sent in enumerate(self.sent):
-            word: EndOfPartition | Heartbeat
+            place = self._name, self._number, self._settings.shards, sent
             if clock == END_OF_TIME:
-                word = EndOfPartition(self._name, self._number, self._settings.shards, sent, self.greatest)
+                word = EndOfPartition(*place, self.greatest).pack()
             else:
-                settled = self._settled(clock)
-                word = Heartbeat(
-                    self._name, self._number, self._settings.shards, sent, settled, self.greatest
-                )
-            yield shard_key(shard), word.pack()
+                word = Heartbeat(*place, self._settled(clock), self.greatest).pack()
+            yield shard_key(shard), word
 
     def mark(self, marker: StateMarker, clock: int) -> Iterator[Packet]:
         """Send a marker of an export to every shard, behind earlier packets, with a sequence number."""
-        settled = NO_TIME if clock == NO_TIME else self._settled(clock)
         for shard, sent in enumerate(self.sent):
             passed = replace(
                 marker, source=self._name, partition=self._number, partitions=self._settings.shards,
-                sequence=sent, settled=settled, high_water=self.greatest,
+                sequence=sent, settled=self._settled(clock), high_water=self.greatest,
             )  # fmt: skip
             yield shard_key(shard), passed.pack()
             self.sent[shard] += 1
 
     def _settled(self, clock: int) -> int:
         """Return the time up to which events are complete: later events are at least clock - output_delay."""
-        return max(clock - self._delay, NO_TIME + 1)
+        return NO_TIME if clock == NO_TIME else max(clock - self._settings.output_delay, NO_TIME + 1)
 
 
 # ---- dead letters, with reasons, for predictions and labels that are in no joined event

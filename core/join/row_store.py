@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Generic
 
@@ -18,11 +17,9 @@ class RowStore(Generic[TimedBatch]):
     A row is copied O(log n) times, amortised.
     """
 
-    def __init__(self, rows: Sequence[TimedBatch] = ()) -> None:
+    def __init__(self) -> None:
         self._batches: list[TimedBatch] = []
         self._starts = np.zeros(1, np.int64)
-        for batch in rows:
-            self.append(batch)
 
     def __len__(self) -> int:
         return int(self._starts[-1])

@@ -32,8 +32,8 @@ from typing import Generic, Protocol, TypeVar
 
 from ..encoding.fields import packed_bytes, packed_text
 from ..encoding.frames import framed
-from ..events.batch import EventBatch
 from ..events.records import (
+    Batch,
     EndOfInput,
     EndOfPartition,
     Heartbeat,
@@ -42,7 +42,6 @@ from ..events.records import (
     StateMarker,
     unpack_record,
 )
-from ..events.unjoined import LabelBatch, PredictionBatch
 from ..events.wire import UNORDERED
 from ..shard.machine import StateMachine
 from ..shard.order import Ledger
@@ -183,17 +182,14 @@ class ExportingMachine(Generic[Output]):
 
     def _pass(self, content: Record, record: bytes) -> list[Output | ShardState]:
         """Let the machine apply a record; a marker also begins to hold back its partition."""
-        outputs: list[Output | ShardState] = []
         if isinstance(content, StateMarker):
             is_new = self._machine.ledger.received(content.partition) in (None, content.sequence)
-            outputs += self._machine.receive(content, record)
             if is_new and content.id >= self._export:
                 if content.id > self._export:
                     self._markers.clear()  # a later export replaces the one before
                 self._export = content.id
                 self._markers[content.partition] = content
-        else:
-            outputs += self._machine.receive(content, record)
+        outputs: list[Output | ShardState] = [*self._machine.receive(content, record)]
         if self._markers and self._is_aligned():
             outputs += self._give_state()
         return outputs
@@ -313,7 +309,7 @@ def _place_of(content: Record) -> tuple[int, int] | None:
         return content.partition, content.packets
     if isinstance(content, StateMarker):
         return content.partition, content.sequence
-    if isinstance(content, EventBatch | PredictionBatch | LabelBatch):
+    if isinstance(content, Batch):
         packet = content.packet()
         return None if packet.sequence == UNORDERED else (packet.partition, packet.sequence)
     return None
