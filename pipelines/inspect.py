@@ -14,8 +14,9 @@ from ..core.encoding.frames import framed_size
 from ..core.encoding.json import read_json, reading, text_of, whole
 from ..core.errors import InputError
 from ..core.evaluator.snapshot import Snapshot, describe
-from ..core.evaluator.state import EvaluatorState, evaluator_bytes
+from ..core.evaluator.state import EvaluatorState, write_evaluator
 from ..core.events.times import NO_TIME, date_text
+from ..core.join.matching import LabelMatcher
 from ..core.join.state import MAGIC as JOIN_MAGIC
 from ..core.join.state import JoinState, describe_join
 from ..core.process.console import name_text, show
@@ -143,8 +144,6 @@ def _evaluator_lines(export: Export) -> list[str]:
 
 
 def _join_lines(export: Export) -> list[str]:
-    from ..core.join.matching import LabelMatcher
-
     predictions = labels = 0
     for state in export.states(JOIN):
         join, _ = _read(export, state, JoinState.unpack)
@@ -164,11 +163,6 @@ def _read(export: Export, state: ShardState, unpack: Callable[[bytes], _State]) 
 
 
 def _bytes_of(state: EvaluatorState) -> int:
-    names = sum(len(name.encode("utf-8", "surrogatepass")) + 4 for name in state.class_names)
-    names += len(state.model.encode("utf-8", "surrogatepass")) + len(
-        state.slice.encode("utf-8", "surrogatepass")
-    )
-    return evaluator_bytes(
-        len(state.scores), names, len(state.last_seen), state.multiclass, state.times is not None,
-        state.course is not None, len(state.signal), state.weights is not None,
-    )  # fmt: skip
+    parts: list[bytes] = []
+    write_evaluator(state, parts)
+    return sum(map(len, parts))

@@ -335,8 +335,10 @@ class ShardProtocol(Generic[Output]):
         self._count("log_bytes", len(entry))
 
     def _write_snapshot(self, key: str, live: LiveMachine[Output], cells: ShardCells) -> None:
-        snapshot = live.machine.to_bytes()
-        numbered, filled = cells.numbered, live.filled
+        snapshot, numbered = live.machine.to_bytes(), cells.numbered
+        if numbered is not None:
+            for number in live.filled:
+                numbered.cell(number).clear()
         live.filled = set()
         if numbered is None or is_small(snapshot):
             cells.snapshot.write(snapshot)
@@ -349,15 +351,9 @@ class ShardProtocol(Generic[Output]):
                 )
             index, parts = split(snapshot)
             for number, part in parts:
-                cell = numbered.cell(number)
-                if number in filled - live.filled:
-                    cell.clear()
-                cell.add(part)
+                numbered.cell(number).add(part)
                 live.filled.add(number)
             cells.snapshot.write(index.pack())
-        if numbered is not None:
-            for number in filled - live.filled:
-                numbered.cell(number).clear()
         if live.log_records:
             cells.log.clear()
         live.log_records = live.log_bytes = 0

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Int64Array
+from ..arrays import NO_INT64, Int64Array
 from ..errors import InputError
 from ..evaluator.state import IdleState, Remains
 from ..events.times import NO_TIME
@@ -140,9 +140,8 @@ class IdleModels:
 
         O(1), unless `clock` is so late that an evaluator may be idle.
         """
-        none = np.empty(0, np.int64)
         if clock == NO_TIME or (self._oldest != NO_TIME and clock <= self._oldest + self.ttl):
-            return none, none
+            return NO_INT64, NO_INT64
         watched = self._active != NO_TIME
         idle = watched & (self._active < clock - self.ttl)
         rest = self._active[watched & ~idle]
@@ -154,11 +153,9 @@ class IdleModels:
 
     def wakes_at(self) -> int | None:
         """Return the first moment at which an evaluator could be idle; None = not known, or never."""
-        return (
-            None
-            if self._oldest == NO_TIME or not (self._active != NO_TIME).any()
-            else self._oldest + self.ttl + 1
-        )
+        if self._oldest == NO_TIME or not (self._active != NO_TIME).any():
+            return None
+        return self._oldest + self.ttl + 1
 
     def note_left(self, number: int, remains: Remains) -> None:
         """Keep the counters of an evaluator that left."""

@@ -95,9 +95,9 @@ class EvaluatorPool:
         self._dues[number] = evaluator.next_due
         self._note_size(evaluator)
 
-    def load(self, number: int, evaluator: ModelEvaluator, state: EvaluatorState) -> None:
-        """Put an evaluator that was rebuilt from its state into the pool under a number."""
-        self.place(number, evaluator)
+    def load(self, number: int, state: EvaluatorState) -> None:
+        """Rebuild an evaluator from its state, and put it into the pool under a number."""
+        self.place(number, ModelEvaluator.from_state(self.settings, state))
         self._must_apply |= state.multiclass
 
     def let_go(self, number: int, deadline: int | None) -> tuple[list[Rows], Remains]:

@@ -100,12 +100,11 @@ class EvaluatorTable:
                 self._counts[given.kind] += len(given)
                 refused.append(given)
                 continue
-            batch = given
             if self._deduplicator is not None:
-                batch, again = self._deduplicator.sift(given)
+                given, again = self._deduplicator.sift(given)
                 self._counts["duplicate"] += len(again)
                 refused += [again] if len(again) else []
-            parts += self._apply_batch(batch)
+            parts += self._apply_batch(given)
         if self._deduplicator is None:  # with deduplication only one of several tied events counts
             self._counts["events_tied"] += self._order.tied - tied
         if self._order.is_finished:
@@ -233,9 +232,14 @@ class EvaluatorTable:
         snapshot.check(settings)
         self = cls(settings, pane)
         for state in snapshot.evaluators:
-            evaluator = ModelEvaluator.from_state(settings.evaluator, state)
-            self._pool.load(self._number_of(state), evaluator, state)
-        self._take_beside(snapshot.beside)
+            self._pool.load(self._number_of(state), state)
+        if self._deduplicator is not None:
+            self._deduplicator = Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR])
+        if self._idle is not None:
+            with reading("a snapshot"):
+                left = self._idle.read(snapshot.beside[IDLE], len(self))
+            for remains in left:
+                self._idle.note_left(self._number_of(remains), remains)
         if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
             with reading("the progress of a snapshot"):
                 self._order.go_on_from(snapshot.progress, snapshot.held)
@@ -249,16 +253,6 @@ class EvaluatorTable:
         if not is_new:
             raise CorruptBytesError(f"a snapshot holds {named.model!r} [{named.slice}] twice")
         return number
-
-    def _take_beside(self, beside: dict[str, bytes]) -> None:
-        """Take over the parts of a snapshot that stand beside its evaluators."""
-        if self._deduplicator is not None:
-            self._deduplicator = Deduplicator.from_bytes(beside[DEDUPLICATOR])
-        if self._idle is not None:
-            with reading("a snapshot"):
-                left = self._idle.read(beside[IDLE], len(self._pool))
-            for remains in left:
-                self._idle.note_left(self._number_of(remains), remains)
 
     def counts(self) -> dict[str, int]:
         """Return how many events had each fate since the table was made or loaded, by the names in `COUNTED`.
