@@ -118,18 +118,15 @@ class LabelJoin:
             return
         self._greatest = max(self._greatest, int(times.max()))
         self._seen_rows, self._seen_bytes = self._seen_rows + len(batch), self._seen_bytes + size
-        records = batch if isinstance(batch, LabelBatch) else batch.events
-        late = times < self._clock.moment
-        if late.any():
-            is_label = isinstance(batch, LabelBatch)
-            behind = records.take(np.flatnonzero(late))
-            self._counts["labels_late" if is_label else "late"] += len(behind)
-            yield self._clock.late(behind, "the clock of the join", unlabelled=not is_label)
-            records = records.take(np.flatnonzero(~late))
-        if isinstance(records, EventBatch):
-            self._coming[0].add(records, size)
+        if isinstance(batch, LabelBatch):
+            labels, late = self._clock.in_time(batch, "the clock of the join")
+            self._coming[1].add(labels, size)
         else:
-            self._coming[1].add(records, size)
+            events, late = self._clock.in_time(batch.events, "the clock of the join", unlabelled=True)
+            self._coming[0].add(events, size)
+        if late is not None:
+            self._counts["labels_late" if isinstance(batch, LabelBatch) else "late"] += len(late)
+            yield late
 
     # ---- exports (state/export.py)
 
@@ -215,9 +212,8 @@ class LabelJoin:
 
     def _reclaim(self) -> None:
         """Free the rows that have left, once they are more than the rows still held."""
-        kept = self._matcher.waiting + self._matcher.held
         least = min(_LEAST_GONE, int(_LEAST_GONE_BYTES / max(self._row_bytes, 1)))
-        if len(self._predictions) + len(self._labels) > 2 * kept + least:
+        if len(self._predictions) + len(self._labels) > 2 * len(self._matcher) + least:
             self._renumber()
 
     def _renumber(self) -> None:
@@ -231,10 +227,10 @@ class LabelJoin:
         A record that came, or a record without a partner, waits at most `settings.waking` too long.
         """
         share = self.settings.waking
-        waiting = [buffer.moment(0.0) for buffer in self._coming]
-        first = min((moment for moment in waiting if moment is not None), default=None)
-        if first is not None:
-            most = max(moment for buffer in self._coming if (moment := buffer.moment(0.75)) is not None)
+        waiting = [buffer for buffer in self._coming if len(buffer)]
+        if waiting:
+            first = min(buffer.moment(0.0) for buffer in waiting)
+            most = max(buffer.moment(0.75) for buffer in waiting)
             return min(most + 1, first + share)
         if not len(self._matcher) or self._clock.moment == NO_TIME:
             return None

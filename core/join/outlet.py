@@ -102,17 +102,15 @@ def given_up(
     No reason claims that no partner came at all: the join has forgotten a partner beyond the time to live.
     """
     whole = settings.ttl if unlabelled or settings.lead is None else settings.lead
-    words = _missing(settings, unlabelled)
-    for at_end, reason in enumerate(_ALONE[unlabelled]):
-        rows = np.flatnonzero((waits < whole) == bool(at_end))
-        if len(rows):
-            gaps = waits[rows]
-            details = (
-                details_of(gaps, lambda gap: f"{words}; the input ended {in_words(gap)} after it")
-                if at_end
-                else TextColumn.repeated(words, len(rows))
-            )
-            yield Rejected("unmatched", records.take(rows), reason, details, gaps, whole, unlabelled)
+    missing = _missing(settings, unlabelled)
+
+    def why(gap: int) -> str:
+        return missing if gap >= whole else f"{missing}; the input ended {in_words(gap)} after it"
+
+    for reason, chosen in zip(_ALONE[unlabelled], (waits >= whole, waits < whole), strict=True):
+        if chosen.any():
+            rows, gaps = records.take(np.flatnonzero(chosen)), waits[chosen]
+            yield Rejected("unmatched", rows, reason, details_of(gaps, why), gaps, whole, unlabelled)
 
 
 def _missing(settings: JoinSettings, of_prediction: bool) -> str:

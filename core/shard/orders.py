@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..encoding.json import text_of, whole
 from ..errors import InputError
 from ..events.batch import MAGIC, EventBatch
@@ -320,17 +318,14 @@ class TimeOrder(InputOrder):
             raise InputError("order 'time' needs events with times; name the column with --time")
         if not self._clock.is_new(batch):
             return
-        late = batch.times < self._clock.moment
-        if late.any():
-            behind = batch.take(np.flatnonzero(late))
-            yield self._clock.late(behind, "what was applied")
-            batch = batch.take(np.flatnonzero(~late))
+        batch, late = self._clock.in_time(batch, "what was applied")
+        if late is not None:
+            yield late
         self._buffer.add(batch, size)
 
     def wakes_at(self) -> int | None:
         """Return a moment behind three quarters of the waiting events: each wake-up releases many events."""
-        moment = self._buffer.moment(0.75)
-        return None if moment is None else moment + 1
+        return self._buffer.moment(0.75) + 1 if len(self._buffer) else None
 
     def progress(self) -> dict[str, Any]:
         """Return the clock and what the partitions have said."""

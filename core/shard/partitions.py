@@ -15,13 +15,12 @@ import numpy as np
 
 from ..encoding.json import reading, text_of, whole
 from ..errors import InputError
-from ..events.batch import EventBatch
 from ..events.reasons import Reason
 from ..events.records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
 from ..events.rejected import Rejected, details_of, in_words
 from ..events.times import END_OF_TIME, IDLE, NO_TIME
-from ..events.unjoined import LabelBatch
 from ..events.wire import UNORDERED
+from .buffer import TimedBatch, times_of
 
 
 @dataclass
@@ -326,13 +325,22 @@ class StreamClock:
             return END_OF_TIME
         return max(self.moment, self.partitions.clock)
 
-    def late(self, records: EventBatch | LabelBatch, whose: str, *, unlabelled: bool = False) -> Rejected:
-        """Return the records behind this clock as refused; `whose` names the clock in words."""
-        times = np.empty(0, np.int64) if records.times is None else records.times
+    def in_time(
+        self, records: TimedBatch, whose: str, *, unlabelled: bool = False
+    ) -> tuple[TimedBatch, Rejected | None]:
+        """Return the records that are not behind this clock, and the others as refused; None = no others.
+
+        whose  names the clock in words
+        """
+        behind = times_of(records) < self.moment
+        if not behind.any():
+            return records, None
+        late = records.take(np.flatnonzero(behind))
         if self.moment == END_OF_TIME:
-            gaps = np.full(len(times), -1)
+            gaps = np.full(len(late), -1)
             details = details_of(gaps, lambda _: "its input had ended")
         else:
-            gaps = self.moment - times
+            gaps = self.moment - times_of(late)
             details = details_of(gaps, lambda gap: f"{in_words(gap)} behind {whose}")
-        return Rejected("late", records, Reason.BEHIND_THE_CLOCK, details, gaps, unlabelled=unlabelled)
+        refused = Rejected("late", late, Reason.BEHIND_THE_CLOCK, details, gaps, unlabelled=unlabelled)
+        return records.take(np.flatnonzero(~behind)), refused

@@ -101,7 +101,6 @@ class ExportingMachine(Generic[Output]):
         self._export = ""
         self._markers: dict[int, StateMarker] = {}
         self._waiting: dict[int, list[Waiting]] = {}
-        self._unread: list[bytes] = []  # records that wait for the imported state
         self._came = 0
         self._waiting_bytes = 0
         self._counts = {f"{what}_{fate}": 0 for what in machine.waiting() for fate in ("taken_up", "kept")}
@@ -117,8 +116,7 @@ class ExportingMachine(Generic[Output]):
         if isinstance(content, StateImport):
             return self._begin_with(content) if self._awaits else []
         if self._awaits:
-            self._unread.append(record)
-            self._waiting_bytes += len(record)
+            self._wait(0, 0, record)
             return []
         return self._in_turn(content, record)
 
@@ -126,9 +124,9 @@ class ExportingMachine(Generic[Output]):
         self._machine = self._load(brought.snapshot)
         self._awaits = False
         self._note("taken_up")
-        records, self._unread = self._unread, []
+        records = sorted(self._waiting.pop(0, []))
         self._waiting_bytes = 0
-        return [output for record in records for output in self.apply(record)]
+        return [output for *_, record in records for output in self.apply(record)]
 
     def _note(self, fate: str) -> None:
         for what, number in self._machine.waiting().items():
@@ -160,6 +158,7 @@ class ExportingMachine(Generic[Output]):
         return _ALL if received is None or self._machine.ledger.has_ended(partition) else received
 
     def _wait(self, partition: int, before: int, record: bytes) -> None:
+        """Let a record wait for its turn. What waits for an imported state stands at (0, 0), as it came."""
         self._came += 1
         heapq.heappush(self._waiting.setdefault(partition, []), (before, self._came, record))
         self._waiting_bytes += len(record)
@@ -251,8 +250,7 @@ class ExportingMachine(Generic[Output]):
         are (text, JSON). Then come the snapshot of the machine (u64 length, bytes) and the records that wait
         (u32 count; partition i32, packets before it i64, u64 length, bytes each).
         """
-        waiting = [(0, 0, record) for record in self._unread]
-        waiting += [
+        waiting = [
             (partition, before, record)
             for partition, held in sorted(self._waiting.items())
             for before, _, record in sorted(held, key=itemgetter(1))
@@ -292,11 +290,7 @@ class ExportingMachine(Generic[Output]):
         self._stopped, self._export = waiting.stopped, waiting.export
         self._markers = {marker.partition: marker for marker in waiting.markers}
         for partition, before, record in waiting.records:
-            if waiting.awaits:
-                self._unread.append(record)
-                self._waiting_bytes += len(record)
-            else:
-                self._wait(partition, before, record)
+            self._wait(partition, before, record)
         return self
 
 

@@ -68,20 +68,15 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
         return int(shard_of((model,), shards)[0])
 
     states: list[list[EvaluatorState]] = [[] for _ in range(shards)]
-    for snapshot in begun:
-        for state in snapshot.evaluators:
-            states[shard_of_model(state.model)].append(state)
-    for own in states:
-        own.sort(key=_name)
+    for state in sorted((state for snapshot in begun for state in snapshot.evaluators), key=_name):
+        states[shard_of_model(state.model)].append(state)
     held = _held(begun, shards)
-    beside: list[dict[str, bytes]] = [{} for _ in range(shards)]
+    parts: dict[str, list[bytes]] = {}
     if IDLE in settings.parts:
-        for shard, part in enumerate(_idle(begun, states, shard_of_model)):
-            beside[shard][IDLE] = part
+        parts[IDLE] = [*_idle(begun, states, shard_of_model)]
     if DEDUPLICATOR in settings.parts:
         kept = [snapshot.beside[DEDUPLICATOR] for snapshot in begun]
-        for shard, part in enumerate(_remembered(kept, stated, Shards.of(shards))):
-            beside[shard][DEDUPLICATOR] = part
+        parts[DEDUPLICATOR] = [*_remembered(kept, stated, Shards.of(shards))]
     latest = max(begun, key=_heard).progress
     result = []
     for shard in range(shards):
@@ -89,7 +84,8 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
         packets = Counter(partition for partition, *_ in held[shard] if partition != RUNNER)
         if packets:
             progress["bases"] = sorted(packets.items())
-        result.append(Snapshot(settings, progress, held[shard], states[shard], beside[shard]))
+        beside = {name: of_shards[shard] for name, of_shards in parts.items()}
+        result.append(Snapshot(settings, progress, held[shard], states[shard], beside))
     return result
 
 

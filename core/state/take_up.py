@@ -197,6 +197,10 @@ _CHANGES: dict[str, Change] = {
 }
 
 
+_COLUMNS = ("scores", "labels", "predictions", "hits", "times", "weights")
+"""The columns of an evaluator's state that have one value for each event in the window."""
+
+
 def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
     """Return the state of an evaluator, cut down to the events that a shorter window holds."""
     window = wanted.evaluator.window
@@ -208,15 +212,9 @@ def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
         first = int(np.searchsorted(state.times, now - window.micros, "right"))
     if not first:
         return state
-    return replace(
-        state,
-        scores=state.scores[first:],
-        labels=state.labels[first:],
-        predictions=state.predictions[first:],
-        hits=state.hits[first:],
-        times=None if state.times is None else state.times[first:],
-        weights=None if state.weights is None else state.weights[first:],
-    )
+    columns: dict[str, Any] = {name: getattr(state, name) for name in _COLUMNS}
+    held = {name: column[first:] for name, column in columns.items() if column is not None}
+    return replace(state, **held)
 
 
 def _decided(state: EvaluatorState, threshold: float) -> EvaluatorState:
