@@ -268,33 +268,29 @@ class LabelJoin:
         check_settings(settings.meaning(), read_object(meaning, "the settings of a label join"))
         self = cls(settings, number)
         with reading("the state of a label join"):
-            self._go_on_from(state)
+            if len(state.sent) != settings.evaluator_shards:
+                raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
+            self._clock.moment = state.clock
+            self._greatest, self._outlet.greatest = state.greatest, state.greatest_joined
+            self._outlet.sent = list(state.sent)
+            self._seen_rows, self._seen_bytes = state.seen
+            if state.sources is not None:
+                self._clock.partitions = SourcePartitions.of_progress(state.sources)
+            self._matcher = LabelMatcher.from_bytes(state.matcher)
+            if self._deduplicator is not None:
+                self._deduplicator = Deduplicator.from_bytes(state.deduplicator)
+            (ids, times), (label_ids, label_times) = self._matcher.kept()
+            if state.predictions is not None:
+                self._predictions.append(replace(state.predictions, ids=ids, times=times))
+            if state.labels is not None:
+                self._labels.append(state.labels.with_keys(label_ids, label_times))
+            if (len(self._predictions), len(self._labels)) != (self._matcher.waiting, self._matcher.held):
+                raise CorruptBytesError("a snapshot of a join holds other records than its matcher knows of")
+            for packet in state.coming_predictions:
+                self._coming[0].add(EventBatch.unpack(packet), len(packet))
+            for packet in state.coming_labels:
+                self._coming[1].add(LabelBatch.unpack(packet), len(packet))
         return self
-
-    def _go_on_from(self, state: JoinState) -> None:
-        """Load a state. Raises ValueError, KeyError or the like if the state contradicts itself."""
-        if len(state.sent) != self.settings.evaluator_shards:
-            raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
-        self._clock.moment = state.clock
-        self._greatest, self._outlet.greatest = state.greatest, state.greatest_joined
-        self._outlet.sent = list(state.sent)
-        self._seen_rows, self._seen_bytes = state.seen
-        if state.sources is not None:
-            self._clock.partitions = SourcePartitions.of_progress(state.sources)
-        self._matcher = LabelMatcher.from_bytes(state.matcher)
-        if self._deduplicator is not None:
-            self._deduplicator = Deduplicator.from_bytes(state.deduplicator)
-        (ids, times), (label_ids, label_times) = self._matcher.kept()
-        if state.predictions is not None:
-            self._predictions.append(replace(state.predictions, ids=ids, times=times))
-        if state.labels is not None:
-            self._labels.append(state.labels.with_keys(label_ids, label_times))
-        if (len(self._predictions), len(self._labels)) != (self._matcher.waiting, self._matcher.held):
-            raise CorruptBytesError("a snapshot of a join holds other records than its matcher knows of")
-        for packet in state.coming_predictions:
-            self._coming[0].add(EventBatch.unpack(packet), len(packet))
-        for packet in state.coming_labels:
-            self._coming[1].add(LabelBatch.unpack(packet), len(packet))
 
     def counts(self) -> dict[str, int]:
         """Return counts of the fates of predictions and labels since the join was made or loaded: COUNTED."""

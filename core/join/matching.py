@@ -205,7 +205,7 @@ class LabelMatcher:
             leaving = Leaving(*columns)
             done = run(self._state, coming, leaving, clock)
             pieces.append(self._emptied(leaving))
-        left = pieces[0] if len(pieces) == 1 else Leaving(*map(np.concatenate, zip(*pieces, strict=True)))
+        left = Leaving(*map(np.concatenate, zip(*pieces, strict=True)))
         self.clock = clock
         self._reclaim()
         return self._departures(left, END if clock < END or end is None else end)
@@ -254,12 +254,12 @@ class LabelMatcher:
         )  # fmt: skip
 
     def _emptied(self, leaving: Leaving) -> Leaving:
-        """Return copies of the rows written so far, and set the counts of rows to 0."""
+        """Return the rows written so far, and set the counts of rows to 0."""
         course = self._state.course
         pairs, unmatched, gone = (int(course[name][0]) for name in ("pairs", "unmatched", "gone"))
         counts = (pairs, pairs, unmatched, unmatched, gone, gone, gone)
         course["pairs"] = course["unmatched"] = course["gone"] = 0
-        return Leaving(*(column[:count].copy() for column, count in zip(leaving, counts, strict=True)))
+        return Leaving(*(column[:count] for column, count in zip(leaving, counts, strict=True)))
 
     def _departures(self, left: Leaving, end: int) -> Departures:
         """Replace times by ages at `end`. An age is at most ttl for predictions, and lead for labels."""

@@ -46,7 +46,7 @@ from ..events.wire import UNORDERED
 from ..shard.machine import StateMachine
 from ..shard.order import Ledger
 from ..shard.partitions import packets_lost
-from .exported import VERSION, WAITING_MAGIC, ShardState, Waiting, WaitingState, cut_of
+from .exported import VERSION, WAITING_MAGIC, ShardState, WaitingState, cut_of
 
 Output = TypeVar("Output")
 
@@ -100,7 +100,8 @@ class ExportingMachine(Generic[Output]):
         self._stopped = False
         self._export = ""
         self._markers: dict[int, StateMarker] = {}
-        self._waiting: dict[int, list[Waiting]] = {}
+        # by partition: (packets before a record, the record's place in the order of arrival, the record)
+        self._waiting: dict[int, list[tuple[int, int, bytes]]] = {}
         self._came = 0
         self._waiting_bytes = 0
         self._counts = {f"{what}_{fate}": 0 for what in machine.waiting() for fate in ("taken_up", "kept")}

@@ -11,8 +11,6 @@ from ..encoding.json import read_json, read_object, reading, text_of, whole
 from ..events.records import StateMarker, unpack_record
 
 STATE_MAGIC, WAITING_MAGIC = b"RSXS", b"RSXW"
-
-
 VERSION = 1
 
 
@@ -82,20 +80,19 @@ def cut_of(positions: dict[int, tuple[str, str]]) -> str:
     return json.dumps({_PASSED_ON: [[number, *each] for number, each in sorted(positions.items())]})
 
 
-Waiting = tuple[int, int, bytes]
-"""A record that waits for its turn: (packets before it, its place in the order of arrival, the record)."""
-
-
 @dataclass(frozen=True)
 class WaitingState:
-    """The content of an `ExportingMachine`'s bytes if anything waits."""
+    """The content of an `ExportingMachine`'s bytes if anything waits.
+
+    records  of each record that waits: its partition, the packets before it, and its bytes
+    """
 
     awaits: bool
     stopped: bool
     export: str
     markers: list[StateMarker]
     snapshot: bytes
-    records: list[Waiting]
+    records: list[tuple[int, int, bytes]]
 
     @classmethod
     def unpack(cls, data: bytes) -> WaitingState:

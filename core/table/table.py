@@ -180,15 +180,15 @@ class EvaluatorTable:
 
         An evaluator that was silent for long leaves before its next event, and returns empty.
         """
-        for part in idle.rounds(numbers, clocks):
-            yield from self._leave(idle, part.leaving, part.deadlines)
-            for number, remains in idle.take_back(numbers[part.events]):
+        for events, leaving, deadlines in idle.rounds(numbers, clocks):
+            yield from self._leave(idle, leaving, deadlines)
+            for number, remains in idle.take_back(numbers[events]):
                 returned = ModelEvaluator.returning(self.settings.evaluator, remains, self.pane)
                 self._pool.place(number, returned)
-            if len(part.events) == len(batch):
+            if len(events) == len(batch):
                 yield from self._pool.apply(batch, numbers)
-            elif len(part.events):
-                yield from self._pool.apply(batch.take(part.events), numbers[part.events])
+            elif len(events):
+                yield from self._pool.apply(batch.take(events), numbers[events])
 
     def _leave(self, idle: IdleModels, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
         """Let evaluators give their last rows and leave; only their counters stay.
