@@ -125,9 +125,9 @@ class ExportingMachine(Generic[Output]):
         self._machine = self._load(brought.snapshot)
         self._awaits = False
         self._note("taken_up")
-        records = sorted(self._waiting.pop(0, []))
-        self._waiting_bytes = 0
-        return [output for *_, record in records for output in self.apply(record)]
+        records = [record for held in self._waiting.values() for *_, record in sorted(held)]
+        self._waiting, self._waiting_bytes = {}, 0
+        return [output for record in records for output in self.apply(record)]
 
     def _note(self, fate: str) -> None:
         for what, number in self._machine.waiting().items():
@@ -159,7 +159,10 @@ class ExportingMachine(Generic[Output]):
         return _ALL if received is None or self._machine.ledger.has_ended(partition) else received
 
     def _wait(self, partition: int, before: int, record: bytes) -> None:
-        """Let a record wait for its turn. What waits for an imported state stands at (0, 0), as it came."""
+        """Let a record wait for its turn.
+
+        A record that waits for an imported state has partition 0, and no packets before it.
+        """
         self._came += 1
         heapq.heappush(self._waiting.setdefault(partition, []), (before, self._came, record))
         self._waiting_bytes += len(record)

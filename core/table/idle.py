@@ -111,9 +111,9 @@ class IdleModels:
     ) -> list[tuple[Int64Array, Int64Array, Int64Array]]:
         """Cut a batch into rounds, between which evaluators leave; usually there is one round. O(events).
 
-        A round has three arrays
+        A round is (events, leaving, deadlines)
             events     rows of the batch that may apply at once, in their order
-            leaving    numbers of the evaluators that were idle before their first of these events
+            leaving    numbers of the evaluators that were idle before their first event of the round
             deadlines  for each of `leaving`: the last time at which the evaluator was not idle
         """
         self._make_room(int(numbers.max(initial=-1)) + 1)
