@@ -24,7 +24,7 @@ from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
-from rocsteady.core.shard.by_time import TimeOrder
+from rocsteady.core.shard.orders import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.events.chunk import Chunk
 from rocsteady.transforms.events.dead_letters import NO_LETTERS

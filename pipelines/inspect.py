@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,8 +14,9 @@ from ..core.encoding.frames import framed_size
 from ..core.encoding.json import read_json, reading, text_of, whole
 from ..core.errors import InputError
 from ..core.evaluator.snapshot import Snapshot, describe
-from ..core.evaluator.state import EvaluatorState, evaluator_bytes
+from ..core.evaluator.state import EvaluatorState, write_evaluator
 from ..core.events.times import NO_TIME, date_text
+from ..core.join.matching import LabelMatcher
 from ..core.join.state import MAGIC as JOIN_MAGIC
 from ..core.join.state import JoinState, describe_join
 from ..core.process.console import name_text, show
@@ -128,8 +129,7 @@ def _position_words(position: object) -> str:
 def _evaluator_lines(export: Export) -> list[str]:
     models: dict[str, int] = {}
     slices = events = waiting = 0
-    for state in export.states(EVALUATORS):
-        snapshot = _read(export, state, Snapshot.unpack)
+    for snapshot in _read(export, EVALUATORS, Snapshot.unpack):
         waiting += sum(len(record) for *_, record in snapshot.held)
         for each in snapshot.evaluators:
             models[each.model] = models.get(each.model, 0) + _bytes_of(each)
@@ -143,11 +143,8 @@ def _evaluator_lines(export: Export) -> list[str]:
 
 
 def _join_lines(export: Export) -> list[str]:
-    from ..core.join.matching import LabelMatcher
-
     predictions = labels = 0
-    for state in export.states(JOIN):
-        join, _ = _read(export, state, JoinState.unpack)
+    for join, _ in _read(export, JOIN, JoinState.unpack):
         matcher = LabelMatcher.from_bytes(join.matcher)
         predictions, labels = predictions + matcher.waiting, labels + matcher.held
     return [f"  predictions that wait for a label: {predictions:,}, labels held: {labels:,}"]
@@ -156,19 +153,16 @@ def _join_lines(export: Export) -> list[str]:
 _State = TypeVar("_State")
 
 
-def _read(export: Export, state: ShardState, unpack: Callable[[bytes], _State]) -> _State:
-    try:
-        return unpack(state.snapshot)
-    except ValueError as damage:
-        raise InputError(f"{export.path(state.step, state.shard)}: {damage}") from None
+def _read(export: Export, step: str, unpack: Callable[[bytes], _State]) -> Iterator[_State]:
+    """Yield the state of every shard of a step, one at a time."""
+    for state in export.states(step):
+        try:
+            yield unpack(state.snapshot)
+        except ValueError as damage:
+            raise InputError(f"{export.path(step, state.shard)}: {damage}") from None
 
 
 def _bytes_of(state: EvaluatorState) -> int:
-    names = sum(len(name.encode("utf-8", "surrogatepass")) + 4 for name in state.class_names)
-    names += len(state.model.encode("utf-8", "surrogatepass")) + len(
-        state.slice.encode("utf-8", "surrogatepass")
-    )
-    return evaluator_bytes(
-        len(state.scores), names, len(state.last_seen), state.multiclass, state.times is not None,
-        state.course is not None, len(state.signal), state.weights is not None,
-    )  # fmt: skip
+    parts: list[bytes] = []
+    write_evaluator(state, parts)
+    return sum(map(len, parts))

@@ -23,6 +23,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -79,12 +80,8 @@ class LabelJoin:
         self._matcher = settings.matcher()
         self._clock = StreamClock()
         self._outlet = Outlet(settings, number)
-        self._coming: tuple[ReorderBuffer[EventBatch], ReorderBuffer[LabelBatch]] = (
-            ReorderBuffer(),
-            ReorderBuffer(),
-        )
-        self._predictions: RowStore[EventBatch] = RowStore()
-        self._labels: RowStore[LabelBatch] = RowStore()
+        self._coming = ReorderBuffer[EventBatch](), ReorderBuffer[LabelBatch]()
+        self._predictions, self._labels = RowStore[EventBatch](), RowStore[LabelBatch]()
         self._greatest = NO_TIME
         self._counts = Counter(dict.fromkeys(COUNTED, 0))
         self._seen_rows, self._seen_bytes = 0, 0
@@ -109,8 +106,6 @@ class LabelJoin:
             )
         if isinstance(content, PredictionBatch | LabelBatch):
             outputs += self._take_in(content, len(record))
-        elif isinstance(content, StateMarker):
-            self._clock.is_new(content)
         moment = self._clock.after(content)
         if moment > self._clock.moment:
             outputs += self._advance(moment)
@@ -123,20 +118,15 @@ class LabelJoin:
             return
         self._greatest = max(self._greatest, int(times.max()))
         self._seen_rows, self._seen_bytes = self._seen_rows + len(batch), self._seen_bytes + size
-        late = times < self._clock.moment
-        if late.any():
-            yield self._late(batch.take(np.flatnonzero(late)))
-            batch = batch.take(np.flatnonzero(~late))
-        if isinstance(batch, PredictionBatch):
-            self._coming[0].add(batch.events, size)
+        if isinstance(batch, LabelBatch):
+            labels, late = self._clock.in_time(batch, "the clock of the join")
+            self._coming[1].add(labels, size)
         else:
-            self._coming[1].add(batch, size)
-
-    def _late(self, batch: PredictionBatch | LabelBatch) -> Rejected:
-        is_label = isinstance(batch, LabelBatch)
-        self._counts["labels_late" if is_label else "late"] += len(batch)
-        records = batch if isinstance(batch, LabelBatch) else batch.events
-        return self._clock.late(records, "the clock of the join", unlabelled=not is_label)
+            events, late = self._clock.in_time(batch.events, "the clock of the join", unlabelled=True)
+            self._coming[0].add(events, size)
+        if late is not None:
+            self._counts["labels_late" if isinstance(batch, LabelBatch) else "late"] += len(late)
+            yield late
 
     # ---- exports (state/export.py)
 
@@ -195,16 +185,11 @@ class LabelJoin:
         """Store the rows of released parts; return them in order of time, with their numbers in the store."""
         if not parts:
             return NOTHING
-        rows = type(parts[0]).concat(parts)  # type: ignore[arg-type]
-        times, ids = rows.times, rows.ids
-        if times is None or ids is None:
-            raise AssertionError("batches of a join have ids and times")
+        rows: Any = type(parts[0]).concat(parts)  # type: ignore[arg-type]
         if len(parts) > 1:
-            rows = rows.take(np.argsort(times, kind="stable"))
-            times, ids = rows.times, rows.ids
+            rows = rows.take(np.argsort(rows.times, kind="stable"))
         ties = _ties(rows) if isinstance(rows, LabelBatch) else None
-        handles = store.append(rows)  # type: ignore[arg-type]
-        return Arrivals(ids, times, handles, ties)  # type: ignore[arg-type]
+        return Arrivals(rows.ids, rows.times, store.append(rows), ties)
 
     def _left_alone(self, left: Departures) -> Iterator[Rejected]:
         """Yield dead letters: predictions and labels without a partner, second labels and repeated labels."""
@@ -227,9 +212,8 @@ class LabelJoin:
 
     def _reclaim(self) -> None:
         """Free the rows that have left, once they are more than the rows still held."""
-        kept = self._matcher.waiting + self._matcher.held
         least = min(_LEAST_GONE, int(_LEAST_GONE_BYTES / max(self._row_bytes, 1)))
-        if len(self._predictions) + len(self._labels) > 2 * kept + least:
+        if len(self._predictions) + len(self._labels) > 2 * len(self._matcher) + least:
             self._renumber()
 
     def _renumber(self) -> None:
@@ -243,10 +227,10 @@ class LabelJoin:
         A record that came, or a record without a partner, waits at most `settings.waking` too long.
         """
         share = self.settings.waking
-        waiting = [buffer.moment(0.0) for buffer in self._coming]
-        first = min((moment for moment in waiting if moment is not None), default=None)
-        if first is not None:
-            most = max(moment for buffer in self._coming if (moment := buffer.moment(0.75)) is not None)
+        waiting = [buffer for buffer in self._coming if len(buffer)]
+        if waiting:
+            first = min(buffer.moment(0.0) for buffer in waiting)
+            most = max(buffer.moment(0.75) for buffer in waiting)
             return min(most + 1, first + share)
         if not len(self._matcher) or self._clock.moment == NO_TIME:
             return None
@@ -284,33 +268,29 @@ class LabelJoin:
         check_settings(settings.meaning(), read_object(meaning, "the settings of a label join"))
         self = cls(settings, number)
         with reading("the state of a label join"):
-            self._go_on_from(state)
+            if len(state.sent) != settings.evaluator_shards:
+                raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
+            self._clock.moment = state.clock
+            self._greatest, self._outlet.greatest = state.greatest, state.greatest_joined
+            self._outlet.sent = list(state.sent)
+            self._seen_rows, self._seen_bytes = state.seen
+            if state.sources is not None:
+                self._clock.partitions = SourcePartitions.of_progress(state.sources)
+            self._matcher = LabelMatcher.from_bytes(state.matcher)
+            if self._deduplicator is not None:
+                self._deduplicator = Deduplicator.from_bytes(state.deduplicator)
+            (ids, times), (label_ids, label_times) = self._matcher.kept()
+            if state.predictions is not None:
+                self._predictions.append(replace(state.predictions, ids=ids, times=times))
+            if state.labels is not None:
+                self._labels.append(state.labels.with_keys(label_ids, label_times))
+            if (len(self._predictions), len(self._labels)) != (self._matcher.waiting, self._matcher.held):
+                raise CorruptBytesError("a snapshot of a join holds other records than its matcher knows of")
+            for packet in state.coming_predictions:
+                self._coming[0].add(EventBatch.unpack(packet), len(packet))
+            for packet in state.coming_labels:
+                self._coming[1].add(LabelBatch.unpack(packet), len(packet))
         return self
-
-    def _go_on_from(self, state: JoinState) -> None:
-        """Load a state. Raises ValueError, KeyError or the like if the state contradicts itself."""
-        if len(state.sent) != self.settings.evaluator_shards:
-            raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
-        self._clock.moment = state.clock
-        self._greatest, self._outlet.greatest = state.greatest, state.greatest_joined
-        self._outlet.sent = list(state.sent)
-        self._seen_rows, self._seen_bytes = state.seen
-        if state.sources is not None:
-            self._clock.partitions = SourcePartitions.of_progress(state.sources)
-        self._matcher = LabelMatcher.from_bytes(state.matcher)
-        if self._deduplicator is not None:
-            self._deduplicator = Deduplicator.from_bytes(state.deduplicator)
-        (ids, times), (label_ids, label_times) = self._matcher.kept()
-        if state.predictions is not None:
-            self._predictions = RowStore([replace(state.predictions, ids=ids, times=times)])
-        if state.labels is not None:
-            self._labels = RowStore([state.labels.with_keys(label_ids, label_times)])
-        if (len(self._predictions), len(self._labels)) != (self._matcher.waiting, self._matcher.held):
-            raise CorruptBytesError("a snapshot of a join holds other records than its matcher knows of")
-        for packet in state.coming_predictions:
-            self._coming[0].add(EventBatch.unpack(packet), len(packet))
-        for packet in state.coming_labels:
-            self._coming[1].add(LabelBatch.unpack(packet), len(packet))
 
     def counts(self) -> dict[str, int]:
         """Return counts of the fates of predictions and labels since the join was made or loaded: COUNTED."""

@@ -55,12 +55,12 @@ from .matching_state import (
     MARK,
     NOWHERE,
     PREDICTION,
+    Held,
     Matching,
     keep,
     mark_new,
 )
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED, Coming, Leaving, run
-from .matching_wire import Held, pack, unpack
 
 __all__ = ["END", "ORPHAN", "REPEAT", "SECOND", "USED", "Arrivals", "Departures", "LabelMatcher"]
 
@@ -205,7 +205,7 @@ class LabelMatcher:
             leaving = Leaving(*columns)
             done = run(self._state, coming, leaving, clock)
             pieces.append(self._emptied(leaving))
-        left = pieces[0] if len(pieces) == 1 else Leaving(*map(np.concatenate, zip(*pieces, strict=True)))
+        left = Leaving(*map(np.concatenate, zip(*pieces, strict=True)))
         self.clock = clock
         self._reclaim()
         return self._departures(left, END if clock < END or end is None else end)
@@ -254,12 +254,12 @@ class LabelMatcher:
         )  # fmt: skip
 
     def _emptied(self, leaving: Leaving) -> Leaving:
-        """Return copies of the rows written so far, and set the counts of rows to 0."""
+        """Return the rows written so far, and set the counts of rows to 0."""
         course = self._state.course
         pairs, unmatched, gone = (int(course[name][0]) for name in ("pairs", "unmatched", "gone"))
         counts = (pairs, pairs, unmatched, unmatched, gone, gone, gone)
         course["pairs"] = course["unmatched"] = course["gone"] = 0
-        return Leaving(*(column[:count].copy() for column, count in zip(leaving, counts, strict=True)))
+        return Leaving(*(column[:count] for column, count in zip(leaving, counts, strict=True)))
 
     def _departures(self, left: Leaving, end: int) -> Departures:
         """Replace times by ages at `end`. An age is at most ttl for predictions, and lead for labels."""
@@ -330,19 +330,18 @@ class LabelMatcher:
         latest, hashes = self._state.marks["latest"][: len(self._ids)], hash64_of_ids(self._ids.ids())
         others = mentioned + np.lexsort((hashes[mentioned:], latest[mentioned:]))
         numbers = np.concatenate((np.arange(mentioned), others))
-        return pack(
-            Held(
-                self.ttl, self.lead, get_args(Second).index(self.second), self.clock,
-                self._state.predictions[: self.waiting], self._state.labels[: self.held],
-                latest[numbers], self._ids.ids(numbers),
-            )
+        held = Held(
+            self.ttl, self.lead, get_args(Second).index(self.second), self.clock,
+            self._state.predictions[: self.waiting], self._state.labels[: self.held],
+            latest[numbers], self._ids.ids(numbers),
         )  # fmt: skip
+        return held.pack()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> LabelMatcher:
         """Read a state. Raises CorruptBytesError for bytes that are no state of a matcher."""
         with reading("the state of a join"):
-            held = unpack(data)
+            held = Held.unpack(data)
             matcher = cls(held.ttl, held.lead, get_args(Second)[held.second])
         matcher.clock, matcher._ids = held.clock, IdIndex.of(held.ids)
         state = matcher._empty_state(0, 0, len(held.ids))

@@ -1,4 +1,4 @@
-"""The entries of a LabelMatcher as records for its kernels, and their move to a new state when room is freed.
+"""The entries of a LabelMatcher: as records for its kernels, which move when room is freed, and as bytes.
 
     predictions  a queue in time order of the predictions that wait; those of one id form a chain, newest
                  first. A prediction that gets its label stays in the queue, without an id's number, until it
@@ -8,17 +8,27 @@
     marks        for every id, by its number: the ends of both chains, and the time of its latest prediction.
 
 Entries before a queue's head have left: a link to such an entry is the end of its chain.
+
+Wire form, little-endian
+    head        ttl, lead, clock i64; second, predictions n, labels m, ids k u32; bytes of ids u64
+    predictions time i64[n], handle i64[n], number of the id i32[n]; in the order of time
+    labels      time i64[m], handle i64[m], number i32[m], used u8[m]; in the order of (time, tie)
+    ids         time of the latest prediction i64[k], length i32[k]; their bytes
+Ties are not stored: no label that comes later has the time of a stored label.
 """
 
 # mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
+import struct
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import Int64Array
+from ..errors import CorruptBytesError
+from ..events.columns import IdColumn
 from ..kernels.compile import entry, inlined
 from ..kernels.records import at, whole
 
@@ -175,3 +185,71 @@ def mark_new(marks: Any, start: int, end: int) -> None:
     """Write the marks of new ids, numbers `start` to `end` - 1."""
     for number in range(start, end):
         blank(marks[at(number)], NEVER)
+
+
+_HEAD = struct.Struct("<qqqIIIIQ")
+_ENTRY_FIELDS: list[Any] = [("time", "<i8"), ("handle", "<i8"), ("number", "<i4")]
+_ENTRY = np.dtype(_ENTRY_FIELDS)
+_LABEL = np.dtype([*_ENTRY_FIELDS, ("used", "u1")])
+_ID = np.dtype([("latest", "<i8"), ("length", "<i4")])
+"""The columns of an entry on the wire, column by column."""
+
+
+class Held(NamedTuple):
+    """The matcher's settings, its clock, and its entries: records PREDICTION and LABEL, and ids by number."""
+
+    ttl: int
+    lead: int
+    second: int
+    clock: int
+    predictions: Any
+    labels: Any
+    latest: Int64Array
+    ids: IdColumn
+
+    def pack(self) -> bytes:
+        """Return the wire form: 20 bytes a prediction, 21 a label, 12 an id and the bytes of the id."""
+        ids = self.ids
+        counts = len(self.predictions), len(self.labels), len(ids), len(ids.data)
+        parts = [_HEAD.pack(self.ttl, self.lead, self.clock, self.second, *counts)]
+        of_ids: Any = {"latest": self.latest, "length": ids.lengths}
+        for columns, wire in ((self.predictions, _ENTRY), (self.labels, _LABEL), (of_ids, _ID)):
+            parts += [columns[name].astype(wire[name]).tobytes() for name in wire.names or ()]
+        return b"".join([*parts, ids.data])
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Held:
+        """Read the wire form. Raises CorruptBytesError for bytes that cannot be a matcher's."""
+        if len(data) < _HEAD.size:
+            raise CorruptBytesError(f"the state of a join ends after {len(data)} bytes, inside its head")
+        ttl, lead, clock, second, *counts, size = _HEAD.unpack_from(data)
+        wires = _ENTRY, _LABEL, _ID
+        needed = _HEAD.size + size + sum(wire.itemsize * n for wire, n in zip(wires, counts, strict=True))
+        if len(data) != needed:
+            raise CorruptBytesError(
+                f"the state of a join has {len(data)} bytes where its head says {needed}; damaged"
+            )
+        groups, at = [], _HEAD.size
+        for wire, dtype, count in zip(wires, (PREDICTION, LABEL, _ID), counts, strict=True):
+            entries = np.zeros(count, dtype)
+            for name in wire.names or ():
+                entries[name] = column = np.frombuffer(data, wire[name], count, at)
+                at += column.nbytes
+            groups.append(entries)
+        predictions, labels, of_ids = groups
+        for entries in (predictions, labels):
+            times, numbers = entries["time"], entries["number"]
+            if not len(entries):
+                continue
+            if (np.diff(times) < 0).any() or times[0] < EARLIEST or times[-1] >= clock or times[-1] > LATEST:
+                raise CorruptBytesError(
+                    f"the state of a join holds times that its clock, {clock}, denies; damaged"
+                )
+            if numbers.min() < 0 or numbers.max() >= len(of_ids):
+                raise CorruptBytesError("the state of a join refers to ids that it does not have; damaged")
+        if clock < EARLIEST:
+            raise CorruptBytesError(f"the state of a join has the clock {clock}; damaged")
+        if (of_ids["length"] < 0).any():
+            raise CorruptBytesError("the state of a join has an id of less than no bytes; damaged")
+        ids = IdColumn(of_ids["length"], data[at:])
+        return cls(ttl, lead, second, clock, predictions, labels, of_ids["latest"], ids)

@@ -37,7 +37,6 @@ class Outlet:
         self.sent = [0] * settings.evaluator_shards
         self.greatest = NO_TIME
         self._settings = settings
-        self._delay = settings.output_delay
         self._number = number
         self._name = f"shard {number} of the join"
 
@@ -61,30 +60,26 @@ class Outlet:
     def settle(self, clock: int) -> Iterator[Packet]:
         """Tell every shard up to which time joined events are complete when the join's clock is `clock`."""
         for shard, sent in enumerate(self.sent):
-            word: EndOfPartition | Heartbeat
+            place = self._name, self._number, self._settings.shards, sent
             if clock == END_OF_TIME:
-                word = EndOfPartition(self._name, self._number, self._settings.shards, sent, self.greatest)
+                word = EndOfPartition(*place, self.greatest).pack()
             else:
-                settled = self._settled(clock)
-                word = Heartbeat(
-                    self._name, self._number, self._settings.shards, sent, settled, self.greatest
-                )
-            yield shard_key(shard), word.pack()
+                word = Heartbeat(*place, self._settled(clock), self.greatest).pack()
+            yield shard_key(shard), word
 
     def mark(self, marker: StateMarker, clock: int) -> Iterator[Packet]:
         """Send a marker of an export to every shard, behind earlier packets, with a sequence number."""
-        settled = NO_TIME if clock == NO_TIME else self._settled(clock)
         for shard, sent in enumerate(self.sent):
             passed = replace(
                 marker, source=self._name, partition=self._number, partitions=self._settings.shards,
-                sequence=sent, settled=settled, high_water=self.greatest,
+                sequence=sent, settled=self._settled(clock), high_water=self.greatest,
             )  # fmt: skip
             yield shard_key(shard), passed.pack()
             self.sent[shard] += 1
 
     def _settled(self, clock: int) -> int:
         """Return the time up to which events are complete: later events are at least clock - output_delay."""
-        return max(clock - self._delay, NO_TIME + 1)
+        return NO_TIME if clock == NO_TIME else max(clock - self._settings.output_delay, NO_TIME + 1)
 
 
 # ---- dead letters, with reasons, for predictions and labels that are in no joined event
@@ -107,17 +102,15 @@ def given_up(
     No reason claims that no partner came at all: the join has forgotten a partner beyond the time to live.
     """
     whole = settings.ttl if unlabelled or settings.lead is None else settings.lead
-    words = _missing(settings, unlabelled)
-    for at_end, reason in enumerate(_ALONE[unlabelled]):
-        rows = np.flatnonzero((waits < whole) == bool(at_end))
-        if len(rows):
-            gaps = waits[rows]
-            details = (
-                details_of(gaps, lambda gap: f"{words}; the input ended {in_words(gap)} after it")
-                if at_end
-                else TextColumn.repeated(words, len(rows))
-            )
-            yield Rejected("unmatched", records.take(rows), reason, details, gaps, whole, unlabelled)
+    missing = _missing(settings, unlabelled)
+
+    def why(gap: int) -> str:
+        return missing if gap >= whole else f"{missing}; the input ended {in_words(gap)} after it"
+
+    for reason, chosen in zip(_ALONE[unlabelled], (waits >= whole, waits < whole), strict=True):
+        if chosen.any():
+            rows, gaps = records.take(np.flatnonzero(chosen)), waits[chosen]
+            yield Rejected("unmatched", rows, reason, details_of(gaps, why), gaps, whole, unlabelled)
 
 
 def _missing(settings: JoinSettings, of_prediction: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Generic
 
@@ -18,14 +17,11 @@ class RowStore(Generic[TimedBatch]):
     A row is copied O(log n) times, amortised.
     """
 
-    def __init__(self, rows: Sequence[TimedBatch] = ()) -> None:
+    def __init__(self) -> None:
         self._batches: list[TimedBatch] = []
-        self._starts = np.zeros(1, np.int64)
-        for batch in rows:
-            self.append(batch)
 
     def __len__(self) -> int:
-        return int(self._starts[-1])
+        return sum(map(len, self._batches))
 
     def append(self, batch: TimedBatch) -> Int64Array:
         """Append the rows of a batch; return their numbers, int64[len(batch)]."""
@@ -35,20 +31,20 @@ class RowStore(Generic[TimedBatch]):
             while len(self._batches) > 1 and len(self._batches[-2]) < 2 * len(self._batches[-1]):
                 last = self._batches.pop()
                 self._batches[-1] = type(last).concat([self._batches[-1], last])
-            self._starts = np.cumsum([0, *map(len, self._batches)])
         return np.arange(before, len(self))
 
     def take(self, rows: Int64Array) -> TimedBatch | None:
         """Return the rows of some numbers; None if `rows` is empty. O(rows + log n)."""
         if not len(rows):
             return None
-        where: Int64Array = np.searchsorted(self._starts, rows, "right") - 1
+        starts = np.cumsum([0, *map(len, self._batches)])
+        where: Int64Array = np.searchsorted(starts, rows, "right") - 1
         order: Int64Array = np.argsort(where, kind="stable")
         bounds = [*np.flatnonzero(np.diff(where[order], prepend=-1)).tolist(), len(rows)]
         parts = []
         for start, end in pairwise(bounds):
             place = where[order[start]]
-            parts.append(self._batches[place].take(rows[order[start:end]] - self._starts[place]))
+            parts.append(self._batches[place].take(rows[order[start:end]] - starts[place]))
         taken: TimedBatch = parts[0]
         if len(parts) > 1:
             back = np.empty(len(rows), np.int64)
@@ -59,7 +55,7 @@ class RowStore(Generic[TimedBatch]):
     def keep(self, rows: Int64Array) -> None:
         """Drop all but the given rows, which get the numbers 0, 1, 2, ..."""
         kept = self.take(rows)
-        self._batches, self._starts = [], np.zeros(1, np.int64)
+        self._batches = []
         if kept is not None:
             self.append(kept)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,69 +53,56 @@ class JoinState:
         progress = [self.clock, self.greatest, self.greatest_joined, list(self.sent), self.sources, self.seen]
         predictions = b"" if self.predictions is None else self.predictions.pack()
         labels = b"" if self.labels is None else self.labels.pack()
-        payload = b"".join(
-            [
-                packed_text(meaning),
-                packed_text(json.dumps(progress)),
-                *map(packed_bytes, (self.matcher, predictions, labels, self.deduplicator)),
-                *_counted(self.coming_predictions),
-                *_counted(self.coming_labels),
-            ]
-        )
-        return framed(MAGIC, VERSION, payload)
+        parts = [packed_text(meaning), packed_text(json.dumps(progress))]
+        parts += map(packed_bytes, (self.matcher, predictions, labels, self.deduplicator))
+        for packets in (self.coming_predictions, self.coming_labels):
+            parts += [struct.pack("<I", len(packets)), *map(packed_bytes, packets)]
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def unpack(cls, data: bytes) -> tuple[JoinState, str]:
         """Read the bytes; return the state and its settings as text. Raises a `WireError` for other bytes."""
-        payload = unframed(data, MAGIC, VERSION, "the state of a label join")
+        reader = Reader(unframed(data, MAGIC, VERSION, "the state of a label join"))
         with reading("the state of a label join"):
-            return cls._read(Reader(payload))
-
-    @classmethod
-    def _read(cls, reader: Reader) -> tuple[JoinState, str]:
-        meaning = reader.text()
-        read_object(meaning, "the settings of a label join")
-        progress = read_json(reader.text(), "the progress of a label join")
-        clock, greatest, greatest_joined, sent, sources, seen = progress
-        if sources is not None:
-            SourcePartitions.of_progress(sources)
-        matcher, predictions, labels, deduplicator = (reader.sized() for _ in range(4))
-        coming = [[reader.sized() for _ in range(reader.number("<I"))] for _ in range(2)]
-        reader.end()
-        state = cls(
-            whole(clock),
-            whole(greatest),
-            whole(greatest_joined),
-            [whole(number, 0) for number in sent],
-            sources,
-            matcher,
-            EventBatch.unpack(predictions) if predictions else None,
-            LabelRows.unpack(labels) if labels else None,
-            coming[0],
-            coming[1],
-            (whole(seen[0], 0), whole(seen[1], 0)),
-            deduplicator,
-        )
-        return state, meaning
+            meaning = reader.text()
+            read_object(meaning, "the settings of a label join")
+            progress = read_json(reader.text(), "the progress of a label join")
+            *times, sent, sources, seen = progress
+            clock, greatest, greatest_joined = map(whole, times)
+            if sources is not None:
+                SourcePartitions.of_progress(sources)
+            matcher, predictions, labels, deduplicator = (reader.sized() for _ in range(4))
+            coming = [[reader.sized() for _ in range(reader.number("<I"))] for _ in range(2)]
+            reader.end()
+            state = cls(
+                clock,
+                greatest,
+                greatest_joined,
+                [whole(number, 0) for number in sent],
+                sources,
+                matcher,
+                EventBatch.unpack(predictions) if predictions else None,
+                LabelRows.unpack(labels) if labels else None,
+                coming[0],
+                coming[1],
+                (whole(seen[0], 0), whole(seen[1], 0)),
+                deduplicator,
+            )
+            return state, meaning
 
 
 def describe_join(state: JoinState, meaning: str) -> str:
     """Describe the state of a join in words."""
-    content = read_object(meaning, "the settings of a label join")
-    settings = ", ".join(f"{name} {value}" for name, value in content.items())
+    settings = read_object(meaning, "the settings of a label join")
     matcher = LabelMatcher.from_bytes(state.matcher)
     coming = len(state.coming_predictions) + len(state.coming_labels)
     return lines_text(
         [
             f"rocsteady label join, version {VERSION}",
-            settings,
+            ", ".join(f"{name} {value}" for name, value in settings.items()),
             f"clock: {clock_in_words(state.clock)}",
             f"predictions that wait for a label: {matcher.waiting:,}",
             f"labels held for predictions that may come: {matcher.held:,}",
             f"packets that wait for the clock: {coming:,}",
         ]
     )
-
-
-def _counted(parts: Sequence[bytes]) -> Iterable[bytes]:
-    return [struct.pack("<I", len(parts)), *map(packed_bytes, parts)]

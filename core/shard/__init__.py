@@ -3,7 +3,7 @@
 `machine` is the protocol of a state machine. `protocol` keeps the snapshot and the log of a machine, and
 decides when a live machine may be used; `parts` cuts large snapshots.
 
-`order` defines the protocol of an order of events, and `orders` makes an order by its name. `by_arrival`,
-`by_position` and `by_time` (with `time_sort` and `buffer`) hold events back until their turn. `partitions`
-counts what each source has sent.
+`order` defines the protocol of an order of events. `orders` has the orders of arrival, of position, and of
+time (with `time_sort` and `buffer`): they hold events back until their turn. `partitions` counts what each
+source has sent.
 """

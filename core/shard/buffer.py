@@ -29,27 +29,25 @@ class ReorderBuffer(Generic[TimedBatch]):
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, int, int, TimedBatch]] = []
         self._number = 0
-        self._waiting = 0
         self._bytes = 0.0
 
     def __len__(self) -> int:
-        return self._waiting
+        """Return how many rows wait. O(batches)."""
+        return sum(len(batch) - start for _, _, start, _, batch in self._heap)
 
     def add(self, batch: TimedBatch, packed_bytes: int) -> None:
         """Hold a batch; `packed_bytes` is its size in the wire form."""
         if not len(batch):
             return
-        times = _times(batch)
+        times = times_of(batch)
         if (np.diff(times) < 0).any():
             batch = batch.take(np.argsort(times, kind="stable"))
-            times = _times(batch)
+            times = times_of(batch)
         self._push(batch, 0, packed_bytes)
 
     def _push(self, batch: TimedBatch, start: int, size: int) -> None:
         self._number += 1
-        entry = (int(_times(batch)[start]), self._number, start, size, batch)
-        heapq.heappush(self._heap, entry)
-        self._waiting += len(batch) - start
+        heapq.heappush(self._heap, (int(times_of(batch)[start]), self._number, start, size, batch))
         self._bytes += size * (len(batch) - start) / len(batch)
 
     def release(self, clock: int) -> list[TimedBatch]:
@@ -57,9 +55,8 @@ class ReorderBuffer(Generic[TimedBatch]):
         parts, rest = [], []
         while self._heap and self._heap[0][0] < clock:
             _, _, start, size, batch = heapq.heappop(self._heap)
-            self._waiting -= len(batch) - start
             self._bytes -= size * (len(batch) - start) / len(batch)
-            end = int(np.searchsorted(_times(batch), clock, "left"))
+            end = int(np.searchsorted(times_of(batch), clock, "left"))
             parts.append(batch.part(start, end))
             if end < len(batch):
                 rest.append((batch, end, size))
@@ -67,11 +64,9 @@ class ReorderBuffer(Generic[TimedBatch]):
             self._push(*left)
         return parts
 
-    def moment(self, share: float) -> int | None:
-        """Return a time that about `share` of the waiting rows do not exceed; None if no row waits."""
-        if not self._heap:
-            return None
-        ends = np.array([_times(batch)[-1] for *_, batch in self._heap])
+    def moment(self, share: float) -> int:
+        """Return a time that about `share` of the waiting rows do not exceed; at least one row must wait."""
+        ends = np.array([times_of(batch)[-1] for *_, batch in self._heap])
         starts = np.array([time for time, *_ in self._heap])
         return int(np.quantile(np.concatenate([starts, ends]), share, method="higher"))
 
@@ -88,7 +83,8 @@ class ReorderBuffer(Generic[TimedBatch]):
         return int(self._bytes) + _PER_BATCH * len(self._heap)
 
 
-def _times(batch: EventBatch | LabelBatch) -> Int64Array:
+def times_of(batch: EventBatch | LabelBatch) -> Int64Array:
+    """Return the times of a batch that must have times."""
     if batch.times is None:
         raise AssertionError("a batch without times is refused before it comes here")
     return batch.times

@@ -25,31 +25,24 @@ class StateMachine(Protocol[Output]):
 
         After an error the machine may be half-changed, and must not be used any more.
         """
-        ...
 
     def wakes_at(self) -> int | None:
         """Return the moment (microseconds) at which the machine needs a `Clock`; None if it needs none."""
-        ...
 
     def to_bytes(self) -> bytes:
         """Return a snapshot. A machine loaded from the snapshot behaves exactly as this machine does."""
-        ...
 
     def snapshot_bytes(self) -> int:
         """Return about the length of `to_bytes()`, in O(1), exact to a few percent."""
-        ...
 
     def counts(self) -> dict[str, int]:
         """Return, by name of the metric, how much the machine has taken in since it was made or loaded."""
-        ...
 
     def gauges(self) -> dict[str, int]:
         """Return, by name of the metric, how much the machine holds now, in O(1)."""
-        ...
 
     def live_bytes(self) -> int:
         """Return roughly how many bytes of memory the machine takes, in O(1)."""
-        ...
 
 
 class MachineFactory(Protocol[Output]):
@@ -57,12 +50,9 @@ class MachineFactory(Protocol[Output]):
 
     def warm_up(self) -> None:
         """Compile the kernels that the machines will need, so that no bundle has to wait for the compiler."""
-        ...
 
     def new(self, pane: Pane | None, key: str) -> StateMachine[Output]:
         """Return a new machine for a key; `pane` is None for unwindowed input."""
-        ...
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> StateMachine[Output]:
         """Return the machine of a key from its snapshot. Raises a `RocsteadyError` for other bytes."""
-        ...

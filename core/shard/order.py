@@ -1,13 +1,13 @@
 """The protocol of an order of events in a shard, and of the ledger of what the partitions have sent.
 
-    arrival   in the order in which packets arrive (`by_arrival`)
-    position  partition after partition, packet by packet; early packets are held (`by_position`)
-    time      by (time, model, id, a hash of the record) (`by_time`). An event waits until every partition
-              is settled beyond its time. How events were cut into packets has no influence, nor has the
-              order in which packets, heartbeats and ends came.
+    arrival   in the order in which packets arrive
+    position  partition after partition, packet by packet; early packets are held
+    time      by (time, model, id, a hash of the record). An event waits until every partition is settled
+              beyond its time. How events were cut into packets has no influence, nor has the order in which
+              packets, heartbeats and ends came.
 
-Each order takes in records and gives the events that may apply now, in their order. `orders` makes an order
-by its name in the settings. See docs/architecture.md, "Order and lateness".
+Each order takes in records and gives the events that may apply now, in their order. `orders` has the three
+orders, and makes an order by its name in the settings. See docs/architecture.md, "Order and lateness".
 """
 
 from __future__ import annotations

@@ -15,13 +15,12 @@ import numpy as np
 
 from ..encoding.json import reading, text_of, whole
 from ..errors import InputError
-from ..events.batch import EventBatch
 from ..events.reasons import Reason
 from ..events.records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
 from ..events.rejected import Rejected, details_of, in_words
 from ..events.times import END_OF_TIME, IDLE, NO_TIME
-from ..events.unjoined import LabelBatch
 from ..events.wire import UNORDERED
+from .buffer import TimedBatch, times_of
 
 
 @dataclass
@@ -97,22 +96,20 @@ class SourcePartitions:
         the record contradicts an earlier record.
         """
         if isinstance(content, Heartbeat | EndOfPartition):
-            source, number, sequence = content.source, content.partition, UNORDERED
+            source, number, sequence, told = content.source, content.partition, UNORDERED, content.high_water
             self._take_word(content)
         else:
             named = content if isinstance(content, StateMarker) else content.packet()
-            source, number, sequence = named.source, named.partition, named.sequence
+            source, number, sequence, told = named.source, named.partition, named.sequence, named.high_water
             check_packet(source, number, sequence, self.count, self.packets(number), "this order")
             if isinstance(content, StateMarker):
                 self.count = marked_count(content, self.count)
         partition = self._of.get(number) or self._add(number, _Partition(source))
-        self._waiting_bytes -= partition.waiting_bytes
+        waiting_before = partition.waiting_bytes
         if isinstance(content, EndOfPartition):
             partition.source, partition.packets = content.source, content.packets
             partition.is_idle = False
-            self.greatest = max(self.greatest, content.high_water)
         elif isinstance(content, Heartbeat):
-            self.greatest = max(self.greatest, content.high_water)
             behind_all = partition.packets is None and content.packets >= partition.sent
             partition.is_idle = content.settled == IDLE and behind_all
             if content.settled == IDLE:
@@ -122,19 +119,16 @@ class SourcePartitions:
             elif content.settled > partition.settled:
                 partition.words.append((content.packets, content.settled))
         elif sequence < partition.received or sequence in partition.ahead:
-            self._waiting_bytes += partition.waiting_bytes
             return False
         else:
             partition.ahead.add(sequence)
             partition.is_idle = False
             partition.sent = max(partition.sent, sequence + 1)
             if isinstance(content, StateMarker):
-                self.greatest = max(self.greatest, content.high_water)
                 partition.words.append((sequence, content.settled))
-            else:
-                self.greatest = max(self.greatest, content.packet().high_water)
+        self.greatest = max(self.greatest, told)
         partition.hear()
-        self._waiting_bytes += partition.waiting_bytes
+        self._waiting_bytes += partition.waiting_bytes - waiting_before
         if self.count == len(self._of):
             self.clock = max(self.clock, self._least_settled())
         return True
@@ -310,9 +304,9 @@ class StreamClock:
         self.moment = NO_TIME
         self.partitions = SourcePartitions()
 
-    def is_new(self, batch: Batch | StateMarker) -> bool:
+    def is_new(self, batch: Batch) -> bool:
         """Note a packet; return False if the packet came before. Raises InputError for a contradiction."""
-        if not (isinstance(batch, StateMarker) or self.partitions or batch.packet().sequence != UNORDERED):
+        if not self.partitions and batch.packet().sequence == UNORDERED:
             return True
         return self.partitions.receive(batch)
 
@@ -321,7 +315,7 @@ class StreamClock:
 
         Raises InputError for a word that contradicts earlier words, or for an end while packets are missing.
         """
-        if isinstance(content, Heartbeat | EndOfPartition):
+        if isinstance(content, Heartbeat | EndOfPartition | StateMarker):
             self.partitions.receive(content)
         elif isinstance(content, Clock):
             return max(self.moment, content.settled)
@@ -331,13 +325,22 @@ class StreamClock:
             return END_OF_TIME
         return max(self.moment, self.partitions.clock)
 
-    def late(self, records: EventBatch | LabelBatch, whose: str, *, unlabelled: bool = False) -> Rejected:
-        """Return the records behind this clock as refused; `whose` names the clock in words."""
-        times = np.empty(0, np.int64) if records.times is None else records.times
+    def in_time(
+        self, records: TimedBatch, whose: str, *, unlabelled: bool = False
+    ) -> tuple[TimedBatch, Rejected | None]:
+        """Return the records that are not behind this clock, and the others as refused; None = no others.
+
+        whose  names the clock in words
+        """
+        behind = times_of(records) < self.moment
+        if not behind.any():
+            return records, None
+        late = records.take(np.flatnonzero(behind))
         if self.moment == END_OF_TIME:
-            gaps = np.full(len(times), -1)
+            gaps = np.full(len(late), -1)
             details = details_of(gaps, lambda _: "its input had ended")
         else:
-            gaps = self.moment - times
+            gaps = self.moment - times_of(late)
             details = details_of(gaps, lambda gap: f"{in_words(gap)} behind {whose}")
-        return Rejected("late", records, Reason.BEHIND_THE_CLOCK, details, gaps, unlabelled=unlabelled)
+        refused = Rejected("late", late, Reason.BEHIND_THE_CLOCK, details, gaps, unlabelled=unlabelled)
+        return records.take(np.flatnonzero(~behind)), refused

@@ -24,7 +24,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import CorruptBytesError, FutureVersionError
 
@@ -64,8 +64,7 @@ def bytes_in_cell(size: int) -> int:
     return -(-size // cells_for(size))
 
 
-@dataclass(frozen=True)
-class Index:
+class Index(NamedTuple):
     """What the cell `snapshot` holds for a snapshot in parts."""
 
     cells: int
@@ -76,7 +75,7 @@ class Index:
 
     def pack(self) -> bytes:
         """Return the bytes."""
-        return _INDEX.pack(MAGIC, VERSION, self.cells, self.parts, self.length, self.crc, self.id)
+        return _INDEX.pack(MAGIC, VERSION, *self)
 
     @classmethod
     def unpack(cls, value: bytes) -> Index:
@@ -90,8 +89,7 @@ class Index:
             raise CorruptBytesError(
                 f"the index of a snapshot in parts has {len(value)} bytes; it was damaged"
             )
-        _, _, cells, parts, length, crc, name = _INDEX.unpack(value)
-        return cls(cells, parts, length, crc, name)
+        return cls(*_INDEX.unpack(value)[2:])
 
 
 def is_small(snapshot: bytes) -> bool:

@@ -78,11 +78,9 @@ class ValueCell(Protocol):
 
     def read(self) -> bytes | None:
         """Return the value; None if no value was ever written."""
-        ...
 
     def write(self, value: bytes, /) -> None:
         """Replace the value."""
-        ...
 
 
 class LogCell(Protocol):
@@ -90,15 +88,12 @@ class LogCell(Protocol):
 
     def read(self) -> Iterable[bytes]:
         """Return every value of the bag."""
-        ...
 
     def add(self, value: bytes, /) -> None:
         """Add a value; the values in the bag are neither read nor rewritten."""
-        ...
 
     def clear(self) -> None:
         """Drop every value."""
-        ...
 
 
 class NumberedCells(Protocol):
@@ -111,7 +106,6 @@ class NumberedCells(Protocol):
 
     def cell(self, number: int) -> LogCell:
         """Return the bag of a number from 0 to `PARTS` - 1. What is written to the bag counts at once."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -145,12 +139,14 @@ class MachineCache:
     """The live machines of a process. Bounded in bytes; the least recently used leave first. Thread-safe.
 
     A machine larger than the bound is not kept, so that with a bound of 0 every bundle rebuilds its machine.
+
+    held_bytes  bytes of all machines in the cache; each machine counts with its `live_bytes` when it was put
     """
 
     def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
         self.max_bytes = max_bytes
         self._entries: OrderedDict[Place, tuple[LiveMachine[Any], int]] = OrderedDict()
-        self._bytes = 0
+        self.held_bytes = 0
         self._users: dict[str, int] = {}
         self._lock = Lock()
 
@@ -167,9 +163,9 @@ class MachineCache:
             if size > self.max_bytes:
                 return
             self._entries[place] = (live, size)
-            self._bytes += size
-            while self._bytes > self.max_bytes:
-                self._bytes -= self._entries.popitem(last=False)[1][1]
+            self.held_bytes += size
+            while self.held_bytes > self.max_bytes:
+                self.held_bytes -= self._entries.popitem(last=False)[1][1]
 
     def open(self, step: str) -> None:
         """Count one more user of a step."""
@@ -191,19 +187,10 @@ class MachineCache:
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
-    def held_bytes(self) -> int:
-        """Bytes of all machines in the cache; each machine counts with its `live_bytes` when it was put."""
-        return self._bytes
-
     def _remove(self, place: Place) -> LiveMachine[Any] | None:
         live, size = self._entries.pop(place, (None, 0))
-        self._bytes -= size
+        self.held_bytes -= size
         return live
-
-
-def _count_nothing(name: str, amount: int) -> None:
-    pass
 
 
 class ShardProtocol(Generic[Output]):
@@ -219,7 +206,7 @@ class ShardProtocol(Generic[Output]):
         factory: MachineFactory[Output],
         cache: MachineCache,
         step: str,
-        count: Callable[[str, int], None] = _count_nothing,
+        count: Callable[[str, int], None] = lambda _name, _amount: None,
     ) -> None:
         self._factory = factory
         self._cache = cache
@@ -348,8 +335,10 @@ class ShardProtocol(Generic[Output]):
         self._count("log_bytes", len(entry))
 
     def _write_snapshot(self, key: str, live: LiveMachine[Output], cells: ShardCells) -> None:
-        snapshot = live.machine.to_bytes()
-        numbered, filled = cells.numbered, live.filled
+        snapshot, numbered = live.machine.to_bytes(), cells.numbered
+        if numbered is not None:
+            for number in live.filled:
+                numbered.cell(number).clear()
         live.filled = set()
         if numbered is None or is_small(snapshot):
             cells.snapshot.write(snapshot)
@@ -362,15 +351,9 @@ class ShardProtocol(Generic[Output]):
                 )
             index, parts = split(snapshot)
             for number, part in parts:
-                cell = numbered.cell(number)
-                if number in filled - live.filled:
-                    cell.clear()
-                cell.add(part)
+                numbered.cell(number).add(part)
                 live.filled.add(number)
             cells.snapshot.write(index.pack())
-        if numbered is not None:
-            for number in filled - live.filled:
-                numbered.cell(number).clear()
         if live.log_records:
             cells.log.clear()
         live.log_records = live.log_bytes = 0

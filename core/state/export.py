@@ -32,8 +32,8 @@ from typing import Generic, Protocol, TypeVar
 
 from ..encoding.fields import packed_bytes, packed_text
 from ..encoding.frames import framed
-from ..events.batch import EventBatch
 from ..events.records import (
+    Batch,
     EndOfInput,
     EndOfPartition,
     Heartbeat,
@@ -42,12 +42,11 @@ from ..events.records import (
     StateMarker,
     unpack_record,
 )
-from ..events.unjoined import LabelBatch, PredictionBatch
 from ..events.wire import UNORDERED
 from ..shard.machine import StateMachine
 from ..shard.order import Ledger
 from ..shard.partitions import packets_lost
-from .exported import VERSION, WAITING_MAGIC, ShardState, Waiting, WaitingState, cut_of
+from .exported import VERSION, WAITING_MAGIC, ShardState, WaitingState, cut_of
 
 Output = TypeVar("Output")
 
@@ -62,20 +61,16 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
 
     def receive(self, content: Record, record: bytes) -> list[Output]:
         """Apply one record, already read as `content`; see `StateMachine.apply`."""
-        ...
 
     @property
     def ledger(self) -> Ledger:
         """What the partitions of the input have sent."""
-        ...
 
     def waiting(self) -> dict[str, int]:
         """Return how many records wait for later ones, by their kind: "events" or "labels"."""
-        ...
 
     def pass_on(self, marker: StateMarker) -> list[Output]:
         """Return the marker for all shards of the next step; the marker takes a packet's number there."""
-        ...
 
 
 class ExportingMachine(Generic[Output]):
@@ -105,8 +100,8 @@ class ExportingMachine(Generic[Output]):
         self._stopped = False
         self._export = ""
         self._markers: dict[int, StateMarker] = {}
-        self._waiting: dict[int, list[Waiting]] = {}
-        self._unread: list[bytes] = []  # records that wait for the imported state
+        # by partition: (packets before a record, the record's place in the order of arrival, the record)
+        self._waiting: dict[int, list[tuple[int, int, bytes]]] = {}
         self._came = 0
         self._waiting_bytes = 0
         self._counts = {f"{what}_{fate}": 0 for what in machine.waiting() for fate in ("taken_up", "kept")}
@@ -122,8 +117,7 @@ class ExportingMachine(Generic[Output]):
         if isinstance(content, StateImport):
             return self._begin_with(content) if self._awaits else []
         if self._awaits:
-            self._unread.append(record)
-            self._waiting_bytes += len(record)
+            self._wait(0, 0, record)
             return []
         return self._in_turn(content, record)
 
@@ -131,8 +125,8 @@ class ExportingMachine(Generic[Output]):
         self._machine = self._load(brought.snapshot)
         self._awaits = False
         self._note("taken_up")
-        records, self._unread = self._unread, []
-        self._waiting_bytes = 0
+        records = [record for held in self._waiting.values() for *_, record in sorted(held)]
+        self._waiting, self._waiting_bytes = {}, 0
         return [output for record in records for output in self.apply(record)]
 
     def _note(self, fate: str) -> None:
@@ -165,6 +159,10 @@ class ExportingMachine(Generic[Output]):
         return _ALL if received is None or self._machine.ledger.has_ended(partition) else received
 
     def _wait(self, partition: int, before: int, record: bytes) -> None:
+        """Let a record wait for its turn.
+
+        A record that waits for an imported state has partition 0, and no packets before it.
+        """
         self._came += 1
         heapq.heappush(self._waiting.setdefault(partition, []), (before, self._came, record))
         self._waiting_bytes += len(record)
@@ -187,17 +185,14 @@ class ExportingMachine(Generic[Output]):
 
     def _pass(self, content: Record, record: bytes) -> list[Output | ShardState]:
         """Let the machine apply a record; a marker also begins to hold back its partition."""
-        outputs: list[Output | ShardState] = []
         if isinstance(content, StateMarker):
             is_new = self._machine.ledger.received(content.partition) in (None, content.sequence)
-            outputs += self._machine.receive(content, record)
             if is_new and content.id >= self._export:
                 if content.id > self._export:
                     self._markers.clear()  # a later export replaces the one before
                 self._export = content.id
                 self._markers[content.partition] = content
-        else:
-            outputs += self._machine.receive(content, record)
+        outputs: list[Output | ShardState] = [*self._machine.receive(content, record)]
         if self._markers and self._is_aligned():
             outputs += self._give_state()
         return outputs
@@ -259,8 +254,7 @@ class ExportingMachine(Generic[Output]):
         are (text, JSON). Then come the snapshot of the machine (u64 length, bytes) and the records that wait
         (u32 count; partition i32, packets before it i64, u64 length, bytes each).
         """
-        waiting = [(0, 0, record) for record in self._unread]
-        waiting += [
+        waiting = [
             (partition, before, record)
             for partition, held in sorted(self._waiting.items())
             for before, _, record in sorted(held, key=itemgetter(1))
@@ -300,11 +294,7 @@ class ExportingMachine(Generic[Output]):
         self._stopped, self._export = waiting.stopped, waiting.export
         self._markers = {marker.partition: marker for marker in waiting.markers}
         for partition, before, record in waiting.records:
-            if waiting.awaits:
-                self._unread.append(record)
-                self._waiting_bytes += len(record)
-            else:
-                self._wait(partition, before, record)
+            self._wait(partition, before, record)
         return self
 
 
@@ -317,7 +307,7 @@ def _place_of(content: Record) -> tuple[int, int] | None:
         return content.partition, content.packets
     if isinstance(content, StateMarker):
         return content.partition, content.sequence
-    if isinstance(content, EventBatch | PredictionBatch | LabelBatch):
+    if isinstance(content, Batch):
         packet = content.packet()
         return None if packet.sequence == UNORDERED else (packet.partition, packet.sequence)
     return None

@@ -11,8 +11,6 @@ from ..encoding.json import read_json, read_object, reading, text_of, whole
 from ..events.records import StateMarker, unpack_record
 
 STATE_MAGIC, WAITING_MAGIC = b"RSXS", b"RSXW"
-
-
 VERSION = 1
 
 
@@ -48,43 +46,32 @@ class ShardState:
         del head["snapshot"]
         return framed(STATE_MAGIC, VERSION, packed_text(json.dumps(head)) + self.snapshot)
 
-    @property
-    def cut(self) -> str:
-        """Return where the cut passed all partitions.
-
-        The text is equal in all shards and steps of one cut.
-        """
-        return cut_of(self.positions)
-
     @classmethod
     def unpack(cls, data: bytes) -> ShardState:
         """Read the wire form. Raises a `WireError` for other bytes."""
-        payload = unframed(data, STATE_MAGIC, VERSION, "the exported state of a shard")
+        reader = Reader(unframed(data, STATE_MAGIC, VERSION, "the exported state of a shard"))
         with reading("the exported state of a shard"):
-            return cls._read(payload)
-
-    @classmethod
-    def _read(cls, payload: memoryview) -> ShardState:
-        reader = Reader(payload)
-        head = read_object(reader.text(), "the exported state of a shard")
-        positions = {
-            whole(number, 0): (text_of(source), text_of(position))
-            for number, source, position in head["positions"]
-        }
-        for _, position in positions.values():
-            read_json(position, "the position of a reader")
-        names = {name: text_of(head[name]) for name in ("id", "folder", "step")}
-        shards = whole(head["shards"], 1)
-        shard = whole(head["shard"], 0, shards - 1)
-        snapshot = bytes(payload[reader.at :])
-        return cls(**names, shard=shard, shards=shards, positions=positions, snapshot=snapshot)
+            head = read_object(reader.text(), "the exported state of a shard")
+            positions = {
+                whole(number, 0): (text_of(source), text_of(position))
+                for number, source, position in head["positions"]
+            }
+            for _, position in positions.values():
+                read_json(position, "the position of a reader")
+            name, folder, step = (text_of(head[each]) for each in ("id", "folder", "step"))
+            shards = whole(head["shards"], 1)
+            shard = whole(head["shard"], 0, shards - 1)
+            return cls(name, folder, step, shard, shards, positions, bytes(reader.rest()))
 
 
 _PASSED_ON = "cut"
 
 
 def cut_of(positions: dict[int, tuple[str, str]]) -> str:
-    """Return a cut as text (JSON): the markers' positions in the input, also if a step passed them on."""
+    """Return a cut as text (JSON): the markers' positions in the input, also if a step passed them on.
+
+    The text is equal in all shards and steps of one cut.
+    """
     said = {position for _, position in positions.values()}
     if len(said) == 1:
         passed = read_json(next(iter(said)), "the position of a reader")
@@ -93,40 +80,32 @@ def cut_of(positions: dict[int, tuple[str, str]]) -> str:
     return json.dumps({_PASSED_ON: [[number, *each] for number, each in sorted(positions.items())]})
 
 
-Waiting = tuple[int, int, bytes]
-"""A record that waits for its turn: (packets before it, its place in the order of arrival, the record)."""
-
-
 @dataclass(frozen=True)
 class WaitingState:
-    """The content of an `ExportingMachine`'s bytes if anything waits."""
+    """The content of an `ExportingMachine`'s bytes if anything waits.
+
+    records  of each record that waits: its partition, the packets before it, and its bytes
+    """
 
     awaits: bool
     stopped: bool
     export: str
     markers: list[StateMarker]
     snapshot: bytes
-    records: list[Waiting]
+    records: list[tuple[int, int, bytes]]
 
     @classmethod
     def unpack(cls, data: bytes) -> WaitingState:
         """Read the wire form. Raises a `WireError` for other bytes."""
-        payload = unframed(data, WAITING_MAGIC, VERSION, "the state of a shard in an export")
+        reader = Reader(unframed(data, WAITING_MAGIC, VERSION, "the state of a shard in an export"))
         with reading("the state of a shard in an export"):
-            return cls._read(Reader(payload))
-
-    @classmethod
-    def _read(cls, reader: Reader) -> WaitingState:
-        head = read_object(reader.text(), "the state of a shard in an export")
-        markers = [unpack_record(bytes.fromhex(marker)) for marker in head["markers"]]
-        snapshot = reader.sized()
-        records = []
-        for _ in range(reader.number("<I")):
-            partition, before = reader.numbers("<iq")
-            records.append((partition, before, reader.sized()))
-        reader.end()
-        cut = [marker for marker in markers if isinstance(marker, StateMarker)]
-        if len(cut) < len(markers):
-            raise ValueError("a marker that is none")
-        export = text_of(head["export"])
-        return cls(bool(head["awaits"]), bool(head["stopped"]), export, cut, snapshot, records)
+            head = read_object(reader.text(), "the state of a shard in an export")
+            markers = [unpack_record(bytes.fromhex(marker)) for marker in head["markers"]]
+            snapshot = reader.sized()
+            records = [(*reader.numbers("<iq"), reader.sized()) for _ in range(reader.number("<I"))]
+            reader.end()
+            cut = [marker for marker in markers if isinstance(marker, StateMarker)]
+            if len(cut) < len(markers):
+                raise ValueError("a marker that is none")
+            export = text_of(head["export"])
+            return cls(bool(head["awaits"]), bool(head["stopped"]), export, cut, snapshot, records)

@@ -15,13 +15,14 @@ from __future__ import annotations
 import functools
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Int64Array
+from ..arrays import BoolArray
 from ..encoding.json import read_object, whole
 from ..errors import InputError
 from ..evaluator.snapshot import Snapshot
@@ -32,7 +33,7 @@ from ..events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..ids.index import hash64_of_ids
 from ..ids.sharding import shard_of, split_by_shard, split_records
-from ..join.matching_wire import Held, pack, unpack
+from ..join.matching_state import Held
 from ..join.state import JoinState
 from ..settings.table import DEDUPLICATOR, IDLE, Shards
 from ..shard.order import RUNNER
@@ -66,61 +67,48 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
         return int(shard_of((model,), shards)[0])
 
     states: list[list[EvaluatorState]] = [[] for _ in range(shards)]
-    for snapshot in begun:
-        for state in snapshot.evaluators:
-            states[shard_of_model(state.model)].append(state)
-    for own in states:
-        own.sort(key=_name)
-    held, bases = _held(begun, shards)
-    beside: list[dict[str, bytes]] = [{} for _ in range(shards)]
+    for state in sorted((state for snapshot in begun for state in snapshot.evaluators), key=_name):
+        states[shard_of_model(state.model)].append(state)
+    held = _held(begun, shards)
+    parts: dict[str, list[bytes]] = {}
     if IDLE in settings.parts:
-        for shard, part in enumerate(_idle(begun, states, shard_of_model)):
-            beside[shard][IDLE] = part
+        parts[IDLE] = [*_idle(begun, states, shard_of_model)]
     if DEDUPLICATOR in settings.parts:
         kept = [snapshot.beside[DEDUPLICATOR] for snapshot in begun]
-        for shard, part in enumerate(_remembered(kept, stated, Shards.of(shards))):
-            beside[shard][DEDUPLICATOR] = part
-    progress = [dict(_latest(begun)) for _ in range(shards)]
-    for shard, packets in enumerate(bases):
+        parts[DEDUPLICATOR] = [*_remembered(kept, stated, Shards.of(shards))]
+    latest = max(begun, key=_heard).progress
+    result = []
+    for shard in range(shards):
+        progress = {name: value for name, value in latest.items() if name != "bases"}
+        packets = Counter(partition for partition, *_ in held[shard] if partition != RUNNER)
         if packets:
-            progress[shard]["bases"] = sorted(packets.items())
-    return [
-        Snapshot(settings, progress[shard], held[shard], states[shard], beside[shard])
-        for shard in range(shards)
-    ]
+            progress["bases"] = sorted(packets.items())
+        beside = {name: of_shards[shard] for name, of_shards in parts.items()}
+        result.append(Snapshot(settings, progress, held[shard], states[shard], beside))
+    return result
 
 
 def _name(state: EvaluatorState) -> tuple[str, str]:
     return state.model, state.slice
 
 
-def _latest(begun: Sequence[Snapshot]) -> dict[str, Any]:
-    """Return the progress, without packet counts, of the shard that heard of the greatest time."""
-    progress = dict(max(begun, key=_heard).progress)
-    progress.pop("bases", None)
-    return progress
-
-
 def _heard(snapshot: Snapshot) -> int:
+    """Return the greatest time that a shard has heard of."""
     sources = snapshot.progress.get("sources", {})
     return int(sources.get("greatest", snapshot.progress.get("clock", 0)))
 
 
-def _held(
-    begun: Sequence[Snapshot], shards: int
-) -> tuple[list[list[tuple[int, int, bytes]]], list[dict[int, int]]]:
-    """Deal out the waiting packets to shards; return them and their number by partition for each shard."""
+def _held(begun: Sequence[Snapshot], shards: int) -> list[list[tuple[int, int, bytes]]]:
+    """Deal out the waiting packets to shards, numbered anew in each partition."""
     held: list[list[tuple[int, int, bytes]]] = [[] for _ in range(shards)]
-    counts: list[dict[int, int]] = [{} for _ in range(shards)]
+    counts: Counter[tuple[int, int]] = Counter()
     for snapshot in begun:
         for partition, _, record in snapshot.held:
             for shard, part in split_by_shard(EventBatch.unpack(record), shards):
-                number = counts[shard].get(partition, 0)
+                number = counts[shard, partition]
                 held[shard].append((partition, number, replace(part, sequence=number).pack()))
-                counts[shard][partition] = number + 1
-    for bases in counts:
-        bases.pop(RUNNER, None)
-    return held, counts
+                counts[shard, partition] += 1
+    return held
 
 
 def _idle(
@@ -166,39 +154,33 @@ def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> 
         raise InputError("the shards of the state are not of one cut: their clocks differ; export again")
     meaning = read_object(settings, "the settings of a label join") | {"shards": shards}
     begun = [join_as_begun(state, whole(meaning["evaluator_shards"], 1, _MOST_SHARDS)) for state in states]
-    matchers = [unpack(state.matcher) for state in begun]
-    of_ids = [_shards_of(matcher.ids, shards) for matcher in matchers]
+    matchers = [Held.unpack(state.matcher) for state in begun]
+    shards_of_ids = [hash64_of_ids(matcher.ids) % np.uint64(shards) for matcher in matchers]
     coming = _dealt([EventBatch.unpack(each) for state in begun for each in state.coming_predictions], shards)
     labels = _dealt([LabelBatch.unpack(each) for state in begun for each in state.coming_labels], shards)
     rows, size = (sum(state.seen[which] for state in begun) for which in (0, 1))
-    first = begun[0]
-    memories = (
-        list(_remembered([state.deduplicator for state in begun], Shards.of(len(states)), Shards.of(shards)))
-        if first.deduplicator
-        else []
-    )
+    first, memories = begun[0], [b""] * shards
+    if first.deduplicator:
+        kept = [state.deduplicator for state in begun]
+        memories = [*_remembered(kept, Shards.of(len(states)), Shards.of(shards))]
     result = []
     for shard in range(shards):
-        held, predictions, label_rows = _matched(begun, matchers, of_ids, shard)
+        held, predictions, label_rows = _matched(begun, matchers, [of == shard for of in shards_of_ids])
         result.append(
             replace(
                 first,
                 greatest=max(state.greatest for state in begun),
                 greatest_joined=max(state.greatest_joined for state in begun),
-                matcher=pack(held),
+                matcher=held.pack(),
                 predictions=predictions,
                 labels=label_rows,
                 coming_predictions=coming[shard],
                 coming_labels=labels[shard],
                 seen=(rows // shards, size // shards),
-                deduplicator=memories[shard] if memories else b"",
+                deduplicator=memories[shard],
             )
         )
     return result, json.dumps(meaning)
-
-
-def _shards_of(ids: IdColumn, shards: int) -> Int64Array:
-    return (hash64_of_ids(ids) % np.uint64(shards)).astype(np.int64)
 
 
 def _dealt(batches: Sequence[EventBatch | LabelBatch], shards: int) -> list[list[bytes]]:
@@ -212,38 +194,36 @@ def _dealt(batches: Sequence[EventBatch | LabelBatch], shards: int) -> list[list
 
 
 def _matched(
-    states: Sequence[JoinState], matchers: Sequence[Held], of_ids: Sequence[Int64Array], shard: int
+    states: Sequence[JoinState], matchers: Sequence[Held], owns: Sequence[BoolArray]
 ) -> tuple[Held, EventBatch | None, LabelRows | None]:
-    """Return a shard's part of the matchers' entries, and their predictions and labels, in the same order."""
-    entries: dict[str, list[Any]] = {"predictions": [], "labels": []}
-    rows: dict[str, list[Any]] = {"predictions": [], "labels": []}
-    ids, latest, known = [], [], 0
-    for state, matcher, of_id in zip(states, matchers, of_ids, strict=True):
-        own = of_id == shard
-        numbers = np.cumsum(own) - 1 + known
-        known += int(np.count_nonzero(own))
-        ids.append(matcher.ids.take(np.flatnonzero(own)))
-        latest.append(matcher.latest[own])
-        for kind, found in (("predictions", matcher.predictions), ("labels", matcher.labels)):
-            chosen = np.flatnonzero(own[found["number"]])
-            part = found[chosen].copy()
-            part["number"] = numbers[part["number"]]
-            entries[kind].append(part)
-            beside = getattr(state, kind)
+    """Return a shard's part of the matchers' entries, and their predictions and labels, in the same order.
+
+    owns  for every id of each matcher, whether the id belongs to the shard
+    """
+    columns: dict[str, Any] = {}
+    rows: dict[str, Any] = {}
+    for kind in ("predictions", "labels"):
+        parts, taken, known = [], [], 0
+        for state, matcher, own in zip(states, matchers, owns, strict=True):
+            entries = getattr(matcher, kind)
+            chosen = np.flatnonzero(own[entries["number"]])
+            part = entries[chosen]
+            part["number"] = np.cumsum(own)[part["number"]] - 1 + known
+            known += int(np.count_nonzero(own))
+            parts.append(part)
             if len(chosen):
-                rows[kind].append(beside.take(chosen))
-    columns = {}
-    for kind, parts in entries.items():
+                taken.append(getattr(state, kind).take(chosen))
         together = np.concatenate(parts)
         # ties stay in order: all entries of an id come from one shard
         order = np.argsort(together["time"], kind="stable")
         columns[kind] = together[order]
         columns[kind]["handle"] = np.arange(len(order))
-        rows[kind] = [type(rows[kind][0]).concat(rows[kind]).take(order)] if rows[kind] else [None]
+        rows[kind] = type(taken[0]).concat(taken).take(order) if taken else None
     held = matchers[0]._replace(
-        predictions=columns["predictions"],
-        labels=columns["labels"],
-        latest=np.concatenate(latest),
-        ids=IdColumn.concat(ids),
+        **columns,
+        latest=np.concatenate([matcher.latest[own] for matcher, own in zip(matchers, owns, strict=True)]),
+        ids=IdColumn.concat(
+            [matcher.ids.take(np.flatnonzero(own)) for matcher, own in zip(matchers, owns, strict=True)]
+        ),
     )
-    return held, rows["predictions"][0], rows["labels"][0]
+    return held, rows["predictions"], rows["labels"]

@@ -5,13 +5,14 @@ partitions had said is dropped, except the time they had reached. Packets that w
 of position keep it, before the first new packet of the same partition.
 
 A setting that only chooses what a row says of a window may change. A setting that decides what a window holds
-may not, since the events that have left the window are gone. `carried` has the list.
+may not, since the events that have left the window are gone. `_CHANGES` has the list.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,7 @@ from ..join.state import JoinState
 from ..settings.declared import Change, declared
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.slices import parse_slice
-from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
+from ..settings.table import IDLE, TableSettings
 from ..settings.windows import parse_every, parse_window
 
 _FREE = {
@@ -45,7 +46,7 @@ def taken_up(data: bytes, settings: TableSettings) -> bytes:
     Raises OtherConfigurationError, which names every setting that does not fit the snapshot, or a
     `WireError`.
     """
-    return as_begun(carried(Snapshot.unpack(data), settings)).pack()
+    return as_begun(_carried(Snapshot.unpack(data), settings)).pack()
 
 
 def join_taken_up(data: bytes, settings: JoinSettings) -> bytes:
@@ -57,19 +58,18 @@ def join_taken_up(data: bytes, settings: JoinSettings) -> bytes:
 
 def check_join(there: dict[str, Any], settings: JoinSettings) -> None:
     """Raise OtherConfigurationError if a join's state was made for other settings; shards may differ."""
-    refusals = [
+    _refuse(
         f"{name} was {there.get(name)!r} and is now {value!r}"
         for name, value in settings.meaning().items()
         if there.get(name) != value and name not in ("shards", "evaluator_shards", "own_shards")
-    ]
-    _refuse(refusals)
+    )
 
 
-def _refuse(refusals: Sequence[str]) -> None:
-    if refusals:
+def _refuse(refusals: Iterable[str]) -> None:
+    if said := "; ".join(refusals):
         raise OtherConfigurationError(
-            f"the state was made under another configuration, and cannot be carried over: "
-            f"{'; '.join(refusals)}. Go on with the old one, or start from an empty state"
+            f"the state was made under another configuration, and cannot be carried over: {said}. "
+            "Go on with the old one, or start from an empty state"
         )
 
 
@@ -78,19 +78,20 @@ def _refuse(refusals: Sequence[str]) -> None:
 
 def as_begun(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot whose partitions have said nothing yet; the clock and waiting packets stay."""
-    progress, held = snapshot.progress, snapshot.held
-    order = snapshot.settings.evaluator.order
-    if order == "arrival" or not progress:
-        return replace(snapshot, progress={"sources": _no_sources({})} if order == "arrival" else progress)
+    progress = snapshot.progress
+    if snapshot.settings.evaluator.order == "arrival":
+        return replace(snapshot, progress={"sources": _no_sources({})})
+    if not progress:
+        return snapshot
     if snapshot.settings.evaluator.by_time:
         sources = progress.get("sources", {})
         return replace(snapshot, progress={"clock": progress["clock"], "sources": _no_sources(sources)})
-    bases: dict[int, int] = {}
+    bases: Counter[int] = Counter()
     waiting = []
-    for partition, _, record in sorted(held):
+    for partition, _, record in sorted(snapshot.held):
         if record[: len(MAGIC)] == MAGIC:  # an event batch, and no marker
-            waiting.append((partition, bases.get(partition, 0), record))
-            bases[partition] = bases.get(partition, 0) + 1
+            waiting.append((partition, bases[partition], record))
+            bases[partition] += 1
     begun: dict[str, Any] = {"turn": 0, "expected": 0, "partitions": None, "ends": []}
     if "clock" in progress:
         begun["clock"] = progress["clock"]
@@ -126,20 +127,18 @@ def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
     _refuse(refusals)
 
 
-def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
+def _carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
     """Return a snapshot with other settings, except its shards; raises as `check_table` does."""
     check_table(snapshot, wanted)
-    here, there = (settings.whole_meaning() for settings in (wanted, snapshot.settings))
-    states, beside = list(snapshot.evaluators), dict(snapshot.beside)
-    if DEDUPLICATOR not in wanted.parts:
-        beside.pop(DEDUPLICATOR, None)
-    if there["slices"] != here["slices"]:
-        left = {tuple(names) for names in snapshot.settings.slices} - set(wanted.slices)
-        states = [state for state in states if _columns_of(state) not in left]
+    before, threshold = snapshot.settings, wanted.evaluator.threshold
+    beside = {part: data for part, data in snapshot.beside.items() if part in wanted.parts}
+    states = list(snapshot.evaluators)
+    if left := set(before.slices) - set(wanted.slices):
+        states = [each for each in states if tuple(name for name, _ in parse_slice(each.slice)) not in left]
     states = [_in_window(state, wanted) for state in states]
-    if there["threshold"] != here["threshold"]:
-        states = [_decided(state, wanted.evaluator.threshold) for state in states]
-    settings = replace(wanted, shards=snapshot.settings.shards)
+    if threshold != before.evaluator.threshold:
+        states = [_decided(state, threshold) for state in states]
+    settings = replace(wanted, shards=before.shards)
     return replace(snapshot, settings=settings, evaluators=states, beside=beside)
 
 
@@ -198,8 +197,8 @@ _CHANGES: dict[str, Change] = {
 }
 
 
-def _columns_of(state: EvaluatorState) -> tuple[str, ...]:
-    return tuple(name for name, _ in parse_slice(state.slice))
+_COLUMNS = ("scores", "labels", "predictions", "hits", "times", "weights")
+"""The columns of an evaluator's state that have one value for each event in the window."""
 
 
 def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
@@ -213,15 +212,9 @@ def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
         first = int(np.searchsorted(state.times, now - window.micros, "right"))
     if not first:
         return state
-    return replace(
-        state,
-        scores=state.scores[first:],
-        labels=state.labels[first:],
-        predictions=state.predictions[first:],
-        hits=state.hits[first:],
-        times=None if state.times is None else state.times[first:],
-        weights=None if state.weights is None else state.weights[first:],
-    )
+    columns: dict[str, Any] = {name: getattr(state, name) for name in _COLUMNS}
+    held = {name: column[first:] for name, column in columns.items() if column is not None}
+    return replace(state, **held)
 
 
 def _decided(state: EvaluatorState, threshold: float) -> EvaluatorState:

@@ -8,8 +8,7 @@ many kinds of processors sets NUMBA_CPU_NAME=generic, both when it is built and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -47,21 +46,11 @@ def compile_all(say: Callable[[str], None] = lambda _: None) -> None:
     The first time takes some minutes of one core; with a full cache it takes seconds. `say` is called with
     the name of the next step.
     """
-    for what, compile_it in _steps():
-        say(what)
-        compile_it()
-
-
-def compiled() -> int:
-    """Return how many compiled kernels are in the cache folder; 0 where there is none."""
-    return 0 if CACHE_FOLDER is None else sum(1 for _ in CACHE_FOLDER.rglob("*.nbc"))
-
-
-def _steps() -> Iterator[tuple[str, Callable[[], None]]]:
     for second in ("first", "last", "dead-letter"):
-        join = JoinSettings(_DAY, second=second, deduplicate=_DAY)
-        yield f"joins of labels, {second}", partial(join_warm_up, join)
+        say(f"joins of labels, {second}")
+        join_warm_up(JoinSettings(_DAY, second=second, deduplicate=_DAY))
     for window, measures in product(_WINDOWS, (None, MEASURES)):
+        say(f"window {window}, {'all' if measures else 'the usual'} measures")
         settings = EvaluatorSettings(
             window=window,
             every=EveryEvents(7),
@@ -69,8 +58,12 @@ def _steps() -> Iterator[tuple[str, Callable[[], None]]]:
             probabilities=measures is not None or "brier" in str(window),
             curves="end" if measures is not None else None,
         )
-        what = f"window {window}, {'all' if measures else 'the usual'} measures"
-        yield what, partial(_compile, settings)
+        _compile(settings)
+
+
+def compiled() -> int:
+    """Return how many compiled kernels are in the cache folder; 0 where there is none."""
+    return 0 if CACHE_FOLDER is None else sum(1 for _ in CACHE_FOLDER.rglob("*.nbc"))
 
 
 def _compile(settings: EvaluatorSettings) -> None:

@@ -16,11 +16,10 @@ The clock depends on the order of events:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Int64Array
+from ..arrays import NO_INT64, Int64Array
 from ..errors import InputError
 from ..evaluator.state import IdleState, Remains
 from ..events.times import NO_TIME
@@ -67,19 +66,6 @@ def _gaps(
     return most
 
 
-class Round(NamedTuple):
-    """Events of a batch that may apply at once, after some evaluators have left.
-
-    events     rows of the batch, in their order
-    leaving    numbers of the evaluators that were idle before their first of these events
-    deadlines  for each of `leaving`: the last time at which the evaluator was not idle
-    """
-
-    events: Int64Array
-    leaving: Int64Array
-    deadlines: Int64Array
-
-
 class IdleModels:
     """Watches the evaluators of a shard, by number.
 
@@ -90,8 +76,8 @@ class IdleModels:
     left    by evaluator number: the counters of evaluators that left
 
     >>> idle = IdleModels(10, shared=True)
-    >>> [parts] = idle.rounds(np.array([0, 1, 0]), idle.clocks(np.array([0, 5, 10])))
-    >>> len(parts.events), idle.overdue(16)[0].tolist()
+    >>> [(events, *_)] = idle.rounds(np.array([0, 1, 0]), idle.clocks(np.array([0, 5, 10])))
+    >>> len(events), idle.overdue(16)[0].tolist()
     (3, [1])
     """
 
@@ -120,29 +106,32 @@ class IdleModels:
         self.clock = max(before, int(times.max()))
         return np.maximum.accumulate(np.maximum(times, before)) if self.shared else times
 
-    def rounds(self, numbers: Int64Array, clocks: Int64Array) -> list[Round]:
-        """Cut a batch into rounds, between which evaluators leave; usually there is one round. O(events)."""
+    def rounds(
+        self, numbers: Int64Array, clocks: Int64Array
+    ) -> list[tuple[Int64Array, Int64Array, Int64Array]]:
+        """Cut a batch into rounds, between which evaluators leave; usually there is one round. O(events).
+
+        A round is (events, leaving, deadlines)
+            events     rows of the batch that may apply at once, in their order
+            leaving    numbers of the evaluators that were idle before their first event of the round
+            deadlines  for each of `leaving`: the last time at which the evaluator was not idle
+        """
         self._make_room(int(numbers.max(initial=-1)) + 1)
         n = len(numbers)
         which, deadlines = np.empty(n, np.int64), np.empty(n, np.int64)
         most = _gaps(numbers, clocks, self.ttl, self._active, self._returns, which, deadlines)
-        if not most:
-            return [Round(np.arange(n), numbers[:0], deadlines[:0])]
         order = np.argsort(which, kind="stable")
-        parts = []
-        for events in np.split(order, np.searchsorted(which[order], np.arange(1, most + 1))):
-            found = events[deadlines[events] != NO_TIME]
-            parts.append(Round(events, numbers[found], deadlines[found]))
-        return parts
+        parts = np.split(order, np.searchsorted(which[order], np.arange(1, most + 1)))
+        found = [events[deadlines[events] != NO_TIME] for events in parts]
+        return [(events, numbers[rows], deadlines[rows]) for events, rows in zip(parts, found, strict=True)]
 
     def overdue(self, clock: int) -> tuple[Int64Array, Int64Array]:
         """Return the numbers of the idle evaluators and the last time at which each was not idle; they leave.
 
         O(1), unless `clock` is so late that an evaluator may be idle.
         """
-        none = np.empty(0, np.int64)
         if clock == NO_TIME or (self._oldest != NO_TIME and clock <= self._oldest + self.ttl):
-            return none, none
+            return NO_INT64, NO_INT64
         watched = self._active != NO_TIME
         idle = watched & (self._active < clock - self.ttl)
         rest = self._active[watched & ~idle]
@@ -154,11 +143,9 @@ class IdleModels:
 
     def wakes_at(self) -> int | None:
         """Return the first moment at which an evaluator could be idle; None = not known, or never."""
-        return (
-            None
-            if self._oldest == NO_TIME or not (self._active != NO_TIME).any()
-            else self._oldest + self.ttl + 1
-        )
+        if self._oldest == NO_TIME or not (self._active != NO_TIME).any():
+            return None
+        return self._oldest + self.ttl + 1
 
     def note_left(self, number: int, remains: Remains) -> None:
         """Keep the counters of an evaluator that left."""

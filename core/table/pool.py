@@ -6,7 +6,7 @@ were applied at once. Only binary events without weights wait; events with class
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -95,9 +95,9 @@ class EvaluatorPool:
         self._dues[number] = evaluator.next_due
         self._note_size(evaluator)
 
-    def load(self, number: int, evaluator: ModelEvaluator, state: EvaluatorState) -> None:
-        """Put an evaluator that was rebuilt from its state into the pool under a number."""
-        self.place(number, evaluator)
+    def load(self, number: int, state: EvaluatorState) -> None:
+        """Rebuild an evaluator from its state, and put it into the pool under a number."""
+        self.place(number, ModelEvaluator.from_state(self.settings, state))
         self._must_apply |= state.multiclass
 
     def let_go(self, number: int, deadline: int | None) -> tuple[list[Rows], Remains]:
@@ -130,11 +130,7 @@ class EvaluatorPool:
         overdue = np.flatnonzero(self._dues[: self.numbered] < clock)
         yield from self.apply_pending(overdue)
         for number in overdue.tolist():
-            evaluator = self._evaluators[number]
-            self._forget_size(evaluator)
-            yield evaluator.advance_to(clock)
-            self._note_size(evaluator)
-            self._dues[number] = evaluator.next_due
+            yield self._changed(number, ModelEvaluator.advance_to, clock)
 
     def finish(self, greatest: int) -> Iterator[Rows]:
         """Yield the last rows, by name, when all events have come.
@@ -235,13 +231,13 @@ class EvaluatorPool:
             came = int(self._seqs[run.number] - self._emptied[run.number])
             waited = min(came, self._limit) - len(evaluator)
         self.snapshot_bytes -= waited * _bytes_per_event(run.times)
-        return self._apply_to(run.number, run.scores, run.labels, run.times)
+        return self._changed(run.number, ModelEvaluator.apply, run.scores, run.labels, run.times)
 
-    def _apply_to(self, number: int, *columns: Any) -> Rows:
-        """Apply events to an evaluator, and update the sizes and the next grid point of the pool."""
+    def _changed(self, number: int, change: Callable[..., Rows], *given: Any) -> Rows:
+        """Change an evaluator by one of its methods, and update the sizes and the grid points of the pool."""
         evaluator = self._evaluators[number]
         self._forget_size(evaluator)
-        rows = evaluator.apply(*columns)
+        rows = change(evaluator, *given)
         self._note_size(evaluator)
         if self.grid:
             self._dues[number] = evaluator.next_due
@@ -261,7 +257,7 @@ class EvaluatorPool:
         for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
             rows = order[start:end]
             number = int(numbers[rows[0]])
-            due = self._apply_to(number, *events.part(rows))
+            due = self._changed(number, ModelEvaluator.apply, *events.part(rows))
             self._seqs[number] = self._evaluators[number].seq
             yield due
 

@@ -11,6 +11,7 @@ their own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -47,7 +48,7 @@ class SliceNumbers:
         self.cap = cap
         self.beyond = 0
         self._of: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
-        self._own: dict[tuple[tuple[str, ...], str], int] = {}
+        self._own: Counter[tuple[tuple[str, ...], str]] = Counter()
 
     def add(self, model: str, label: str, number: int) -> bool:
         """Note an existing evaluator; return False if its model and slice already have another. O(label).
@@ -61,7 +62,7 @@ class SliceNumbers:
         if texts in seen:
             return False
         seen[texts] = number
-        self._own[names, model] = self._own.get((names, model), 0) + (not _is_other(texts))
+        self._own[names, model] += not _is_other(texts)
         return True
 
     def of(
@@ -88,9 +89,8 @@ class SliceNumbers:
             texts = texts_of[place]
             if not names or texts in seen or _is_other(texts):
                 continue
-            held = self._own.get((names, texts[0]), 0)
-            if held < self.cap:
-                self._own[names, texts[0]] = held + 1
+            if self._own[names, texts[0]] < self.cap:
+                self._own[names, texts[0]] += 1
             else:
                 texts_of[place] = (texts[0], *(OTHER for _ in names))
                 self.beyond += int(counts[place])
@@ -109,9 +109,8 @@ def _is_other(texts: tuple[str, ...]) -> bool:
 
 
 def _label(names: tuple[str, ...], values: tuple[str, ...]) -> str:
-    return ",".join(
-        f"{escape_slice(name)}={escape_slice(value)}" for name, value in zip(names, values, strict=True)
-    )
+    pairs = zip(names, values, strict=True)
+    return ",".join(f"{escape_slice(name)}={escape_slice(value)}" for name, value in pairs)
 
 
 def _codes_of_texts(column: TextColumn) -> Int64Array:

@@ -37,9 +37,8 @@ from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
-from ..shard.by_arrival import ArrivalOrder
 from ..shard.order import Ledger
-from ..shard.orders import order_of
+from ..shard.orders import ArrivalOrder, order_of
 from .idle import IdleModels
 from .pending import PendingEvents
 from .pool import EvaluatorPool
@@ -101,12 +100,11 @@ class EvaluatorTable:
                 self._counts[given.kind] += len(given)
                 refused.append(given)
                 continue
-            batch = given
             if self._deduplicator is not None:
-                batch, again = self._deduplicator.sift(given)
+                given, again = self._deduplicator.sift(given)
                 self._counts["duplicate"] += len(again)
                 refused += [again] if len(again) else []
-            parts += self._apply_batch(batch)
+            parts += self._apply_batch(given)
         if self._deduplicator is None:  # with deduplication only one of several tied events counts
             self._counts["events_tied"] += self._order.tied - tied
         if self._order.is_finished:
@@ -182,15 +180,15 @@ class EvaluatorTable:
 
         An evaluator that was silent for long leaves before its next event, and returns empty.
         """
-        for part in idle.rounds(numbers, clocks):
-            yield from self._leave(idle, part.leaving, part.deadlines)
-            for number, remains in idle.take_back(numbers[part.events]):
+        for events, leaving, deadlines in idle.rounds(numbers, clocks):
+            yield from self._leave(idle, leaving, deadlines)
+            for number, remains in idle.take_back(numbers[events]):
                 returned = ModelEvaluator.returning(self.settings.evaluator, remains, self.pane)
                 self._pool.place(number, returned)
-            if len(part.events) == len(batch):
+            if len(events) == len(batch):
                 yield from self._pool.apply(batch, numbers)
-            elif len(part.events):
-                yield from self._pool.apply(batch.take(part.events), numbers[part.events])
+            elif len(events):
+                yield from self._pool.apply(batch.take(events), numbers[events])
 
     def _leave(self, idle: IdleModels, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
         """Let evaluators give their last rows and leave; only their counters stay.
@@ -234,9 +232,14 @@ class EvaluatorTable:
         snapshot.check(settings)
         self = cls(settings, pane)
         for state in snapshot.evaluators:
-            evaluator = ModelEvaluator.from_state(settings.evaluator, state)
-            self._pool.load(self._number_of(state), evaluator, state)
-        self._take_beside(snapshot.beside)
+            self._pool.load(self._number_of(state), state)
+        if self._deduplicator is not None:
+            self._deduplicator = Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR])
+        if self._idle is not None:
+            with reading("a snapshot"):
+                left = self._idle.read(snapshot.beside[IDLE], len(self))
+            for remains in left:
+                self._idle.note_left(self._number_of(remains), remains)
         if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
             with reading("the progress of a snapshot"):
                 self._order.go_on_from(snapshot.progress, snapshot.held)
@@ -251,20 +254,10 @@ class EvaluatorTable:
             raise CorruptBytesError(f"a snapshot holds {named.model!r} [{named.slice}] twice")
         return number
 
-    def _take_beside(self, beside: dict[str, bytes]) -> None:
-        """Take over the parts of a snapshot that stand beside its evaluators."""
-        if self._deduplicator is not None:
-            self._deduplicator = Deduplicator.from_bytes(beside[DEDUPLICATOR])
-        if self._idle is not None:
-            with reading("a snapshot"):
-                left = self._idle.read(beside[IDLE], len(self._pool))
-            for remains in left:
-                self._idle.note_left(self._number_of(remains), remains)
-
     def counts(self) -> dict[str, int]:
         """Return how many events had each fate since the table was made or loaded, by the names in `COUNTED`.
 
-        Events are tied if the input does not say which of them is first (`shard.by_time`).
+        Events are tied if the input does not say which of them is first (`shard.orders`).
         """
         return {**self._counts, "events_in_other": self._slices.beyond}
 

@@ -35,7 +35,6 @@ from ...core.join import state as label_join_state
 from ...core.join.state import JoinState
 from ...core.process.temporary_folders import temporary_folder
 from ...core.settings.table import Shards, TableSettings
-from ...core.state.exported import ShardState
 from ...core.state.reshard import resharded, resharded_joins
 from ...core.state.take_up import check_join, check_table
 from ...transforms.files.formats import everywhere
@@ -190,28 +189,25 @@ def reshard(export: Export, shards: Mapping[str, Shards], folder: str) -> Export
 
     The whole state is in memory meanwhile. Raises InputError for a damaged export.
     """
-    steps = tuple(
-        Step(step.name, shards[step.name], _settings(step, shards[step.name])) for step in export.steps
-    )
+    steps = tuple(_over(shards[step.name], step) for step in export.steps)
     name = new_id()
     for step in steps:
         states = list(export.states(step.name))
         with reading(f"the state of the {step.name}"):
             snapshots = _spread([state.snapshot for state in states], step)
+        first = replace(states[0], id=name, folder=folder, shards=step.shards)
         for shard, spread in enumerate(snapshots):
-            positions = states[0].positions
-            state = ShardState(name, folder, step.name, shard, step.shards, positions, spread)
-            write_state(state.pack(), folder, steps)
+            write_state(replace(first, shard=shard, snapshot=spread).pack(), folder, steps)
     return read_export(folder)
 
 
-def _settings(step: Step, shards: Shards) -> dict[str, Any]:
-    """Return the settings of a step, as text by name, with other shards."""
+def _over(shards: Shards, step: Step) -> Step:
+    """Return a step with other shards, also in its settings."""
     settings = step.settings | {"shards": int(shards)}
     if step.name == EVALUATORS:
         settings.pop("own_shards", None)
         settings |= {"own_shards": [*shards.own]} if shards.own else {}
-    return settings
+    return Step(step.name, shards, settings)
 
 
 def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
@@ -233,11 +229,10 @@ def check_savepoint(job: Evaluation) -> None:
     if job.join is not None:
         wanted["join"] = job.join.settings.meaning()
     for step, there in _settings_in(str(path)):
-        here = wanted.pop(step, None)
-        if here is None:
+        if step not in wanted:
             continue
         try:
-            check_settings(here, there)
+            check_settings(wanted.pop(step), there)
         except OtherConfigurationError as other:
             raise InputError(
                 f"--savepoint_path {path}: {other}. With --control on the old job, rocsteady state export "

@@ -41,9 +41,9 @@ from rocsteady.core.events.records import (
 )
 from rocsteady.core.events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from rocsteady.core.ids.deduplicator import Deduplicator
-from rocsteady.core.join import matching_wire as label_matching_wire
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.matching import Arrivals, LabelMatcher
+from rocsteady.core.join.matching_state import Held
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.join.state import JoinState
 from rocsteady.core.learning.aum.learner import AumLearner
@@ -553,7 +553,7 @@ FORMS: dict[str, Form] = {
     "core.join.matching:LabelMatcher.from_bytes": Form(
         lambda: [matcher().to_bytes()], LabelMatcher.from_bytes, use_matcher
     ),
-    "core.join.matching_wire:unpack": Form(lambda: [matcher().to_bytes()], label_matching_wire.unpack),
+    "core.join.matching_state:Held.unpack": Form(lambda: [matcher().to_bytes()], Held.unpack),
     "core.compare.learners:LearnerComparisons.from_bytes": Form(
         comparison_samples, lambda data: LearnerComparisons.from_bytes(data, COMPARED), use_comparisons
     ),

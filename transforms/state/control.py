@@ -67,7 +67,10 @@ class ControlFile:
 
     def _read(self) -> ExportRequest | None:
         try:
-            data = _bytes_of(self.path)
+            if not FileSystems.exists(self.path):
+                return None
+            with FileSystems.open(self.path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                data = bytes(file.read())
         except OSError as error:
             self._say(f"the control file {self.path} cannot be read: {error.strerror or error}")
             return None
@@ -86,14 +89,6 @@ class ControlFile:
         if sentence != self._said:
             self._said = sentence
             _logger.warning("%s", sentence)
-
-
-def _bytes_of(path: str) -> bytes:
-    """Return the content of a file; empty for a missing file."""
-    if not FileSystems.exists(path):
-        return b""
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-        return bytes(file.read())
 
 
 def ask(path: str, request: ExportRequest) -> None:

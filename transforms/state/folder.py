@@ -28,7 +28,7 @@ from apache_beam.io.filesystems import FileSystems
 from ...core.encoding.json import MOST_BYTES, read_json, read_object, reading, text_of, whole
 from ...core.errors import FutureVersionError, InputError, RocsteadyError, WireError
 from ...core.settings.table import Shards
-from ...core.state.exported import ShardState
+from ...core.state.exported import ShardState, cut_of
 from ...core.version import __version__
 from ..files.formats import has_scheme
 from ..files.stored import joined, names_in, read_in
@@ -166,7 +166,8 @@ def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
         return
     state = ShardState.unpack(data)
     try:
-        _make(folder)
+        if not has_scheme(folder):
+            Path(folder).mkdir(parents=True, exist_ok=True)
         if is_whole(folder):
             return
         with replaced(joined(folder, _name(state.step, state.shard, state.shards, state.id))) as file:
@@ -199,7 +200,7 @@ def _finish(folder: str, name: str, steps: Sequence[Step]) -> None:
             for shard in range(step.shards):
                 data = read_in(folder, file := _name(step.name, shard, step.shards, name))
                 state = ShardState.unpack(data)
-                cuts.add(state.cut)
+                cuts.add(cut_of(state.positions))
                 if step is steps[0] and shard == 0:
                     positions = state.positions
                 is_small = len(data) < SMALL
@@ -280,8 +281,7 @@ def _remove(folder: str, names: Sequence[str]) -> None:
 
 def is_whole(folder: str) -> bool:
     """Tell whether a folder holds a complete export: whether the manifest exists."""
-    path = joined(folder, MANIFEST)
-    return bool(FileSystems.exists(path)) if has_scheme(folder) else Path(path).exists()
+    return bool(FileSystems.exists(joined(folder, MANIFEST)))
 
 
 def count_states(folder: str) -> int:
@@ -346,8 +346,3 @@ def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
 
 def _name(step: str, shard: int, shards: int, name: str) -> str:
     return f"{step}-{shard:03d}-of-{shards:03d}-{name}{_ENDING}"
-
-
-def _make(folder: str) -> None:
-    if not has_scheme(folder):
-        Path(folder).mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat, Record
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.settings.table import TableSettings
-from rocsteady.core.shard.by_time import TimeOrder
+from rocsteady.core.shard.orders import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
 from streams import SECOND, Event, dealt, event_batch, mixed, play, records_of, rows_in_time, some_events
 
