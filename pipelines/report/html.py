@@ -22,7 +22,7 @@ import pyarrow as pa
 from ...core.errors import ConfigError
 from ...core.rows.differences import FEWEST
 from ...core.version import __version__
-from ...transforms.sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
+from ...transforms.sinks.kinds import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..words import DASH, all_dates, checkpoint, counted, day, number, p_value, share, stamp, with_interval
 from .better import better_section
 from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side

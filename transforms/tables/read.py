@@ -20,8 +20,7 @@ from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from ..files.csv import csv_header
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks
-from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
-from ..sinks.curves import CURVE_SCHEMA
+from ..sinks.kinds import COMPARISON_SCHEMA, CURVE_SCHEMA, MEAN_SCHEMA
 from ..sinks.sorted import CONFIDENCE_KEY, SETTINGS_KEY
 from ..sources.files.json_lines import json_columns
 from ..sources.files.listing import list_sources

@@ -22,7 +22,8 @@ from ...files.lines import MARK, MOST_LINE_BYTES, SHOWN_BYTES, LongLine
 from ..files.json_lines import keys_in
 from ..files.listing import check_names, check_once, column_names
 from ..files.partition import read_batches
-from .parts import Part, cut_chunk, line_parts
+from .offsets import FilePlace
+from .partition import Part, cut_chunk, line_parts
 
 _MOST_BYTES = 8 << 20
 """Bytes of lines that are read at once, at most."""
@@ -32,25 +33,6 @@ _PIECE_BYTES = 1 << 16
 
 _HEAD_BYTES = 1 << 20
 """Bytes of the first lines, whose keys are a file's columns."""
-
-
-class FilePlace(NamedTuple):
-    """A place in a file.
-
-    byte       of lines: so many bytes, unpacked, were read
-    whole      all was read that was there, so that the file may be gone
-    records    so many records were read; -1: not known, for an old version did not count them
-    has_model  of lines: whether the file has the column "model"; None: no record has told yet
-    """
-
-    byte: int = 0
-    whole: bool = False
-    records: int = 0
-    has_model: bool | None = None
-
-    def __str__(self) -> str:
-        """Say the place in words."""
-        return f"byte {self.byte:,}" if self.byte else f"record {self.records:,}"
 
 
 class FileRead(NamedTuple):

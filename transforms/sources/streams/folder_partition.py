@@ -28,11 +28,10 @@ from ....core.process.console import logger
 from ...events.fields import EventFields
 from ...files.formats import everywhere
 from ..files.listing import list_sources
-from .folder_files import FilePlace, FileRead, LinesFile, WholeFile, folder_file
+from .folder_files import FileRead, LinesFile, WholeFile, folder_file
 from .folder_listing import FolderListing, lines_may_grow
-from .folder_place import FolderPlace
-from .partition import Fetched, StreamPartition
-from .parts import Part, unread_part
+from .offsets import FilePlace, FolderPlace
+from .partition import Fetched, Part, StreamPartition, unread_part
 
 _logger = logger("rocsteady.folders")
 

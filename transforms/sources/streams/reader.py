@@ -30,8 +30,7 @@ from ..files.json_lines import JsonLines
 from ..files.packets import Cut, Packets
 from .messages import message_chunk
 from .offsets import ReaderState
-from .partition import Fetched, StreamPartition
-from .parts import Part
+from .partition import Fetched, Part, StreamPartition
 
 BATCH_MESSAGES = 20_000
 """The most messages of a step. Their records and packets are in memory together, about 10 MB."""
