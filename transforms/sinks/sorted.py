@@ -68,7 +68,7 @@ class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[
         pieces = (
             batches
             | "Global" >> beam.WindowInto(GlobalWindows())
-            | "Encode" >> beam.Map(_keyed).with_output_types(tuple[str, bytes])
+            | "Encode" >> beam.Map(lambda batch: ("", to_ipc(batch))).with_output_types(tuple[str, bytes])
         )
         # The input always has an empty piece, so that a job without rows writes an empty table.
         empty = batches.pipeline | beam.Create([("", b"")]).with_output_types(tuple[str, bytes])
@@ -79,10 +79,6 @@ class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[
             | "Write" >> beam.ParDo(self._dofn).with_output_types(str)
         )
         return paths
-
-
-def _keyed(batch: pa.RecordBatch) -> tuple[str, bytes]:
-    return "", to_ipc(batch)
 
 
 def row_schema(settings: EvaluatorSettings) -> pa.Schema:

@@ -46,20 +46,14 @@ Source: OWASP, "CSV Injection", with the full-width forms of = + - @.
 """
 
 
-def without_nan(table: pa.Table) -> pa.Table:
-    """Return the table with null where a number is NaN: no sink writes NaN."""
+def cleaned(table: pa.Table, *, csv_safe: bool) -> pa.Table:
+    """Return the table as sinks write it, with null in place of NaN; csv_safe: see `without_formulas`."""
     for place, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
             column = table.column(place)
             if pc.any(pc.is_nan(column)).as_py():
                 clean = pc.if_else(pc.is_nan(column), pa.scalar(None, field.type), column)
                 table = table.set_column(place, field, clean)
-    return table
-
-
-def cleaned(table: pa.Table, *, csv_safe: bool) -> pa.Table:
-    """Return the table as sinks write it; csv_safe: see `without_formulas`."""
-    table = without_nan(table)
     return without_formulas(table) if csv_safe else table
 
 

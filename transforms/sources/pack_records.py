@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -44,13 +44,6 @@ _ALL_WINDOWS_EVENTS = 100_000
 
 DEAD_LETTERS = "dead_letters"
 _OR_PACKED = " or packed batches of events"
-
-
-class _Buffer(NamedTuple):
-    """Events of one Beam window; `times` are their Beam timestamps in microseconds."""
-
-    records: list[Mapping[str, object]]
-    times: list[int]
 
 
 class PackRecords(beam.DoFn):
@@ -88,7 +81,7 @@ class PackRecords(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Hold no records."""
-        self._open: dict[tuple[Any, Role], _Buffer] = {}
+        self._open: dict[tuple[Any, Role], list[tuple[int, Mapping[str, object]]]] = {}
         self._buffered = 0
 
     def process(
@@ -97,23 +90,19 @@ class PackRecords(beam.DoFn):
         time: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterable[Any]:
-        """Hold a record until its window has many records, or the bundle ends."""
+        """Hold a record, with its Beam time, until its window has many records, or the bundle ends."""
         record = element if isinstance(element, dict) else fields_of(element)
         if record is None:
             return self._not_single(element, time, window)
         full = []
         for role in self._roles(record):
-            place = (window, role)
-            buffer = self._open.get(place)
-            if buffer is None:
-                buffer = self._open[place] = _Buffer([], [])
-            buffer.records.append(record)
-            buffer.times.append(time.micros)
+            held = self._open.setdefault((window, role), [])
+            held.append((time.micros, record))
             self._buffered += 1
-            if len(buffer.records) == PACKET_EVENTS:
-                full.append(place)
+            if len(held) == PACKET_EVENTS:
+                full.append((window, role))
         if self._buffered >= _ALL_WINDOWS_EVENTS:
-            return self._flush_all()
+            return self.finish_bundle()
         return (packet for place in full for packet in self._flush(place))
 
     def _roles(self, record: Mapping[str, object]) -> tuple[Role, ...]:
@@ -126,18 +115,14 @@ class PackRecords(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yield the packets of the records still held."""
-        return self._flush_all()
-
-    def _flush_all(self) -> Iterator[Any]:
         for place in list(self._open):
             yield from self._flush(place)
 
     def _flush(self, place: tuple[Any, Role]) -> Iterator[Any]:
-        buffer = self._open.pop(place)
         window, role = place
-        self._buffered -= len(buffer.records)
-        time = Timestamp(micros=min(buffer.times) if self._waited_for else max(buffer.times))
-        records = buffer.records
+        times, records = zip(*self._open.pop(place), strict=True)
+        self._buffered -= len(records)
+        time = Timestamp(micros=min(times) if self._waited_for else max(times))
         fields = self._label_fields if role == "label" else self._fields
         chunk = Chunk(
             -1,
@@ -180,12 +165,10 @@ class PackRecords(beam.DoFn):
                 return
         else:
             kind, packed = self._role or "record", _OR_PACKED * (self._role == "event")
-            reason, detail = (
-                Reason.NOT_A_RECORD,
-                (
-                    f"{type(element).__name__!r} is no kind of {kind}; give dicts, NamedTuples, beam.Rows"
-                    f"{packed} (of a keyed PCollection: its values alone)"
-                ),
+            reason = Reason.NOT_A_RECORD
+            detail = (
+                f"{type(element).__name__!r} is no kind of {kind}; give dicts, NamedTuples, beam.Rows"
+                f"{packed} (of a keyed PCollection: its values alone)"
             )
         letter = DeadLetter.invalid(reason, self._source, detail, raw=_shown(element))
         yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))

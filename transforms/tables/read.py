@@ -17,13 +17,11 @@ from ...core.errors import InputError
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.settings.evaluator import config_of
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
-from ..files.csv import csv_header
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks
 from ..sinks.kinds import COMPARISON_SCHEMA, CURVE_SCHEMA, MEAN_SCHEMA
 from ..sinks.sorted import CONFIDENCE_KEY, SETTINGS_KEY
-from ..sources.files.json_lines import json_columns
-from ..sources.files.listing import list_sources
+from ..sources.files.listing import head_names, list_sources
 
 _BLOCK_BYTES = 1 << 20
 _MOST_LINE_BYTES = 8 * MOST_LINE_BYTES
@@ -112,7 +110,7 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     """Read a file as `read_tables` does; notes on missing or unknown columns are added to `notes`."""
     schema = _SCHEMAS[what]
     try:
-        names = _names(source)
+        names = head_names(source, _MOST_LINE_BYTES)
     except (pa.ArrowInvalid, *DAMAGE) as error:
         raise InputError(f"{source.name} cannot be read: {first_line(error)}") from None
     if names is None:
@@ -146,14 +144,6 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
         for column in schema
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
-
-
-def _names(source: SourceFile) -> list[str] | None:
-    if source.format == "parquet":
-        with source.open() as file:
-            names: list[str] = pa.parquet.ParquetFile(file).schema_arrow.names
-            return names
-    return json_columns(source, _MOST_LINE_BYTES) if source.format == "jsonl" else csv_header(source)
 
 
 def _checked(table: pa.Table, source: SourceFile, what: str) -> pa.Table:

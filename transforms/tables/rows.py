@@ -130,13 +130,9 @@ def read_rows(
 
 def row_values(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Yield the values of each row in the order of MeasureRow's fields, times in microseconds."""
-    columns = []
-    for name in MeasureRow._fields:
-        column = table.column(name)
-        columns.append(
-            (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
-        )
-    return zip(*columns, strict=True)
+    columns = [table.column(name) for name in MeasureRow._fields]
+    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in columns]
+    return zip(*(column.to_pylist() for column in plain), strict=True)
 
 
 def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) -> Iterator[RowBatch]:

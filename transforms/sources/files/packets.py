@@ -41,9 +41,8 @@ class Packets:
     def __init__(
         self, source: str, partition: int, partitions: int, shards: int, sent: Sequence[int] | None = None
     ) -> None:
-        self._source = source
         self._partition = partition
-        self._partitions = partitions
+        self._of = source, partition, partitions
         self._shards = shards
         self.sent = [0] * shards if sent is None else [*sent]
 
@@ -57,23 +56,19 @@ class Packets:
     def heartbeats(self, settled: int, high_water: int) -> Iterator[tuple[str, bytes]]:
         """Yield a heartbeat for every shard: the time up to which the partition is settled."""
         for shard, sent in enumerate(self.sent):
-            word = Heartbeat(self._source, self._partition, self._partitions, sent, settled, high_water)
-            yield shard_key(shard), word.pack()
+            yield shard_key(shard), Heartbeat(*self._of, sent, settled, high_water).pack()
 
     def markers(
         self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME
     ) -> Iterator[tuple[str, bytes]]:
         """Yield a marker for every shard, which requests the shard's state after the packets so far."""
+        where = json.dumps(position)
         for shard, sent in enumerate(self.sent):
-            marker = StateMarker(
-                self._source, self._partition, self._partitions, sent, cut.id, cut.folder,
-                json.dumps(position), cut.stops, settled, high_water,
-            )  # fmt: skip
+            marker = StateMarker(*self._of, sent, cut.id, cut.folder, where, cut.stops, settled, high_water)
             yield shard_key(shard), marker.pack()
             self.sent[shard] += 1
 
     def ends(self, high_water: int) -> Iterator[tuple[str, bytes]]:
         """Yield a record for every shard that the partition has ended."""
         for shard, sent in enumerate(self.sent):
-            word = EndOfPartition(self._source, self._partition, self._partitions, sent, high_water)
-            yield shard_key(shard), word.pack()
+            yield shard_key(shard), EndOfPartition(*self._of, sent, high_water).pack()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from ....core.arrays import Int64Array
 from ....core.events.batch import EventBatch
@@ -68,7 +69,7 @@ def chunks_of(
     text_columns: Sequence[str],
     parquet_rows: int = CHUNK_ROWS,
 ) -> Iterator[Chunk]:
-    """Read a file in chunks; see `read_batches`.
+    """Read a file in chunks, as `read_batches` does.
 
     parquet, lines, csv  the columns that are built of a file of that format; None: all columns
     text_columns         see `json_lines.JsonLines`
@@ -81,10 +82,6 @@ def chunks_of(
         chunks = json_chunks(source, text_columns, lines)
     else:
         chunks = csv_chunks(source, only=csv)
-    return _undamaged(source, chunks)
-
-
-def _undamaged(source: SourceFile, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     position = 0
     try:
         for chunk in chunks:
@@ -133,14 +130,10 @@ class FilePartition:
 
     def least_times(self) -> LeastTimes:
         """Read only the times; return the least time from each chunk's first record on."""
-        column = self.fields.time or ""
+        fields, column = self.fields, self.fields.time or ""
         ends, least = [0], []
-        times = (column,)
-        for chunk in chunks_of(self.source, times, times, times, times):
-            place = chunk.batch.schema.get_field_index(column)
-            found = _NONE
-            if place >= 0:
-                found = instants(chunk.batch.column(place), self.fields.time_unit, self.fields.time_format)
+        for chunk in chunks_of(self.source, [column], [column], [column], [column]):
+            found = times_of(chunk.batch, column, fields.time_unit, fields.time_format)
             found = found[found != NO_TIME]
             least.append(int(found.min()) if len(found) else END_OF_TIME)
             ends.append(chunk.first_position + chunk.records)
@@ -148,7 +141,10 @@ class FilePartition:
         return LeastTimes(np.array(ends), until_end)
 
 
-_NONE = np.empty(0, np.int64)
+def times_of(batch: pa.RecordBatch, column: str, unit: str, form: str | None) -> Int64Array:
+    """Return the times of rows in microseconds; NO_TIME for each row of a batch without the column."""
+    place = batch.schema.get_field_index(column)
+    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit, form)
 
 
 class LeastTimes(NamedTuple):

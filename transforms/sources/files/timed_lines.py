@@ -32,7 +32,7 @@ from ...events.text import json_objects, rfc3339
 from ...events.time_doubts import tell_doubt
 from ...files.formats import SourceFile
 from .listing import column_names
-from .partition import chunks_of
+from .partition import chunks_of, times_of
 
 _BLOCK_ROWS = 8_192
 """Records that are formatted together. More records would delay the first of them."""
@@ -84,7 +84,7 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
     records = untimed = no_rows = 0
     first, last, before, rises = -NO_TIME, NO_TIME, NO_TIME, True
     for chunk in chunks_of(source, [time], [time], [time], [time]):
-        times = _times(chunk.batch, time, unit, form)
+        times = times_of(chunk.batch, time, unit, form)
         if form is None and time in chunk.batch.schema.names:
             tell_doubt(time, chunk.batch.column(time), times, unit)
         known = times[times != NO_TIME]
@@ -101,11 +101,6 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
             "the unit of its numbers with --time-unit, or the format of its texts with --time-format"
         )
     return TimedFile(source, records, untimed, no_rows, NO_TIME if last == NO_TIME else first, last, rises)
-
-
-def _times(batch: pa.RecordBatch, time: str, unit: str, form: str | None) -> Int64Array:
-    place = batch.schema.get_field_index(time)
-    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit, form)
 
 
 def timed_lines(
@@ -148,7 +143,7 @@ def _blocks(
     all_times: list[Int64Array] = []
     all_lines: list[str] = []
     for chunk in chunks_of(file.source, None, [time], None, [time]):
-        times = _filled(_times(chunk.batch, time, unit, form), before)
+        times = _filled(times_of(chunk.batch, time, unit, form), before)
         if not len(times):
             continue
         before = int(times[-1])
@@ -183,9 +178,7 @@ def _words(
     if chunk.raw is not None:
         raw: list[str] = chunk.raw(rows).to_pylist()
         return raw
-    batch = chunk.batch.slice(int(rows[0]), int(rows[-1]) - int(rows[0]) + 1)
-    if batch.num_rows != len(rows):
-        batch = chunk.batch.take(pa.array(rows))
+    batch = chunk.batch.take(pa.array(rows))
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if name == time:

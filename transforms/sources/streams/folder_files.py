@@ -53,11 +53,6 @@ class FileRead(NamedTuple):
     doubt: InputError | None = None
 
 
-def folder_file(source: SourceFile, fields: EventFields) -> LinesFile | WholeFile:
-    """Return the reader of a file, by its format."""
-    return LinesFile(source, fields) if source.format == "jsonl" else WholeFile(source, fields)
-
-
 def _shorter(source: SourceFile, place: FilePlace) -> FileRead:
     """Return the fault of a file that is shorter than the place up to which it was read."""
     why = (
@@ -165,7 +160,8 @@ class LinesFile:
             lines.has_more = False
             self.close()
             if is_done or not isinstance(error, EOFError):  # else the packed file is being written
-                fault = self._damage(max(place.records, 0) + lines.count, error)
+                records = max(place.records, 0) + lines.count
+                fault = (None if records else self._wrong_head()) or self._source.damaged(records, error)
         if not lines.has_more:
             self.close()
             self._seen = lines.byte, *seen[1:], lines.whole
@@ -214,10 +210,6 @@ class LinesFile:
                 lines.read(stream, 1, is_done=True)
                 lines.blocks()
         return lines.count
-
-    def _damage(self, records: int, error: Exception) -> RocsteadyError:
-        """Return the error that says what is wrong with the file behind so many records."""
-        return (None if records else self._wrong_head()) or self._source.damaged(records, error)
 
     def _wrong_head(self) -> InputError | None:
         """Return an error that says why the first lines are not JSON lines; None if they are."""

@@ -28,7 +28,7 @@ from ....core.process.console import logger
 from ...events.fields import EventFields
 from ...files.formats import everywhere
 from ..files.listing import list_sources
-from .folder_files import FileRead, LinesFile, WholeFile, folder_file
+from .folder_files import FileRead, LinesFile, WholeFile
 from .folder_listing import FolderListing, lines_may_grow
 from .offsets import FilePlace, FolderPlace
 from .partition import Fetched, Part, StreamPartition, unread_part
@@ -110,9 +110,7 @@ class _Reader:
     """
 
     def __init__(self, partition: FolderPartition) -> None:
-        self._fields = partition.fields
-        self._idle = partition.idle
-        self._is_continued = partition.is_continued
+        self._of = partition
         self._folder = Path(partition.folder)
         self._listing = FolderListing(self._folder)
         self._lock = threading.Lock()
@@ -128,7 +126,7 @@ class _Reader:
             found = self._read(offset, place, limit)
             if found.parts:
                 self._heard = time.monotonic()
-            elif self._idle is not None and time.monotonic() - self._heard >= self._idle:
+            elif self._of.idle is not None and time.monotonic() - self._heard >= self._of.idle:
                 self._is_idle = True
                 found = self._read(offset, found.place, limit)
             return found
@@ -164,7 +162,7 @@ class _Reader:
             left_out = [name for name in waiting if name != place.name]
             waiting = [name for name in waiting if name == place.name]
         has_end = self._listing.complete or self._stopped or self._is_idle
-        is_complete = has_end and (self._listing.complete or not self._is_continued)
+        is_complete = has_end and (self._listing.complete or not self._of.is_continued)
         has_more = False
         for number, name in enumerate(waiting):
             is_last = number + 1 == len(waiting)
@@ -240,7 +238,8 @@ class _Reader:
             return self._open[1]
         self._let_go()
         (source,) = list_sources(self._folder / name)
-        self._open = name, folder_file(source, self._fields)
+        kind = LinesFile if source.format == "jsonl" else WholeFile
+        self._open = name, kind(source, self._of.fields)
         return self._open[1]
 
     def _let_go(self) -> None:
@@ -269,7 +268,7 @@ class _Reader:
         path = str(self._folder / name)
         sentence = why if why.startswith(path) else f"{path} {why}"
         _logger.warning("%s", sentence)
-        now.parts.append(unread_part(reason, path, position, sentence, self._fields))
+        now.parts.append(unread_part(reason, path, position, sentence, self._of.fields))
 
     def _tell_left_out(self, names: Sequence[str]) -> None:
         if names:
@@ -283,7 +282,6 @@ _readers: dict[FolderPartition, _Reader] = {}
 
 def _reader_of(partition: FolderPartition) -> _Reader:
     with _lock:
-        reader = _readers.get(partition)
-        if reader is None:
-            reader = _readers[partition] = _Reader(partition)
-        return reader
+        if partition not in _readers:
+            _readers[partition] = _Reader(partition)
+        return _readers[partition]

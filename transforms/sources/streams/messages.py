@@ -18,7 +18,7 @@ import pyarrow as pa
 from ....core.arrays import Int64Array
 from ....core.events.reasons import Reason
 from ...events.chunk import Chunk
-from ...events.dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
+from ...events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from ...files.lines import SHOWN_BYTES
 from ..files.json_lines import JsonLines, begun_lines
 from .partition import Fetched
@@ -113,12 +113,10 @@ def _dead_at(dead: DeadLetters, places: Int64Array) -> DeadLetters:
         raw if raw is None or len(raw) <= SHOWN_BYTES else _cut(raw)
         for raw in batch.column("raw").to_pylist()
     ]
-    changed = {
-        "position": pa.array(places[batch.column("position").to_numpy()]),
-        "raw": pa.array(raws, pa.string()),
-    }
-    arrays = [changed.get(field.name, batch.column(place)) for place, field in enumerate(DEAD_LETTER_SCHEMA)]
-    return DeadLetters(pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER_SCHEMA))
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns["position"] = pa.array(places[batch.column("position").to_numpy()])
+    columns["raw"] = pa.array(raws, pa.string())
+    return DeadLetters.of_columns(columns, len(dead))
 
 
 def _cut(raw: str) -> str:
