@@ -61,13 +61,11 @@ def messages(batch: pa.RecordBatch, kind: TableKind) -> Iterator[tuple[bytes | N
     """Yield key, value and headers of every record. O(cells), in columns; Python for each record."""
     values = json_objects(batch, "number").to_pylist()
     models = batch.column("model").to_pylist()
-    names, columns = ["kind"], [[kind.name.encode()] * batch.num_rows]
-    for column in kind.identity:
-        names.append("pane" if column == "pane_start" else column)
-        columns.append([text.encode() for text in _header_texts(batch, column)])
-    for model, value, headers in zip(models, values, zip(*columns, strict=True), strict=True):
+    names = ["kind", *("pane" if column == "pane_start" else column for column in kind.identity)]
+    columns = [[kind.name] * batch.num_rows, *(_header_texts(batch, column) for column in kind.identity)]
+    for model, value, texts in zip(models, values, zip(*columns, strict=True), strict=True):
         key = None if model is None else model.encode()
-        yield key, value.encode(), list(zip(names, headers, strict=True))
+        yield key, value.encode(), [(name, text.encode()) for name, text in zip(names, texts, strict=True)]
 
 
 def _header_texts(batch: pa.RecordBatch, column: str) -> list[str]:

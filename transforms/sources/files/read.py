@@ -33,8 +33,7 @@ from ...beam.metrics import count_records
 from ...events.fields import EventFields
 from ...events.lateness import ANY_TIME, Timing, time_span
 from ...files.formats import CHUNK_ROWS, SourceFile
-from .packets import Cut, Packets
-from .partition import FilePartition, LeastTimes, Piece
+from .partition import Cut, FilePartition, LeastTimes, Packets, Piece
 
 DEAD_LETTERS = "dead_letters"
 _MERGED = "all files, merged by time"

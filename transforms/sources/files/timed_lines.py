@@ -121,24 +121,18 @@ def timed_lines(
     whose times do not ascend.
     """
     due = sorted((file for file in files if file.last >= start), key=lambda file: file.first)
-    records = (_records(file, _blocks(file, time, unit, text, start, form)) for file in due)
+    records = (_records(file, time, unit, text, start, form) for file in due)
     merged = (record for record in heapq.merge(*records, key=itemgetter(0)) if record[1])
     while rows := list(islice(merged, _BLOCK_ROWS)):
         times, lines = zip(*rows, strict=True)
         yield TimedLines(np.array(times, np.int64), [*lines])
 
 
-def _records(file: TimedFile, blocks: Iterator[TimedLines]) -> Iterator[tuple[int, str]]:
-    """Yield an empty line, so that the file is opened only when due; then (time, line) of each record."""
-    yield file.first, ""
-    for block in blocks:
-        yield from zip(block.times.tolist(), block.lines, strict=True)
-
-
-def _blocks(
+def _records(
     file: TimedFile, time: str, unit: str, text: Sequence[str], start: int, form: str | None
-) -> Iterator[TimedLines]:
-    """Yield the records of a file in order of time, in blocks that are not empty."""
+) -> Iterator[tuple[int, str]]:
+    """Yield an empty line, so that the file is opened only when due; then (time, line) in order of time."""
+    yield file.first, ""
     before = file.first
     all_times: list[Int64Array] = []
     all_lines: list[str] = []
@@ -150,18 +144,16 @@ def _blocks(
         kept = np.flatnonzero(times >= start)
         for place in range(0, len(kept), _BLOCK_ROWS):
             rows = kept[place : place + _BLOCK_ROWS]
-            block = TimedLines(times[rows], _words(chunk, rows, time, unit, text, form))
+            lines = _words(chunk, rows, time, unit, text, form)
             if file.rises:
-                yield block
+                yield from zip(times[rows].tolist(), lines, strict=True)
             else:
-                all_times.append(block.times)
-                all_lines += block.lines
+                all_times.append(times[rows])
+                all_lines += lines
     if all_lines:
         times = np.concatenate(all_times)
-        order = np.argsort(times, kind="stable")
-        for place in range(0, len(order), _BLOCK_ROWS):
-            rows = order[place : place + _BLOCK_ROWS]
-            yield TimedLines(times[rows], [all_lines[row] for row in rows.tolist()])
+        for row in np.argsort(times, kind="stable").tolist():
+            yield int(times[row]), all_lines[row]
 
 
 def _filled(times: Int64Array, before: int) -> Int64Array:

@@ -27,7 +27,7 @@ from ...events.time_doubts import tell_ahead
 from ...events.validate import validate_as
 from ...state.control import ControlFile
 from ..files.json_lines import JsonLines
-from ..files.packets import Cut, Packets
+from ..files.partition import Cut, Packets
 from .messages import message_chunk
 from .offsets import ReaderState
 from .partition import Fetched, Part, StreamPartition
@@ -149,9 +149,7 @@ class StreamReader:
             return Step([], NO_LETTERS, at_end=True)
         if end is not None and state.next >= end:
             return Step(self._ends(), NO_LETTERS, at_end=True)
-        first: list[tuple[str, bytes]] = []
-        if state.settled == NO_TIME and state.high_water != NO_TIME:  # the high water of an export
-            first = self._settle()
+        first = self._settle() if state.settled == NO_TIME else []  # at the high water of an export
         fetched = self.source.partition.fetch(state.next, limit, wait, state.place)
         if end is not None and fetched.next > end:
             fetched = _up_to(fetched, end)
@@ -173,10 +171,7 @@ class StreamReader:
         if not fetched.offsets and not fetched.deleted and not fetched.parts:
             return Step(self._silence(fetched), NO_LETTERS)
         source, name = self.source, self.source.partition.name
-        parts = fetched.parts
-        if not parts:
-            chunk = message_chunk(fetched, self._lines)
-            parts = [Part(name, source.fields, chunk)]
+        parts = fetched.parts or [Part(name, source.fields, message_chunk(fetched, self._lines))]
         batches, letters = zip(*map(self._validated, parts), strict=True)
         batch = self._whole(batches)
         self._heard = time.monotonic()
