@@ -23,8 +23,26 @@ from ...core.compare.comparisons import ComparisonRow, FoldMean
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.rows.curves import WindowCurve
 from ...core.rows.rows import Rows
+from ...core.settings.evaluator import EvaluatorSettings
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from ..events.records import in_columns, schema_of
+
+CONFIDENCE_KEY = b"rocsteady.confidence"
+SETTINGS_KEY = b"rocsteady.settings"
+"""Two keys in the metadata of a Parquet file of rows.
+
+CONFIDENCE_KEY has the confidence level of the intervals. SETTINGS_KEY has the text whose hash is `config`.
+"""
+
+
+def row_schema(settings: EvaluatorSettings) -> pa.Schema:
+    """Return ROW_SCHEMA with the metadata of a Parquet file of rows: confidence level and settings."""
+    metadata = {
+        CONFIDENCE_KEY: repr(settings.confidence).encode(),
+        SETTINGS_KEY: settings.canonical().encode(),
+    }
+    return ROW_SCHEMA.with_metadata(metadata)
+
 
 CURVE_SCHEMA = pa.schema(
     [

@@ -26,8 +26,8 @@ from ...core.rows.records import MeasureRow
 from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
 from ..kafka.topic import KafkaTopic, is_kafka
+from ..sinks.kinds import CONFIDENCE_KEY, SETTINGS_KEY
 from ..sinks.parts import is_folder
-from ..sinks.sorted import CONFIDENCE_KEY, SETTINGS_KEY
 from ..sources.files.listing import list_sources
 from .kafka_rows import read_kafka_rows
 from .read import file_metadata, first_line, read_table

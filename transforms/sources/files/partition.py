@@ -19,10 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from ....core.arrays import Int64Array
-from ....core.events.batch import EventBatch
-from ....core.events.records import EndOfPartition, Heartbeat, StateMarker
+from ....core.events.records import Batch, EndOfPartition, Heartbeat, StateMarker
 from ....core.events.times import END_OF_TIME, NO_TIME
-from ....core.events.unjoined import LabelBatch, PredictionBatch
+from ....core.events.unjoined import PredictionBatch
 from ....core.ids.sharding import shard_key, split_records
 from ...events.chunk import Chunk
 from ...events.columns import instants
@@ -47,7 +46,7 @@ class Piece(NamedTuple):
     bytes_read  the reader's approximate offset in the file
     """
 
-    batch: EventBatch | PredictionBatch | LabelBatch
+    batch: Batch
     letters: DeadLetters
     records: int
     end: int
@@ -169,9 +168,7 @@ class LeastTimes(NamedTuple):
         return int(self.least[np.searchsorted(self.starts, position, "right") - 1])
 
 
-def with_packet(
-    batch: EventBatch | PredictionBatch | LabelBatch, **changes: Any
-) -> EventBatch | PredictionBatch | LabelBatch:
+def with_packet(batch: Batch, **changes: Any) -> Batch:
     """Return a batch as another packet: with another partition, sequence or high water."""
     if isinstance(batch, PredictionBatch):
         return PredictionBatch(replace(batch.events, **changes))
@@ -205,7 +202,7 @@ class Packets:
         self._shards = shards
         self.sent = [0] * shards if sent is None else [*sent]
 
-    def split(self, batch: EventBatch | PredictionBatch | LabelBatch) -> Iterator[tuple[str, bytes]]:
+    def split(self, batch: Batch) -> Iterator[tuple[str, bytes]]:
         """Yield the packets of a batch."""
         for shard, part in split_records(batch, self._shards):
             packet = with_packet(part, partition=self._partition, sequence=self.sent[shard])

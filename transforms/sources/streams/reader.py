@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from ....core.errors import OtherConfigurationError
 from ....core.events.batch import EventBatch
+from ....core.events.records import Batch
 from ....core.events.times import IDLE, NO_TIME
-from ....core.events.unjoined import LabelBatch, PredictionBatch
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
@@ -180,7 +180,7 @@ class StreamReader:
         size = sum(part.chunk.bytes_read for part in parts)
         return Step(packets, DeadLetters.concat(letters), records, size, time_span(batch))
 
-    def _validated(self, part: Part) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
+    def _validated(self, part: Part) -> tuple[Batch, DeadLetters]:
         """Return the valid records and the dead letters of a part, both in order of their positions."""
         name, fields, chunk = part
         source = self.source
@@ -192,9 +192,7 @@ class StreamReader:
         dead = DeadLetters.concat([chunk.dead, late])
         return batch, DeadLetters(dead.batch.sort_by("position")) if len(dead) else dead
 
-    def _whole(
-        self, batches: Sequence[EventBatch | PredictionBatch | LabelBatch]
-    ) -> EventBatch | PredictionBatch | LabelBatch:
+    def _whole(self, batches: Sequence[Batch]) -> Batch:
         """Return the batches of a step as one batch of the partition."""
         name = self.source.partition.name
         first = batches[0]
