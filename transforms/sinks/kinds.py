@@ -137,9 +137,8 @@ class AlertBatches(beam.PTransform[PCollection[AlertRow], PCollection[pa.RecordB
 
     def expand(self, alerts: PCollection[AlertRow]) -> PCollection[pa.RecordBatch]:
         """Apply to the alerts of a job."""
-        batches: PCollection[pa.RecordBatch] = alerts | beam.ParDo(_InColumns()).with_output_types(
-            pa.RecordBatch
-        )
+        gather = beam.ParDo(_InColumns()).with_output_types(pa.RecordBatch)
+        batches: PCollection[pa.RecordBatch] = alerts | gather
         return batches
 
 

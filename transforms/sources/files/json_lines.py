@@ -34,7 +34,6 @@ from ...events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from ...files.formats import HEAD_BYTES, SourceFile, arrow_buffer, unpacked
 from ...files.lines import MOST_LINE_BYTES, LongLine, line_blocks, without_blank_lines
 
-_BLOCK_BYTES = 8 << 20
 _HEAD_BYTES = 1 << 16
 
 # pyarrow's JSON reader ends the process, or makes invalid arrays, for some nested values ([null, [1]], or
@@ -78,7 +77,7 @@ class JsonLines:
     text_columns: Sequence[str] = ()
     columns: Sequence[str] | None = None
 
-    def of_stream(self, stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[Chunk]:
+    def of_stream(self, stream: BinaryIO, block_bytes: int = MOST_LINE_BYTES) -> Iterator[Chunk]:
         """Read any stream of bytes (a file, stdin) to its end."""
         position = 0
         for long, block in line_blocks(stream, block_bytes):

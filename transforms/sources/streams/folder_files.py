@@ -158,7 +158,6 @@ class LinesFile:
             lines.read(stream, limit, is_done=is_done)
         except DAMAGE as error:
             lines.has_more = False
-            self.close()
             if is_done or not isinstance(error, EOFError):  # else the packed file is being written
                 records = max(place.records, 0) + lines.count
                 fault = (None if records else self._wrong_head()) or self._source.damaged(records, error)

@@ -115,7 +115,6 @@ class _Reader:
         self._listing = FolderListing(self._folder)
         self._lock = threading.Lock()
         self._open: tuple[str, LinesFile | WholeFile] | None = None
-        self._said = "", FolderPlace()
         self._stopped = False
         self._is_idle = False
         self._heard = time.monotonic()
@@ -142,7 +141,7 @@ class _Reader:
             self._let_go()
 
     def _read(self, offset: int, text: str, limit: int) -> Fetched:
-        place = self._said[1] if text == self._said[0] else FolderPlace.of(text)
+        place = FolderPlace.of(text)
         now = _Pass(place.name, place.file, limit)
         for name in self._listing.look({place.name, *(place.read or ())}):
             self._tell_gone(name, FilePlace(), now)
@@ -176,10 +175,9 @@ class _Reader:
         if ended:
             self._tell_changes(now, before)
             self._tell_left_out(left_out)
-        place = FolderPlace(now.name, now.file, before)
-        self._said = place.said(), place
+        said = FolderPlace(now.name, now.file, before).said()
         end = offset + sum(part.chunk.records for part in now.parts)
-        return Fetched((), (), end, not has_more, parts=now.parts, place=self._said[0], ended=ended)
+        return Fetched((), (), end, not has_more, parts=now.parts, place=said, ended=ended)
 
     def _read_file(self, name: str, now: _Pass, *, is_done: bool) -> bool:
         """Read on in a file; return whether it has more now. `is_done`: it does not grow any more."""

@@ -123,7 +123,7 @@ class FolderPlace:
                 return cls(text_of(name), FilePlace(whole(byte, 0), bool(is_whole), -1), None)
             name, byte, is_whole, records, has_model = content["file"]
             told = None if has_model is None else bool(has_model)
-            at = FilePlace(whole(byte, 0), bool(is_whole), whole(records, 0), told)
+            at = FilePlace(whole(byte, 0), bool(is_whole), whole(records, -1), told)
             return cls(text_of(name), at, _unpacked(text_of(content["read"])))
 
     def said(self) -> str:
@@ -140,6 +140,7 @@ def _packed(names: frozenset[str]) -> str:
     return base64.b64encode(zlib.compress(b"/".join(sorted(map(os.fsencode, names))), 1)).decode()
 
 
+@lru_cache(maxsize=16)
 def _unpacked(text: str) -> frozenset[str]:
     """Return the names that `_packed` wrote. Raises ValueError."""
     packed = zlib.decompressobj()
