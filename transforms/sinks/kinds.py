@@ -145,9 +145,12 @@ class AlertBatches(beam.PTransform[PCollection[AlertRow], PCollection[pa.RecordB
 class _InColumns(beam.DoFn):
     """Alerts -> record batches; a bundle's alerts are gathered into one batch."""
 
+    def __init__(self) -> None:
+        self._held: list[AlertRow] = []
+
     def start_bundle(self) -> None:
         """Hold no alerts."""
-        self._held: list[AlertRow] = []
+        self._held = []
 
     def process(self, alert: AlertRow) -> Iterator[pa.RecordBatch]:
         """Hold alerts; yield a batch when enough alerts are held."""
