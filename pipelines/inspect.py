@@ -22,7 +22,7 @@ from ..core.join.state import JoinState, describe_join
 from ..core.process.console import name_text, show
 from ..core.state.exported import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.files.formats import has_scheme
-from ..transforms.sources.streams.folder_place import FolderPlace
+from ..transforms.sources.streams.offsets import FolderPlace
 from ..transforms.state.folder import EVALUATORS, JOIN, Export, read_export
 
 _LARGEST = 10

@@ -8,8 +8,7 @@ import time
 from ..core.errors import InputError
 from ..core.process.console import say
 from ..transforms.sinks.kinds import ROW_ORDER
-from ..transforms.sinks.sorted import sorted_table
-from ..transforms.sinks.table import check_output, write_table
+from ..transforms.sinks.table import check_output, sorted_table, write_table
 from ..transforms.tables.rows import distinct_rows, row_files
 from .outputs import check_csv_safe, check_outputs
 from .words import counted

@@ -20,8 +20,7 @@ from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
 from ...transforms.evaluate.alert import Alert
 from ...transforms.events.fields import EventFields
-from ...transforms.sinks.alerts import AlertBatches
-from ...transforms.sinks.kinds import ALERTS
+from ...transforms.sinks.kinds import ALERTS, AlertBatches
 from ...transforms.sinks.open import SinkOptions, write_batches
 
 _SHOWN = 20

@@ -14,7 +14,7 @@ from ...transforms.events.fields import EventFields
 from ...transforms.events.lateness import ANY_TIME, Timing
 from ...transforms.files.formats import SourceFile, everywhere
 from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
-from ...transforms.sources.files.packets import Cut
+from ...transforms.sources.files.partition import Cut
 from ...transforms.sources.streams.read import TICK_SECONDS, Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id

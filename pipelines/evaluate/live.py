@@ -42,10 +42,8 @@ from ...transforms.evaluate.shards import TableFactory
 from ...transforms.events import time_doubts
 from ...transforms.events.dead_letters import DeadLetters
 from ...transforms.events.rejected import RejectedLetters
-from ...transforms.sinks.alerts import alerts_to_arrow
 from ...transforms.sinks.append import STDOUT, is_appendable
-from ...transforms.sinks.curves import curve_batches
-from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink
+from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
 from ...transforms.sinks.open import is_streamed, open_sink
 from ...transforms.sources.streams.reader import Step, StreamReader
 from ...transforms.state.folder import EVALUATORS, write_state

@@ -36,10 +36,8 @@ from ...transforms.evaluate.shards import EvaluateShards
 from ...transforms.events import time_doubts
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.files.formats import CHUNK_ROWS, SourceFile
-from ...transforms.sinks.curves import curve_batches
-from ...transforms.sinks.kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
+from ...transforms.sinks.kinds import CURVES, DEAD_LETTERS, ROWS, TableKind, curve_batches, row_schema
 from ...transforms.sinks.open import is_streamed, write_batches
-from ...transforms.sinks.sorted import row_schema
 from ...transforms.sources.files.partition import FilePartition
 from ...transforms.sources.files.read import EventFiles, ReadEventFiles, ReadFiles
 from ...transforms.sources.streams.read import ReadStream

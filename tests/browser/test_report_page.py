@@ -16,7 +16,7 @@ from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.measures import DRAWN, MEANINGS
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.words import DASH, with_interval
-from rocsteady.transforms.sinks.curves import CURVE_SCHEMA
+from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 
 HOUR = 3_600_000_000
 

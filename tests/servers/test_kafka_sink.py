@@ -23,9 +23,8 @@ from rocsteady.runners.servers.kafka import PASSWORD, USER
 from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters
 from rocsteady.transforms.kafka.client import check_topic
 from rocsteady.transforms.kafka.topic import KafkaTopic
-from rocsteady.transforms.sinks.alerts import alerts_to_arrow
 from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
-from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS
+from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS, alerts_to_arrow
 from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
 

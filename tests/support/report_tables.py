@@ -11,7 +11,7 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.table.table import EvaluatorTable
-from rocsteady.transforms.sinks.curves import CURVE_SCHEMA
+from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 
 DAY = 86_400_000_000
 START = 1_357_000_000_000_000

@@ -27,7 +27,7 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp, unchanged
 from ..events.dead_letters import DeadLetter
 from ..events.fields import EventColumns, EventFields, check_keywords
-from ..sinks.curves import curve_batches
+from ..sinks.kinds import curve_batches
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .shards import EvaluateShards
 
@@ -45,7 +45,7 @@ class Evaluation(NamedTuple):
     late          DeadLetters: events that came after later events were applied, each with its lateness. Empty
                   for order="arrival".
     curves        the ROC curves that curves= requests, as pyarrow RecordBatches, each in its window; else
-                  empty. A row is a point (CURVE_SCHEMA of sinks/curves.py).
+                  empty. A row is a point (CURVE_SCHEMA of sinks/kinds.py).
     duplicates    DeadLetters: the events that deduplicate= leaves out; else empty.
     """
 

@@ -9,7 +9,7 @@ import re
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,6 @@ from .formats import (
     NO_TEXT,
     SourceFile,
     Utf8Stream,
-    gap_positions,
     text_head,
     unpacked,
 )
@@ -72,31 +71,20 @@ def csv_chunks(
         ),
     )
     position = 0
-    with unpacked(source) as (bytes_of_file, raw), _CsvBatches(bytes_of_file, _delimiter(source)) as batches:
+    with unpacked(source) as (bytes_of_file, raw), _CsvBatches(bytes_of_file, source) as batches:
         refused = batches.refused
         for batch in batches.read(*options):
             end, gaps = position + batch.num_rows, 0
-            while gaps < len(refused) and refused[gaps].position <= end:
+            while gaps < len(refused) and refused[gaps][0] <= end:
                 end, gaps = end + 1, gaps + 1
             skipped, refused[:gaps] = refused[:gaps], []
             positions = None
             if skipped:
-                positions = gap_positions(position, batch.num_rows, [row.position for row in skipped])
-            chunk = Chunk(position, batch, positions, _misfits(source, skipped), raw.tell())
+                positions = np.setdiff1d(np.arange(position, end), [place for place, _ in skipped])
+            dead = DeadLetters.of(letter for _, letter in skipped)
+            chunk = Chunk(position, batch, positions, dead, raw.tell())
             yield _without_bad_text(source, chunk) if batches.replaced else chunk
             position = end
-        if refused:
-            nothing = pa.RecordBatch.from_pylist([], schema=batches.schema)
-            yield Chunk(position, nothing, None, _misfits(source, refused), raw.tell())
-
-
-class _Misfit(NamedTuple):
-    """A record of a CSV file whose number of fields differs from the header's."""
-
-    position: int
-    text: str
-    fields: int
-    expected: int
 
 
 class _CsvBatches:
@@ -104,23 +92,23 @@ class _CsvBatches:
 
     `arrow_buffer` explains why the context must wait for that thread.
 
-    refused   the records that are no rows, in the order found; the caller removes them
+    refused   the position and the dead letter of each record that is no row, in the order found; the caller
+              removes them
     replaced  whether any byte was not UTF-8
     """
 
-    def __init__(self, raw: BinaryIO, delimiter: str) -> None:
-        refused: list[_Misfit] = []
+    def __init__(self, raw: BinaryIO, source: SourceFile) -> None:
+        refused: list[tuple[int, DeadLetter]] = []
 
         def refuse(row: pa.csv.InvalidRow) -> str:
             # With one thread, arrow numbers the records from 1, the header.
-            refused.append(_Misfit(row.number - 2, row.text, row.actual_columns, row.expected_columns))
+            refused.append((row.number - 2, _misfit(source, row)))
             return "skip"
 
         self.refused = refused
-        self.schema = pa.schema([])
         self._stream: Utf8Stream | None = Utf8Stream(raw)
         self._parse = pa.csv.ParseOptions(
-            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+            delimiter=_delimiter(source), newlines_in_values=True, invalid_row_handler=refuse
         )
         self._reader: pa.csv.CSVStreamingReader | None = None
         self._lent = weakref.ref(self._stream), weakref.ref(refuse)
@@ -131,15 +119,19 @@ class _CsvBatches:
         return self._stream is not None and self._stream.replaced
 
     def read(self, how: pa.csv.ReadOptions, types: pa.csv.ConvertOptions) -> Iterator[pa.RecordBatch]:
-        """Yield the batches; no batch for a file that is only a header without a newline."""
+        """Yield the batches; no batch for a file that is only a header without a newline.
+
+        The last batch is empty if records were refused after the last row.
+        """
         try:
             self._reader = pa.csv.open_csv(pa.PythonFile(self._stream, mode="r"), how, self._parse, types)
         except pa.ArrowInvalid as error:
             if "Empty CSV" in str(error):
                 return
             raise
-        self.schema = self._reader.schema
         yield from self._reader
+        if self.refused:
+            yield pa.RecordBatch.from_pylist([], schema=self._reader.schema)
 
     def __enter__(self) -> _CsvBatches:
         return self
@@ -151,19 +143,12 @@ class _CsvBatches:
             time.sleep(0.0001)
 
 
-def _misfits(source: SourceFile, refused: Sequence[_Misfit]) -> DeadLetters:
-    delimiter = _delimiter(source)
-    letters = (
-        DeadLetter.invalid(
-            Reason.WRONG_NUMBER_OF_FIELDS,
-            source.name,
-            f"{fields} field{'' if fields == 1 else 's'} where the header names {expected}",
-            position,
-            _fields_text(text, delimiter),
-        )
-        for position, text, fields, expected in refused
-    )
-    return DeadLetters.of(letters)
+def _misfit(source: SourceFile, row: pa.csv.InvalidRow) -> DeadLetter:
+    """Return the dead letter of a record whose number of fields differs from the header's."""
+    fields = row.actual_columns
+    detail = f"{fields} field{'' if fields == 1 else 's'} where the header names {row.expected_columns}"
+    raw = _fields_text(row.text, _delimiter(source))
+    return DeadLetter.invalid(Reason.WRONG_NUMBER_OF_FIELDS, source.name, detail, row.number - 2, raw)
 
 
 def _fields_text(text: str, delimiter: str) -> str:

@@ -23,14 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from ...core.arrays import Int64Array
 from ...core.errors import RocsteadyError
 from ..events.chunk import Chunk
 from ..events.dead_letters import NO_LETTERS
@@ -184,12 +182,6 @@ def text_head(source: SourceFile) -> bytes:
     """Return the first MiB of a text file, unpacked."""
     with unpacked(source) as (stream, _):
         return stream.read(HEAD_BYTES)
-
-
-def gap_positions(start: int, rows: int, gaps: Sequence[int]) -> Int64Array:
-    """Return the ordinals of `rows` records from `start` on, without those in `gaps`, which ascend."""
-    every = np.arange(start, start + rows + len(gaps))
-    return every[~np.isin(every, np.asarray(gaps, np.int64))]
 
 
 def parquet_chunks(

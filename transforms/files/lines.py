@@ -68,10 +68,7 @@ class WholeLines:
         The bytes after the last newline wait for the next call. O(bytes).
         """
         end = data.find(b"\n") + 1
-        if not end:
-            self._wait(data)
-            return None, b""
-        if self._held + end - 1 > self._most:
+        if end and self._held + end - 1 > self._most:
             self._wait(data[: end - 1])
             long = self._long()
             self._start += 1

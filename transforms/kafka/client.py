@@ -33,16 +33,14 @@ _logger = logger("rocsteady.kafka")
 _logger.addFilter(RareLog(kind=lambda record: _NUMBERS.sub("", record.getMessage())[:80]))
 
 
-class _WithoutValues(logging.Filter):
-    """A log filter that hides values of options in the log lines that librdkafka writes."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, tuple):
-            record.args = tuple(without_values(a) if isinstance(a, str) else a for a in record.args)
-        return True
+def _hide_values(record: logging.LogRecord) -> bool:
+    """Hide values of options in a log line that librdkafka writes; the line is always kept."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(without_values(a) if isinstance(a, str) else a for a in record.args)
+    return True
 
 
-_logger.addFilter(_WithoutValues())
+_logger.addFilter(_hide_values)
 
 _silent = logging.Logger("rocsteady.kafka.asking")
 _silent.addHandler(logging.NullHandler())

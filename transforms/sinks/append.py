@@ -15,8 +15,7 @@ import pyarrow as pa
 from ...core.errors import RocsteadyError
 from ...core.process.standard_streams import write_out
 from .kinds import TableKind, TableSink
-from .sorted import sorted_table
-from .table import cleaned, csv_head, is_csv, text_lines, write_table
+from .table import cleaned, csv_head, is_csv, sorted_table, text_lines, write_table
 
 STDOUT = "-"
 

@@ -42,10 +42,10 @@ _GRACE_SECONDS = 5
 
 _SETTINGS = {
     "acks": "all",
-    "enable.idempotence": True,
-    "delivery.timeout.ms": DELIVERY_SECONDS * 1_000,
-    "queue.buffering.max.kbytes": 64 << 10,
-    "compression.type": "lz4",
+    "enable_idempotence": True,
+    "delivery_timeout_ms": DELIVERY_SECONDS * 1_000,
+    "queue_buffering_max_kbytes": 64 << 10,
+    "compression_type": "lz4",
     "partitioner": "murmur2_random",  # the default of producers in Java
 }
 """Settings of the producer. Options may override all but the first two."""
@@ -61,13 +61,11 @@ def messages(batch: pa.RecordBatch, kind: TableKind) -> Iterator[tuple[bytes | N
     """Yield key, value and headers of every record. O(cells), in columns; Python for each record."""
     values = json_objects(batch, "number").to_pylist()
     models = batch.column("model").to_pylist()
-    names, columns = ["kind"], [[kind.name.encode()] * batch.num_rows]
-    for column in kind.identity:
-        names.append("pane" if column == "pane_start" else column)
-        columns.append([text.encode() for text in _header_texts(batch, column)])
-    for model, value, headers in zip(models, values, zip(*columns, strict=True), strict=True):
+    names = ["kind", *("pane" if column == "pane_start" else column for column in kind.identity)]
+    columns = [[kind.name] * batch.num_rows, *(_header_texts(batch, column) for column in kind.identity)]
+    for model, value, texts in zip(models, values, zip(*columns, strict=True), strict=True):
         key = None if model is None else model.encode()
-        yield key, value.encode(), list(zip(names, headers, strict=True))
+        yield key, value.encode(), [(name, text.encode()) for name, text in zip(names, texts, strict=True)]
 
 
 def _header_texts(batch: pa.RecordBatch, column: str) -> list[str]:
@@ -97,12 +95,10 @@ def _producer(topic: KafkaTopic) -> Any:
     """Return this process's producer for a topic's brokers and options; the first call makes the producer."""
     place = (os.getpid(), topic.brokers, topic.options)
     with _producers_lock:
-        producer = _producers.get(place)
-        if producer is None:
-            given = {name.replace(".", "_"): value for name, value in _SETTINGS.items()}
-            settings = client_settings(topic, **given)
-            producer = _producers[place] = make_client(confluent_kafka().Producer, settings)
-        return producer
+        if place not in _producers:
+            settings = client_settings(topic, **_SETTINGS)
+            _producers[place] = make_client(confluent_kafka().Producer, settings)
+        return _producers[place]
 
 
 def _forget(producer: Any) -> None:
@@ -122,8 +118,7 @@ class KafkaWriter(TableSink):
         self._topic = topic
         self._kind = kind
         self._producer = _producer(topic)
-        self._sent = self._delivered = 0
-        self._failed = 0
+        self._sent = self._delivered = self._failed = 0
         self._first: tuple[Any, Headers] | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -160,24 +155,18 @@ class KafkaWriter(TableSink):
             except BufferError:  # the queue is full
                 self._producer.poll(_POLL_SECONDS)
                 self._raise_failures()
+                continue
             except confluent_kafka().KafkaException as error:
-                self._failed += 1
-                self._sent += 1
-                self._note(error.args[0], headers)
-                return
-            else:
-                self._sent += 1
-                return
+                heard(error.args[0], None)
+            self._sent += 1
+            return
 
     def _heard(self, headers: Headers, error: Any, _: Any) -> None:
         """Count a delivered or failed message. `headers` is an argument, for a failed message has none."""
         if error is None:
             self._delivered += 1
-        else:
-            self._failed += 1
-            self._note(error, headers)
-
-    def _note(self, error: Any, headers: Headers) -> None:
+            return
+        self._failed += 1
         if self._first is None:
             self._first = error, headers
         if error.fatal():

@@ -1,25 +1,185 @@
-"""The kinds of tables that a job writes, with their columns and identity.
+"""The kinds of tables that a job writes: their columns, order and identity, and records as columns.
 
-The kinds are rows, alerts, dead letters, curves, comparisons of learners, and means over folds.
+The kinds are rows, alerts, dead letters, curves, comparisons of learners, and means over folds. Each row of a
+table of curves is one point of a curve.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
+from ...core.alerts.rows import AlertRow
+from ...core.compare.comparisons import ComparisonRow, FoldMean
 from ...core.rows.arrow import ROW_SCHEMA
+from ...core.rows.curves import WindowCurve
+from ...core.rows.rows import Rows
+from ...core.settings.evaluator import EvaluatorSettings
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
-from .alerts import ALERT_ORDER, ALERT_SCHEMA
-from .comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
-from .curves import CURVE_ORDER, CURVE_SCHEMA
+from ..events.records import in_columns, schema_of
 
-ROW_ORDER = ("model", "slice", "pane_start", "row")
-DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail")
+CONFIDENCE_KEY = b"rocsteady.confidence"
+SETTINGS_KEY = b"rocsteady.settings"
+"""Two keys in the metadata of a Parquet file of rows.
+
+CONFIDENCE_KEY has the confidence level of the intervals. SETTINGS_KEY has the text whose hash is `config`.
+"""
+
+
+def row_schema(settings: EvaluatorSettings) -> pa.Schema:
+    """Return ROW_SCHEMA with the metadata of a Parquet file of rows: confidence level and settings."""
+    metadata = {
+        CONFIDENCE_KEY: repr(settings.confidence).encode(),
+        SETTINGS_KEY: settings.canonical().encode(),
+    }
+    return ROW_SCHEMA.with_metadata(metadata)
+
+
+CURVE_SCHEMA = pa.schema(
+    [
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("slice", pa.string(), nullable=False),
+        pa.field("pane_start", pa.timestamp("us", "UTC")),
+        pa.field("pane_end", pa.timestamp("us", "UTC")),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("time", pa.timestamp("us", "UTC")),
+        pa.field("window_events", pa.int64(), nullable=False),
+        pa.field("positives", pa.float64(), nullable=False),
+        pa.field("negatives", pa.float64(), nullable=False),
+        pa.field("point", pa.int64(), nullable=False),
+        pa.field("threshold", pa.float64()),
+        pa.field("tp", pa.float64(), nullable=False),
+        pa.field("fp", pa.float64(), nullable=False),
+        pa.field("on_hull", pa.bool_(), nullable=False),
+        pa.field("block_score", pa.float64()),
+        pa.field("config", pa.string(), nullable=False),
+    ]
+)
+"""The columns of a point of a curve, in every sink.
+
+A curve is identified by (model, slice, pane, seq). Its points are numbered from 0, from the highest threshold
+down. Point 0 is tp = fp = 0; its threshold is null, because no score reaches it. At the last point, tp =
+positives and fp = negatives. tp / positives is the true positive rate, fp / negatives the false positive one.
+
+The events between two neighbouring vertices of the hull are one block of the isotonic calibration.
+`block_score`, at the later vertex, is the mean score of the block's events. The block's share of positives is
+the difference in tp divided by the difference in tp + fp.
+"""
+
+CURVE_ORDER = ("model", "slice", "pane_start", "seq", "point")
+
+
+def curves_to_arrow(curves: Sequence[WindowCurve]) -> pa.RecordBatch:
+    """Return curves as a record batch with CURVE_SCHEMA. O(points); Python only for each curve."""
+    records = [curve.curve for curve in curves]
+    lengths = [len(record) for record in records]
+    which = pa.array(np.repeat(np.arange(len(curves)), lengths))
+    point = np.concatenate([np.arange(0), *map(np.arange, lengths)])
+
+    def joined(name: str, dtype: type = np.float64) -> np.ndarray:
+        return np.concatenate([np.empty(0, dtype), *(getattr(record, name) for record in records)])
+
+    columns = {
+        **{name: [getattr(curve, name) for curve in curves] for name in ("model", "slice", "seq", "time")},
+        "pane_start": [curve.pane and curve.pane[0] for curve in curves],
+        "pane_end": [curve.pane and curve.pane[1] for curve in curves],
+        "window_events": [record.events for record in records],
+        "positives": [record.positives for record in records],
+        "negatives": [record.negatives for record in records],
+        "config": [curve.config for curve in curves],
+    }
+    block_score = joined("block_score")
+    points = {
+        "point": pa.array(point),
+        "threshold": pa.array(joined("threshold"), mask=point == 0),
+        "tp": pa.array(joined("tp")),
+        "fp": pa.array(joined("fp")),
+        "on_hull": pa.array(joined("on_hull", np.bool_)),
+        "block_score": pa.array(block_score, mask=np.isnan(block_score)),
+    }
+    arrays = [
+        points[field.name] if field.name in points else pa.array(columns[field.name], field.type).take(which)
+        for field in CURVE_SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=CURVE_SCHEMA)
+
+
+def curve_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+    """Yield the curves of `rows` in one batch; yield nothing if there are no curves."""
+    if rows.curves:
+        yield curves_to_arrow(rows.curves)
+
+
+ALERT_SCHEMA = schema_of(AlertRow)
+"""The columns of an alert, in every sink: the fields of `AlertRow`."""
+
+ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule")
+
+_GATHERED = 10_000
+
+
+def alerts_to_arrow(alerts: Sequence[AlertRow]) -> pa.RecordBatch:
+    """Return alerts as a record batch with ALERT_SCHEMA. O(cells), in Python."""
+    return in_columns(alerts, ALERT_SCHEMA)
+
+
+class AlertBatches(beam.PTransform[PCollection[AlertRow], PCollection[pa.RecordBatch]]):
+    """Alerts -> record batches (ALERT_SCHEMA), as sinks take them."""
+
+    def expand(self, alerts: PCollection[AlertRow]) -> PCollection[pa.RecordBatch]:
+        """Apply to the alerts of a job."""
+        gather = beam.ParDo(_InColumns()).with_output_types(pa.RecordBatch)
+        batches: PCollection[pa.RecordBatch] = alerts | gather
+        return batches
+
+
+class _InColumns(beam.DoFn):
+    """Alerts -> record batches; a bundle's alerts are gathered into one batch."""
+
+    def __init__(self) -> None:
+        self._held: list[AlertRow] = []
+
+    def start_bundle(self) -> None:
+        """Hold no alerts."""
+        self._held = []
+
+    def process(self, alert: AlertRow) -> Iterator[pa.RecordBatch]:
+        """Hold alerts; yield a batch when enough alerts are held."""
+        self._held.append(alert)
+        if len(self._held) == _GATHERED:
+            yield alerts_to_arrow(self._held)
+            self._held = []
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Yield a batch of the alerts still held."""
+        if self._held:
+            yield GlobalWindows.windowed_value(alerts_to_arrow(self._held))
+
+
+COMPARISON_SCHEMA = schema_of(ComparisonRow)
+"""The columns of a comparison, in every sink: the fields of `ComparisonRow`."""
+
+MEAN_SCHEMA = schema_of(FoldMean)
+"""The columns of a mean over folds, in every sink: the fields of `FoldMean`."""
+
+
+def comparisons_to_arrow(rows: Sequence[ComparisonRow]) -> pa.Table:
+    """Return comparisons as a table with COMPARISON_SCHEMA. O(cells), in Python."""
+    return pa.Table.from_batches([in_columns(rows, COMPARISON_SCHEMA)])
+
+
+def means_to_arrow(means: Sequence[FoldMean]) -> pa.Table:
+    """Return means as a table with MEAN_SCHEMA. O(cells), in Python."""
+    return pa.Table.from_batches([in_columns(means, MEAN_SCHEMA)])
 
 
 class TableKind(NamedTuple):
@@ -62,13 +222,16 @@ def _number_of_curves(table: pa.RecordBatch | pa.Table) -> int:
     return int(pc.sum(pc.equal(table.column("point"), 0)).as_py() or 0)
 
 
+ROW_ORDER = ("model", "slice", "pane_start", "row")
+DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail")
+COMPARISON_ORDER = ("checkpoint", "measure", "test", "slice", "learner_a", "learner_b")
+MEAN_ORDER = ("checkpoint", "measure", "model")
+
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
 DEAD_LETTERS = TableKind("dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position"))
 CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)
-COMPARISON_ORDER = ("checkpoint", "measure", "test", "slice", "learner_a", "learner_b")
 COMPARISONS = TableKind("comparison", COMPARISON_SCHEMA, COMPARISON_ORDER, COMPARISON_ORDER)
-MEAN_ORDER = ("checkpoint", "measure", "model")
 MEANS = TableKind("mean", MEAN_SCHEMA, MEAN_ORDER, MEAN_ORDER)
 
 _KINDS = {tuple(kind.schema.names): kind for kind in (ROWS, ALERTS, DEAD_LETTERS, CURVES, COMPARISONS, MEANS)}

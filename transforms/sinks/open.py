@@ -20,8 +20,7 @@ from .append import open_table
 from .kafka import KafkaWriter, WriteKafka, checked_topic
 from .kinds import TableKind, TableSink
 from .parts import PART_FORMATS, PartFiles, WriteParts, check_folder, is_folder
-from .sorted import WriteSortedTable
-from .table import check_output
+from .table import WriteSortedTable, check_output
 
 
 @dataclass(frozen=True)

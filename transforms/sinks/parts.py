@@ -122,10 +122,6 @@ class PartFiles(TableSink):
         """Finish the last file."""
         self.settle()
 
-    def close(self) -> None:
-        """Drop the held rows."""
-        self._held, self._count = [], 0
-
 
 class WriteParts(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
     """Writes record batches of a kind into files of a folder; each bundle has its own files. Outputs paths.

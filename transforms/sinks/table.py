@@ -9,6 +9,11 @@ CSV for a spreadsheet (`csv_safe`): text that a spreadsheet would run as a formu
 
 CSV: null is the empty field and the empty text is `""`; booleans are true and false; times are RFC 3339
 with Z. JSON lines: null is null. Infinity is `inf` in CSV and `1e999` in JSON; NaN is written as null.
+
+A bounded job writes each kind of table into one file at its end (`WriteSortedTable`). The file holds every
+row once, sorted by the order of its kind. So the same rows give the same bytes, for any split of the rows
+into batches by a runner. Without any rows, the file is an empty table with its columns. A single DoFn call
+after a GroupByKey writes the file.
 """
 
 from __future__ import annotations
@@ -19,22 +24,28 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+import apache_beam as beam
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindows
 
 from ...core.errors import InputError
+from ..beam.metrics import count
+from ..events.batches import from_ipc, to_ipc
 from ..events.text import json_objects, rfc3339
 from ..files.formats import has_scheme
 from ..kafka.topic import is_kafka
+from .kinds import TableKind
 
 _ROWS_AT_ONCE = 65_536
 _CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
@@ -46,20 +57,14 @@ Source: OWASP, "CSV Injection", with the full-width forms of = + - @.
 """
 
 
-def without_nan(table: pa.Table) -> pa.Table:
-    """Return the table with null where a number is NaN: no sink writes NaN."""
+def cleaned(table: pa.Table, *, csv_safe: bool) -> pa.Table:
+    """Return the table as sinks write it, with null in place of NaN; csv_safe: see `without_formulas`."""
     for place, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
             column = table.column(place)
             if pc.any(pc.is_nan(column)).as_py():
                 clean = pc.if_else(pc.is_nan(column), pa.scalar(None, field.type), column)
                 table = table.set_column(place, field, clean)
-    return table
-
-
-def cleaned(table: pa.Table, *, csv_safe: bool) -> pa.Table:
-    """Return the table as sinks write it; csv_safe: see `without_formulas`."""
-    table = without_nan(table)
     return without_formulas(table) if csv_safe else table
 
 
@@ -250,3 +255,53 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:
+    """Put record batches into one table, sorted by columns; nulls come last. No batches give no rows."""
+    table = pa.Table.from_batches(batches, schema)
+    return table.sort_by([(name, "ascending") for name in order])
+
+
+class _WriteSorted(beam.DoFn):
+    def __init__(self, path: str, kind: TableKind, csv_safe: bool) -> None:
+        self._path = path
+        self._kind = kind
+        self._csv_safe = csv_safe
+
+    def process(self, element: tuple[str, Iterable[bytes]]) -> Iterator[str]:
+        _, pieces = element
+        kind = self._kind
+        table = sorted_table((from_ipc(piece) for piece in pieces if piece), kind.schema, kind.order)
+        write_table(table, self._path, csv_safe=self._csv_safe)
+        if kind.counter is not None:
+            count(kind.counter, kind.number(table))
+        yield self._path
+
+
+class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
+    """Record batches of a kind -> one file; outputs the file's path when the file is complete.
+
+    csv_safe  see the head of this module
+    """
+
+    def __init__(self, path: str, kind: TableKind, *, csv_safe: bool = False) -> None:
+        super().__init__()
+        self._dofn = _WriteSorted(path, kind, csv_safe)
+
+    def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[str]:
+        """Apply to the batches of a bounded job."""
+        pieces = (
+            batches
+            | "Global" >> beam.WindowInto(GlobalWindows())
+            | "Encode" >> beam.Map(lambda batch: ("", to_ipc(batch))).with_output_types(tuple[str, bytes])
+        )
+        # The input always has an empty piece, so that a job without rows writes an empty table.
+        empty = batches.pipeline | beam.Create([("", b"")]).with_output_types(tuple[str, bytes])
+        paths: PCollection[str] = (
+            (pieces, empty)
+            | beam.Flatten()
+            | beam.GroupByKey()
+            | "Write" >> beam.ParDo(self._dofn).with_output_types(str)
+        )
+        return paths

@@ -8,8 +8,8 @@ The user may also give packed batches of events. The module checks that they fit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -46,13 +46,7 @@ DEAD_LETTERS = "dead_letters"
 _OR_PACKED = " or packed batches of events"
 
 
-class _Buffer(NamedTuple):
-    """Events of one Beam window; `times` are their Beam timestamps in microseconds."""
-
-    records: list[Mapping[str, object]]
-    times: list[int]
-
-
+@dataclass(eq=False)
 class PackRecords(beam.DoFn):
     """Single records to packets (shard, packed batch), each in the window of its records.
 
@@ -67,28 +61,20 @@ class PackRecords(beam.DoFn):
                 Beam time of its newest record.
     """
 
-    def __init__(
-        self,
-        fields: EventFields,
-        shards: int | None,
-        source: str,
-        role: Role | None = "event",
-        label_time: str | None = None,
-        needs_ids: bool = False,
-        *,
-        waited_for: bool = False,
-    ) -> None:
-        self._fields = fields
-        self._label_fields = replace(fields, time=label_time or fields.time)
-        self._shards = shards
-        self._source = source
-        self._role: Role | None = role
-        self._needs_ids = needs_ids
-        self._waited_for = waited_for
+    fields: EventFields
+    shards: int | None
+    source: str
+    role: Role | None = "event"
+    label_time: str | None = None
+    needs_ids: bool = False
+    waited_for: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._label_fields = replace(self.fields, time=self.label_time or self.fields.time)
 
     def start_bundle(self) -> None:
         """Hold no records."""
-        self._open: dict[tuple[Any, Role], _Buffer] = {}
+        self._open: dict[tuple[Any, Role], list[tuple[int, Mapping[str, object]]]] = {}
         self._buffered = 0
 
     def process(
@@ -97,48 +83,40 @@ class PackRecords(beam.DoFn):
         time: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterable[Any]:
-        """Hold a record until its window has many records, or the bundle ends."""
+        """Hold a record, with its Beam time, until its window has many records, or the bundle ends."""
         record = element if isinstance(element, dict) else fields_of(element)
         if record is None:
             return self._not_single(element, time, window)
         full = []
         for role in self._roles(record):
-            place = (window, role)
-            buffer = self._open.get(place)
-            if buffer is None:
-                buffer = self._open[place] = _Buffer([], [])
-            buffer.records.append(record)
-            buffer.times.append(time.micros)
+            held = self._open.setdefault((window, role), [])
+            held.append((time.micros, record))
             self._buffered += 1
-            if len(buffer.records) == PACKET_EVENTS:
-                full.append(place)
+            if len(held) == PACKET_EVENTS:
+                full.append((window, role))
         if self._buffered >= _ALL_WINDOWS_EVENTS:
-            return self._flush_all()
+            return self.finish_bundle()
         return (packet for place in full for packet in self._flush(place))
 
     def _roles(self, record: Mapping[str, object]) -> tuple[Role, ...]:
         """Return the roles of a record: in mixed input, a record may be a prediction and a label at once."""
-        if self._role is not None:
-            return (self._role,)
-        if record.get(self._fields.label) is None:
+        if self.role is not None:
+            return (self.role,)
+        if record.get(self.fields.label) is None:
             return ("prediction",)
-        return ("label",) if record.get(self._fields.score) is None else ("prediction", "label")
+        return ("label",) if record.get(self.fields.score) is None else ("prediction", "label")
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yield the packets of the records still held."""
-        return self._flush_all()
-
-    def _flush_all(self) -> Iterator[Any]:
         for place in list(self._open):
             yield from self._flush(place)
 
     def _flush(self, place: tuple[Any, Role]) -> Iterator[Any]:
-        buffer = self._open.pop(place)
         window, role = place
-        self._buffered -= len(buffer.records)
-        time = Timestamp(micros=min(buffer.times) if self._waited_for else max(buffer.times))
-        records = buffer.records
-        fields = self._label_fields if role == "label" else self._fields
+        times, records = zip(*self._open.pop(place), strict=True)
+        self._buffered -= len(records)
+        time = Timestamp(micros=min(times) if self.waited_for else max(times))
+        fields = self._label_fields if role == "label" else self.fields
         chunk = Chunk(
             -1,
             records_to_batch(records, fields.columns_of(role), fields.number_columns),
@@ -146,7 +124,7 @@ class PackRecords(beam.DoFn):
             NO_LETTERS,
             raw=lambda rows: pa.array([json_record(records[row]) for row in rows.tolist()], pa.string()),
         )
-        batch, letters = validate_as(role, chunk, fields, self._source, 0, ANY_TIME)
+        batch, letters = validate_as(role, chunk, fields, self.source, 0, ANY_TIME)
         for letter in letters:
             yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
         for packet in self._packets(batch):
@@ -155,8 +133,8 @@ class PackRecords(beam.DoFn):
     def _packets(self, batch: Batch) -> Iterator[tuple[str, bytes]]:
         if not len(batch):
             return
-        if self._shards is not None:
-            for shard, part in split_records(batch, self._shards):
+        if self.shards is not None:
+            for shard, part in split_records(batch, self.shards):
                 yield shard_key(shard), part.pack()
         elif isinstance(batch, EventBatch):
             for _, whole in split_by_shard(batch, 1):  # model after model
@@ -166,9 +144,9 @@ class PackRecords(beam.DoFn):
 
     def _not_single(self, element: Any, time: Any, window: Any) -> Iterator[Any]:
         """Yield the packets of a packed batch, or a dead letter for an element of an unknown type."""
-        if isinstance(element, bytes) and self._role == "event":
+        if isinstance(element, bytes) and self.role == "event":
             try:
-                batch = fitting(EventBatch.unpack(element), self._fields, needs_ids=self._needs_ids)
+                batch = fitting(EventBatch.unpack(element), self.fields, needs_ids=self.needs_ids)
             except (WireError, InputError) as error:
                 reason, detail = Reason.PACKED_BATCH_UNFIT, str(error)
             else:
@@ -179,15 +157,13 @@ class PackRecords(beam.DoFn):
                     yield WindowedValue(packet, time, (window,))
                 return
         else:
-            kind, packed = self._role or "record", _OR_PACKED * (self._role == "event")
-            reason, detail = (
-                Reason.NOT_A_RECORD,
-                (
-                    f"{type(element).__name__!r} is no kind of {kind}; give dicts, NamedTuples, beam.Rows"
-                    f"{packed} (of a keyed PCollection: its values alone)"
-                ),
+            kind, packed = self.role or "record", _OR_PACKED * (self.role == "event")
+            reason = Reason.NOT_A_RECORD
+            detail = (
+                f"{type(element).__name__!r} is no kind of {kind}; give dicts, NamedTuples, beam.Rows"
+                f"{packed} (of a keyed PCollection: its values alone)"
             )
-        letter = DeadLetter.invalid(reason, self._source, detail, raw=_shown(element))
+        letter = DeadLetter.invalid(reason, self.source, detail, raw=_shown(element))
         yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
 
 

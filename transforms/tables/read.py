@@ -17,14 +17,10 @@ from ...core.errors import InputError
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.settings.evaluator import config_of
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
-from ..files.csv import csv_header
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks
-from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
-from ..sinks.curves import CURVE_SCHEMA
-from ..sinks.sorted import CONFIDENCE_KEY, SETTINGS_KEY
-from ..sources.files.json_lines import json_columns
-from ..sources.files.listing import list_sources
+from ..sinks.kinds import COMPARISON_SCHEMA, CONFIDENCE_KEY, CURVE_SCHEMA, MEAN_SCHEMA, SETTINGS_KEY
+from ..sources.files.listing import head_names, list_sources
 
 _BLOCK_BYTES = 1 << 20
 _MOST_LINE_BYTES = 8 * MOST_LINE_BYTES
@@ -49,31 +45,25 @@ _COUNTED = {
 }
 """Columns of whole numbers and of sums of weights; rocsteady never writes null or infinity into them."""
 
-_SCHEMAS = {
-    "rows": ROW_SCHEMA,
-    "curves": CURVE_SCHEMA,
-    "dead letters": DEAD_LETTER_SCHEMA,
-    "comparisons": COMPARISON_SCHEMA,
-    "means": MEAN_SCHEMA,
+_KINDS = {
+    "rows": (ROW_SCHEMA, "rocsteady evaluate --output"),
+    "curves": (CURVE_SCHEMA, "rocsteady evaluate --curves"),
+    "dead letters": (DEAD_LETTER_SCHEMA, "rocsteady evaluate --dead-letters"),
+    "comparisons": (COMPARISON_SCHEMA, "rocsteady compare --output"),
+    "means": (MEAN_SCHEMA, "rocsteady prequential --output"),
 }
-_HOW = {
-    "rows": "rocsteady evaluate --output",
-    "curves": "rocsteady evaluate --curves",
-    "dead letters": "rocsteady evaluate --dead-letters",
-    "comparisons": "rocsteady compare --output",
-    "means": "rocsteady prequential --output",
-}
+"""The columns of each kind of table, and the command that writes such tables."""
 
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
-    """Read files or globs of a kind in `NEEDED`; return one table, and notes on missing or unknown columns.
+    """Read files or globs of a kind in `_KINDS`; return one table, and notes on missing or unknown columns.
 
     Without files the table is empty. Raises InputError, which names the file, for a file that is missing,
     damaged, or of another kind.
     """
     notes: list[str] = []
     tables = [read_table(source, what, notes) for source in (list_sources(paths) if paths else ())]
-    tables = tables or [_SCHEMAS[what].empty_table()]
+    tables = tables or [_KINDS[what][0].empty_table()]
     return pa.concat_tables(tables), list(dict.fromkeys(notes))
 
 
@@ -111,9 +101,9 @@ def file_metadata(source: SourceFile) -> Mapping[bytes, bytes]:
 
 def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     """Read a file as `read_tables` does; notes on missing or unknown columns are added to `notes`."""
-    schema = _SCHEMAS[what]
+    schema, command = _KINDS[what]
     try:
-        names = _names(source)
+        names = head_names(source, _MOST_LINE_BYTES)
     except (pa.ArrowInvalid, *DAMAGE) as error:
         raise InputError(f"{source.name} cannot be read: {first_line(error)}") from None
     if names is None:
@@ -125,17 +115,16 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise InputError(
             f"{source.name} holds no {what} of rocsteady: it has no column {missing[0]!r} (it has {shown}); "
-            f"give a file that {_HOW[what]} wrote"
+            f"give a file that {command} wrote"
         )
     known = [column for column in schema if column.name in names]
     try:
         schema_of_file = pa.schema(known)
-        tables = [_checked(table, source, what) for table in _tables(source, schema_of_file)]
+        tables = [_checked(table, source, what, command) for table in _tables(source, schema_of_file)]
         table = pa.concat_tables(tables or [schema_of_file.empty_table()])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, *DAMAGE) as error:
         raise InputError(
-            f"{source.name} cannot be read as {what}: {first_line(error)}; give a file that {_HOW[what]} "
-            "wrote"
+            f"{source.name} cannot be read as {what}: {first_line(error)}; give a file that {command} wrote"
         ) from None
     if what == "rows" and len(known) < len(schema):
         absent = [name for name in schema.names if name not in names]
@@ -149,21 +138,13 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
 
 
-def _names(source: SourceFile) -> list[str] | None:
-    if source.format == "parquet":
-        with source.open() as file:
-            names: list[str] = pa.parquet.ParquetFile(file).schema_arrow.names
-            return names
-    return json_columns(source, _MOST_LINE_BYTES) if source.format == "jsonl" else csv_header(source)
-
-
-def _checked(table: pa.Table, source: SourceFile, what: str) -> pa.Table:
+def _checked(table: pa.Table, source: SourceFile, what: str, command: str) -> pa.Table:
     """Return `table`, unchanged; raise InputError if a number that every row needs is missing."""
     for name in _COUNTED[what]:
         if bad := table.num_rows - int(pc.sum(pc.is_finite(table.column(name))).as_py() or 0):
             raise InputError(
                 f"{source.name} is damaged: {bad:,} of its {what} have no number in the column {name!r}; "
-                f"give a file that {_HOW[what]} wrote"
+                f"give a file that {command} wrote"
             )
     return table
 

@@ -26,8 +26,8 @@ from ...core.rows.records import MeasureRow
 from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
 from ..kafka.topic import KafkaTopic, is_kafka
+from ..sinks.kinds import CONFIDENCE_KEY, SETTINGS_KEY
 from ..sinks.parts import is_folder
-from ..sinks.sorted import CONFIDENCE_KEY, SETTINGS_KEY
 from ..sources.files.listing import list_sources
 from .kafka_rows import read_kafka_rows
 from .read import file_metadata, first_line, read_table
@@ -130,13 +130,9 @@ def read_rows(
 
 def row_values(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Yield the values of each row in the order of MeasureRow's fields, times in microseconds."""
-    columns = []
-    for name in MeasureRow._fields:
-        column = table.column(name)
-        columns.append(
-            (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
-        )
-    return zip(*columns, strict=True)
+    columns = [table.column(name) for name in MeasureRow._fields]
+    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in columns]
+    return zip(*(column.to_pylist() for column in plain), strict=True)
 
 
 def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) -> Iterator[RowBatch]:

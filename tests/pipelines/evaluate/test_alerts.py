@@ -17,7 +17,7 @@ from rocsteady.core.alerts.rows import WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS
-from rocsteady.transforms.sinks.alerts import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
+from rocsteady.transforms.sinks.kinds import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
 
 N = 3_000
 RULES = ("auc_high < 0.75 for 2 rows", "auc drops by 0.02 against 10m", "kappa_m < 0.05 until kappa_m > 0.1")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
 from command import call, evaluated, names, run
-from rocsteady.transforms.sinks.curves import CURVE_SCHEMA
+from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 from sklearn.metrics import roc_curve
 
 N = 900

@@ -34,8 +34,7 @@ from rocsteady.pipelines.report.measures import CONTEXT, HEADLINES, MEANINGS
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.report.rows import EventCounters, count_dead_letters, report_rows
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA
-from rocsteady.transforms.sinks.curves import CURVE_SCHEMA
-from rocsteady.transforms.sinks.sorted import SETTINGS_KEY
+from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, SETTINGS_KEY
 from rocsteady.transforms.sinks.table import write_table
 from rocsteady.transforms.tables.read import read_tables
 from scipy.stats import norm

@@ -37,8 +37,8 @@ from rocsteady.transforms.events.dead_letters import NO_LETTERS, DeadLetter
 from rocsteady.transforms.events.fields import EventColumns, EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
-from rocsteady.transforms.sinks.curves import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow
-from rocsteady.transforms.sinks.sorted import sorted_table
+from rocsteady.transforms.sinks.kinds import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow
+from rocsteady.transforms.sinks.table import sorted_table
 from rocsteady.transforms.sources import pack_records
 from thorough import some
 

@@ -18,8 +18,7 @@ import rocsteady as rs
 from apache_beam.testing.util import assert_that, equal_to
 from rocsteady.transforms.beam.metrics import METRICS_NAMESPACE
 from rocsteady.transforms.evaluate.shards import RowsCoder
-from rocsteady.transforms.sinks.curves import CURVE_SCHEMA, curve_batches, curves_to_arrow
-from rocsteady.transforms.sinks.kinds import CURVES
+from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, CURVES, curve_batches, curves_to_arrow
 from rocsteady.transforms.sinks.open import SinkOptions, write_batches
 from times import moments
 

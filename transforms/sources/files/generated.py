@@ -31,11 +31,10 @@ def is_generated(path: str) -> bool:
 
 def generated_schema(stream: GeneratedStream) -> pa.Schema:
     """Return the columns of a stream: features, `label`, `id` and `time` (seconds)."""
-    features = [*stream.numbers, *stream.texts]
-    types = {name: pa.float64() for name in stream.numbers} | {name: pa.string() for name in stream.texts}
+    numbers = [(name, pa.float64()) for name in stream.numbers]
+    texts = [(name, pa.string()) for name in stream.texts]
     label = pa.int64() if len(stream.classes) == 2 else pa.string()
-    fields = [(name, types[name]) for name in features]
-    return pa.schema([*fields, ("label", label), ("id", pa.string()), ("time", pa.int64())])
+    return pa.schema([*numbers, *texts, ("label", label), ("id", pa.string()), ("time", pa.int64())])
 
 
 def generated_batches(stream: GeneratedStream, rows: int = CHUNK_ROWS) -> Iterator[pa.RecordBatch]:

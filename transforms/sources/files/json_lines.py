@@ -13,8 +13,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import BinaryIO
+from functools import partial
+from itertools import chain
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +34,6 @@ from ...events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from ...files.formats import HEAD_BYTES, SourceFile, arrow_buffer, unpacked
 from ...files.lines import MOST_LINE_BYTES, LongLine, line_blocks, without_blank_lines
 
-_BLOCK_BYTES = 8 << 20
 _HEAD_BYTES = 1 << 16
 
 # pyarrow's JSON reader ends the process, or makes invalid arrays, for some nested values ([null, [1]], or
@@ -75,7 +77,7 @@ class JsonLines:
     text_columns: Sequence[str] = ()
     columns: Sequence[str] | None = None
 
-    def of_stream(self, stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[Chunk]:
+    def of_stream(self, stream: BinaryIO, block_bytes: int = MOST_LINE_BYTES) -> Iterator[Chunk]:
         """Read any stream of bytes (a file, stdin) to its end."""
         position = 0
         for long, block in line_blocks(stream, block_bytes):
@@ -104,12 +106,10 @@ class JsonLines:
         if lines is None and (lines := begun_lines(block)) is None:
             block = without_blank_lines(block)
             lines = begun_lines(block)
-        batch = None
-        if lines is not None and _is_flat(block, lines):
-            batch = self._fast(block, lines)
-        if batch is not None:
-            return Chunk(position, batch, None, NO_LETTERS, raw=_Lines(block))
-        return self._slow(block, position)
+        batch = self._fast(block, lines) if lines is not None and _is_flat(block, lines) else None
+        if batch is None:
+            return self._slow(block, position)
+        return Chunk(position, batch, None, NO_LETTERS, raw=partial(_texts_of, block))
 
     def _fast(self, block: bytes, lines: int) -> pa.RecordBatch | None:
         """Read a block by pyarrow; None where pyarrow fails, or might read other values than Python."""
@@ -136,11 +136,10 @@ class JsonLines:
             return None
         if table.num_rows != lines:
             return None
-        for column in self.text_columns:
-            if column in table.column_names and pa.types.is_floating(table[column].type):
-                largest = pc.max(pc.abs(table[column])).as_py()
-                if largest is not None and largest >= EXACT:
-                    return None
+        texts = [table[column] for column in self.text_columns if column in table.column_names]
+        floats = [column for column in texts if pa.types.is_floating(column.type)]
+        if any((pc.max(pc.abs(column)).as_py() or 0) >= EXACT for column in floats):
+            return None
         batches = table.combine_chunks().to_batches()
         return batches[0] if batches else None
 
@@ -185,7 +184,7 @@ class JsonLines:
         numbered = np.array(positions, np.int64) if dead else None
         numbers = () if self.columns is None else set(self.columns) - set(self.text_columns)
         batch = records_to_batch(records, self.columns, numbers)
-        return Chunk(position, batch, numbered, DeadLetters.of(dead), raw=_Lines(sound))
+        return Chunk(position, batch, numbered, DeadLetters.of(dead), raw=partial(_texts_of, sound))
 
 
 def json_chunks(
@@ -197,16 +196,10 @@ def json_chunks(
             yield chunk._replace(bytes_read=raw.tell())
 
 
-class _Lines:
-    """The lines of a block, as the text of its rows; the block is split when rows are requested."""
-
-    def __init__(self, lines: bytes | Sequence[bytes]) -> None:
-        self._lines = lines
-
-    def __call__(self, rows: Int64Array) -> pa.Array:
-        """Return the lines of rows."""
-        lines = self._lines.split(b"\n") if isinstance(self._lines, bytes) else self._lines
-        return pa.array([_own_text(lines[row]) for row in rows.tolist()], pa.string())
+def _texts_of(lines: bytes | Sequence[bytes], rows: Int64Array) -> pa.Array:
+    """Return the text of rows, given the lines of all rows; a block of lines is split only here."""
+    lines = lines.split(b"\n") if isinstance(lines, bytes) else lines
+    return pa.array([_own_text(lines[row]) for row in rows.tolist()], pa.string())
 
 
 def _own_text(line: bytes) -> str:
@@ -236,13 +229,12 @@ def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] |
             too_long = too_long or long is not None
             if head := without_blank_lines(block):
                 break
-    lines = [line for line in head.split(b"\n") if line.strip()]
     keys = keys_in(head)
-    if (lines or too_long) and keys is None:
+    if keys is None and (too_long or head.strip()):
         hint = "no line is an object"
         if too_long:
             hint = f"a line is longer than {most:,} bytes, and no other one is an object"
-        elif lines[0].lstrip().startswith(b"["):
+        elif head.lstrip().startswith(b"["):
             hint = "it is one JSON array"
         raise InputError(f"{source.name} is not JSON lines: {hint}; write one JSON object on each line")
     return keys
@@ -250,17 +242,8 @@ def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] |
 
 def keys_in(block: bytes) -> list[str] | None:
     """Return the keys of all lines that are objects, each once; None where no line is an object."""
-    keys: dict[str, None] = {}
-    objects = 0
-    for line in block.split(b"\n"):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            objects += 1
-            keys.update(dict.fromkeys(record))
-    return [*keys] if objects else None
+    records = [record for record in _parsed(block.split(b"\n")) if isinstance(record, dict)]
+    return list(dict.fromkeys(chain.from_iterable(records))) if records else None
 
 
 def keys_of_first(lines: Iterable[bytes | None], *, in_arrays: bool = False) -> list[str] | None:
@@ -268,13 +251,16 @@ def keys_of_first(lines: Iterable[bytes | None], *, in_arrays: bool = False) -> 
 
     in_arrays  whether an array that begins with an object counts as well, as in messages of a stream
     """
-    for line in lines:
-        try:
-            record = json.loads(line or b"")
-        except (ValueError, RecursionError):
-            continue
+    for record in _parsed(lines):
         if in_arrays and isinstance(record, list) and record:
             record = record[0]
         if isinstance(record, dict):
             return list(record)
     return None
+
+
+def _parsed(lines: Iterable[bytes | None]) -> Iterator[Any]:
+    """Yield the value of each line that is JSON."""
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            yield json.loads(line or b"")

@@ -18,6 +18,7 @@ from ....core.process.near_names import near_names
 from ...events.fields import OPTIONS, EventFields, Role
 from ...files.csv import csv_header
 from ...files.formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, has_scheme, stem_of
+from ...files.lines import MOST_LINE_BYTES
 from .generated import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns
 
@@ -111,16 +112,23 @@ def _source_file(path: str, size: int) -> SourceFile:
     return SourceFile(path, form, gzipped, size)
 
 
-def column_names(source: SourceFile) -> list[str] | None:
-    """Return the columns found in a file's head; None for a file without a record."""
+def head_names(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] | None:
+    """Return the columns in a file's head, as `column_names` does, but with the errors of the file's format.
+
+    most  the most bytes of a line of JSON lines
+    """
     if source.format == GENERATED:
         return generated_schema(GeneratedStream.of_url(source.path)).names  # type: ignore[no-any-return]
+    if source.format == "parquet":
+        with source.open() as raw:
+            return pa.parquet.ParquetFile(raw).schema_arrow.names  # type: ignore[no-any-return]
+    return json_columns(source, most) if source.format == "jsonl" else csv_header(source)
+
+
+def column_names(source: SourceFile) -> list[str] | None:
+    """Return the columns found in a file's head; None for a file without a record."""
     try:
-        if source.format == "parquet":
-            with source.open() as raw:
-                names: list[str] | None = pa.parquet.ParquetFile(raw).schema_arrow.names
-        else:
-            names = json_columns(source) if source.format == "jsonl" else csv_header(source)
+        names = head_names(source)
     except pa.ArrowInvalid as error:
         raise InputError(f"{source.name} is not a Parquet file, or is damaged: {error}") from None
     except gzip.BadGzipFile:

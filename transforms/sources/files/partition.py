@@ -1,17 +1,28 @@
-"""One file of events, predictions or labels as a partition: read in order, validated, chunk by chunk."""
+"""A partition of the input: the records of a file in pieces, and packets that are numbered for every shard.
+
+A file of events, predictions or labels is read in order and validated, chunk by chunk. `Packets` numbers the
+packets of any partition, and makes control records about the partition.
+
+Invariant
+    For every shard, the packets of a partition are numbered from 0 without a gap, and the record of the
+    partition's end holds their number. So a machine can sort the packets, however a runner delivers them.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from ....core.arrays import Int64Array
-from ....core.events.batch import EventBatch
+from ....core.events.records import Batch, EndOfPartition, Heartbeat, StateMarker
 from ....core.events.times import END_OF_TIME, NO_TIME
-from ....core.events.unjoined import LabelBatch, PredictionBatch
+from ....core.events.unjoined import PredictionBatch
+from ....core.ids.sharding import shard_key, split_records
 from ...events.chunk import Chunk
 from ...events.columns import instants
 from ...events.dead_letters import DeadLetters
@@ -35,7 +46,7 @@ class Piece(NamedTuple):
     bytes_read  the reader's approximate offset in the file
     """
 
-    batch: EventBatch | PredictionBatch | LabelBatch
+    batch: Batch
     letters: DeadLetters
     records: int
     end: int
@@ -68,7 +79,7 @@ def chunks_of(
     text_columns: Sequence[str],
     parquet_rows: int = CHUNK_ROWS,
 ) -> Iterator[Chunk]:
-    """Read a file in chunks; see `read_batches`.
+    """Read a file in chunks, as `read_batches` does.
 
     parquet, lines, csv  the columns that are built of a file of that format; None: all columns
     text_columns         see `json_lines.JsonLines`
@@ -81,10 +92,6 @@ def chunks_of(
         chunks = json_chunks(source, text_columns, lines)
     else:
         chunks = csv_chunks(source, only=csv)
-    return _undamaged(source, chunks)
-
-
-def _undamaged(source: SourceFile, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     position = 0
     try:
         for chunk in chunks:
@@ -133,14 +140,10 @@ class FilePartition:
 
     def least_times(self) -> LeastTimes:
         """Read only the times; return the least time from each chunk's first record on."""
-        column = self.fields.time or ""
+        fields, column = self.fields, self.fields.time or ""
         ends, least = [0], []
-        times = (column,)
-        for chunk in chunks_of(self.source, times, times, times, times):
-            place = chunk.batch.schema.get_field_index(column)
-            found = _NONE
-            if place >= 0:
-                found = instants(chunk.batch.column(place), self.fields.time_unit, self.fields.time_format)
+        for chunk in chunks_of(self.source, [column], [column], [column], [column]):
+            found = times_of(chunk.batch, column, fields.time_unit, fields.time_format)
             found = found[found != NO_TIME]
             least.append(int(found.min()) if len(found) else END_OF_TIME)
             ends.append(chunk.first_position + chunk.records)
@@ -148,7 +151,10 @@ class FilePartition:
         return LeastTimes(np.array(ends), until_end)
 
 
-_NONE = np.empty(0, np.int64)
+def times_of(batch: pa.RecordBatch, column: str, unit: str, form: str | None) -> Int64Array:
+    """Return the times of rows in microseconds; NO_TIME for each row of a batch without the column."""
+    place = batch.schema.get_field_index(column)
+    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit, form)
 
 
 class LeastTimes(NamedTuple):
@@ -162,10 +168,63 @@ class LeastTimes(NamedTuple):
         return int(self.least[np.searchsorted(self.starts, position, "right") - 1])
 
 
-def with_packet(
-    batch: EventBatch | PredictionBatch | LabelBatch, **changes: Any
-) -> EventBatch | PredictionBatch | LabelBatch:
+def with_packet(batch: Batch, **changes: Any) -> Batch:
     """Return a batch as another packet: with another partition, sequence or high water."""
     if isinstance(batch, PredictionBatch):
         return PredictionBatch(replace(batch.events, **changes))
     return replace(batch, **changes)
+
+
+class Cut(NamedTuple):
+    """A request for the states of the shards after a certain record; see `StateMarker`.
+
+    id, folder  the id and the folder of the export
+    stops       whether the input stops at the cut: no record follows, but the input counts as not ended
+    """
+
+    id: str
+    folder: str
+    stops: bool = True
+
+
+class Packets:
+    """Numbers the packets of one partition for every shard.
+
+    shards  a number, or `Shards`
+    sent    the number of packets sent to each shard so far; after a checkpoint, a reader continues them
+    """
+
+    def __init__(
+        self, source: str, partition: int, partitions: int, shards: int, sent: Sequence[int] | None = None
+    ) -> None:
+        self._partition = partition
+        self._of = source, partition, partitions
+        self._shards = shards
+        self.sent = [0] * shards if sent is None else [*sent]
+
+    def split(self, batch: Batch) -> Iterator[tuple[str, bytes]]:
+        """Yield the packets of a batch."""
+        for shard, part in split_records(batch, self._shards):
+            packet = with_packet(part, partition=self._partition, sequence=self.sent[shard])
+            yield shard_key(shard), packet.pack()
+            self.sent[shard] += 1
+
+    def heartbeats(self, settled: int, high_water: int) -> Iterator[tuple[str, bytes]]:
+        """Yield a heartbeat for every shard: the time up to which the partition is settled."""
+        for shard, sent in enumerate(self.sent):
+            yield shard_key(shard), Heartbeat(*self._of, sent, settled, high_water).pack()
+
+    def markers(
+        self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield a marker for every shard, which requests the shard's state after the packets so far."""
+        where = json.dumps(position)
+        for shard, sent in enumerate(self.sent):
+            marker = StateMarker(*self._of, sent, cut.id, cut.folder, where, cut.stops, settled, high_water)
+            yield shard_key(shard), marker.pack()
+            self.sent[shard] += 1
+
+    def ends(self, high_water: int) -> Iterator[tuple[str, bytes]]:
+        """Yield a record for every shard that the partition has ended."""
+        for shard, sent in enumerate(self.sent):
+            yield shard_key(shard), EndOfPartition(*self._of, sent, high_water).pack()

@@ -33,8 +33,7 @@ from ...beam.metrics import count_records
 from ...events.fields import EventFields
 from ...events.lateness import ANY_TIME, Timing, time_span
 from ...files.formats import CHUNK_ROWS, SourceFile
-from .packets import Cut, Packets
-from .partition import FilePartition, LeastTimes, Piece
+from .partition import Cut, FilePartition, LeastTimes, Packets, Piece
 
 DEAD_LETTERS = "dead_letters"
 _MERGED = "all files, merged by time"
@@ -88,13 +87,20 @@ class _ReadFile(_Reader):
 
 @dataclass
 class _OpenFile:
-    """A file that is being merged; `settled` is a time that no later record of the file precedes."""
+    """A file that is being merged; `seen` bytes of the file were read."""
 
     file: FilePartition
     least: LeastTimes
     pieces: Iterator[Piece]
-    settled: int
     seen: int = 0
+
+    def settled(self, piece: Piece) -> int:
+        """Return the time before which the file has no record after a piece that is not late."""
+        settled = self.least.settled(piece.end)
+        lateness, high_water = self.file.timing.lateness, piece.batch.packet().high_water
+        if lateness is not None and high_water != NO_TIME:
+            settled = max(settled, high_water - lateness)
+        return settled
 
 
 class _MergeFiles(_Reader):
@@ -103,27 +109,22 @@ class _MergeFiles(_Reader):
     def process(self, files: Sequence[FilePartition]) -> Iterator[Any]:
         """Read all files together, always from the file with the earliest next time."""
         packets = Packets(_MERGED, 0, 1, self._shards)
-        waiting: list[tuple[int, int]] = []
-        opened: dict[int, _OpenFile] = {}
+        waiting: list[tuple[int, int, _OpenFile]] = []  # the time that no later record of a file precedes
         for number, file in enumerate(files):
             least = file.least_times()
-            opened[number] = _OpenFile(file, least, file.pieces(), least.settled(0))
-            heapq.heappush(waiting, (opened[number].settled, number))
+            heapq.heappush(waiting, (least.settled(0), number, _OpenFile(file, least, file.pieces())))
         high_water = told = NO_TIME
         while waiting:
-            _, number = heapq.heappop(waiting)
-            current = opened[number]
+            _, number, current = heapq.heappop(waiting)
             piece = next(current.pieces, None)
             if piece is None:
                 progress.add(bytes=current.file.source.size - current.seen, files=1)
-                del opened[number]
             else:
                 yield from self._letters(piece, current.file, current.seen)
                 current.seen = piece.bytes_read
                 high_water = max(high_water, piece.batch.packet().high_water)
                 yield from packets.split(piece.batch)
-                current.settled = self._settled(current, piece)
-                heapq.heappush(waiting, (current.settled, number))
+                heapq.heappush(waiting, (current.settled(piece), number, current))
             if waiting and told < waiting[0][0] < END_OF_TIME:  # END_OF_TIME ends the partition
                 told = waiting[0][0]
                 yield from packets.heartbeats(told, high_water)
@@ -133,14 +134,6 @@ class _MergeFiles(_Reader):
         lateness = min((file.timing.lateness or 0 for file in files), default=0)
         settled = told if high_water == NO_TIME else max(told, high_water - lateness)
         yield from packets.markers(self._cut, [file.source.name for file in files], settled, high_water)
-
-    def _settled(self, current: _OpenFile, piece: Piece) -> int:
-        """Return the time before which the file has no further record that is not late."""
-        settled = current.least.settled(piece.end)
-        lateness, high_water = current.file.timing.lateness, piece.batch.packet().high_water
-        if lateness is not None and high_water != NO_TIME:
-            settled = max(settled, high_water - lateness)
-        return settled
 
 
 class EventFiles(NamedTuple):
@@ -184,18 +177,15 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
     ) -> None:
         super().__init__()
         shard_of((), shards)  # raises ConfigError
-        self._shards = shards
-        self._merged = merged
-        self._cut = cut
-        self._files = [
+        files = [
             FilePartition(source, number, "event", fields, timing, located, parquet_rows)
             for number, source in enumerate(sources)
         ]
+        self._read = ReadFiles(files, shards, merged=merged, cut=cut)
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
-        read = ReadFiles(self._files, self._shards, merged=self._merged, cut=self._cut)
-        events: EventFiles = begin | "Read" >> read
+        events: EventFiles = begin | "Read" >> self._read
         return events
 
 
@@ -220,12 +210,17 @@ class ReadFiles(beam.PTransform[PBegin, EventFiles]):
             begin
             | "Files" >> beam.Create(parts)
             | "Spread" >> beam.Reshuffle()
-            | "Read"
-            >> beam.ParDo(reader)
-            .with_output_types(tuple[str, bytes])
-            .with_outputs(DEAD_LETTERS, main="packets")
+            | "Read" >> with_dead_letters(beam.ParDo(reader))
         )
-        letters = outputs[DEAD_LETTERS] | "Map(_same)" >> beam.Map(unchanged).with_output_types(
-            pa.RecordBatch
-        )
-        return EventFiles(outputs["packets"], letters)
+        return event_files(outputs)
+
+
+def with_dead_letters(step: Any) -> Any:
+    """Return a step that reads packets, with the packets and the dead letters as its outputs."""
+    return step.with_output_types(tuple[str, bytes]).with_outputs(DEAD_LETTERS, main="packets")
+
+
+def event_files(outputs: Any) -> EventFiles:
+    """Return the outputs of a step `with_dead_letters`."""
+    letters = outputs[DEAD_LETTERS] | "Map(_same)" >> beam.Map(unchanged).with_output_types(pa.RecordBatch)
+    return EventFiles(outputs["packets"], letters)

@@ -32,7 +32,7 @@ from ...events.text import json_objects, rfc3339
 from ...events.time_doubts import tell_doubt
 from ...files.formats import SourceFile
 from .listing import column_names
-from .partition import chunks_of
+from .partition import chunks_of, times_of
 
 _BLOCK_ROWS = 8_192
 """Records that are formatted together. More records would delay the first of them."""
@@ -84,7 +84,7 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
     records = untimed = no_rows = 0
     first, last, before, rises = -NO_TIME, NO_TIME, NO_TIME, True
     for chunk in chunks_of(source, [time], [time], [time], [time]):
-        times = _times(chunk.batch, time, unit, form)
+        times = times_of(chunk.batch, time, unit, form)
         if form is None and time in chunk.batch.schema.names:
             tell_doubt(time, chunk.batch.column(time), times, unit)
         known = times[times != NO_TIME]
@@ -101,11 +101,6 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
             "the unit of its numbers with --time-unit, or the format of its texts with --time-format"
         )
     return TimedFile(source, records, untimed, no_rows, NO_TIME if last == NO_TIME else first, last, rises)
-
-
-def _times(batch: pa.RecordBatch, time: str, unit: str, form: str | None) -> Int64Array:
-    place = batch.schema.get_field_index(time)
-    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit, form)
 
 
 def timed_lines(
@@ -126,47 +121,39 @@ def timed_lines(
     whose times do not ascend.
     """
     due = sorted((file for file in files if file.last >= start), key=lambda file: file.first)
-    records = (_records(file, _blocks(file, time, unit, text, start, form)) for file in due)
+    records = (_records(file, time, unit, text, start, form) for file in due)
     merged = (record for record in heapq.merge(*records, key=itemgetter(0)) if record[1])
     while rows := list(islice(merged, _BLOCK_ROWS)):
         times, lines = zip(*rows, strict=True)
         yield TimedLines(np.array(times, np.int64), [*lines])
 
 
-def _records(file: TimedFile, blocks: Iterator[TimedLines]) -> Iterator[tuple[int, str]]:
-    """Yield an empty line, so that the file is opened only when due; then (time, line) of each record."""
-    yield file.first, ""
-    for block in blocks:
-        yield from zip(block.times.tolist(), block.lines, strict=True)
-
-
-def _blocks(
+def _records(
     file: TimedFile, time: str, unit: str, text: Sequence[str], start: int, form: str | None
-) -> Iterator[TimedLines]:
-    """Yield the records of a file in order of time, in blocks that are not empty."""
+) -> Iterator[tuple[int, str]]:
+    """Yield an empty line, so that the file is opened only when due; then (time, line) in order of time."""
+    yield file.first, ""
     before = file.first
     all_times: list[Int64Array] = []
     all_lines: list[str] = []
     for chunk in chunks_of(file.source, None, [time], None, [time]):
-        times = _filled(_times(chunk.batch, time, unit, form), before)
+        times = _filled(times_of(chunk.batch, time, unit, form), before)
         if not len(times):
             continue
         before = int(times[-1])
         kept = np.flatnonzero(times >= start)
         for place in range(0, len(kept), _BLOCK_ROWS):
             rows = kept[place : place + _BLOCK_ROWS]
-            block = TimedLines(times[rows], _words(chunk, rows, time, unit, text, form))
+            lines = _words(chunk, rows, time, unit, text, form)
             if file.rises:
-                yield block
+                yield from zip(times[rows].tolist(), lines, strict=True)
             else:
-                all_times.append(block.times)
-                all_lines += block.lines
+                all_times.append(times[rows])
+                all_lines += lines
     if all_lines:
         times = np.concatenate(all_times)
-        order = np.argsort(times, kind="stable")
-        for place in range(0, len(order), _BLOCK_ROWS):
-            rows = order[place : place + _BLOCK_ROWS]
-            yield TimedLines(times[rows], [all_lines[row] for row in rows.tolist()])
+        for row in np.argsort(times, kind="stable").tolist():
+            yield int(times[row]), all_lines[row]
 
 
 def _filled(times: Int64Array, before: int) -> Int64Array:
@@ -183,9 +170,7 @@ def _words(
     if chunk.raw is not None:
         raw: list[str] = chunk.raw(rows).to_pylist()
         return raw
-    batch = chunk.batch.slice(int(rows[0]), int(rows[-1]) - int(rows[0]) + 1)
-    if batch.num_rows != len(rows):
-        batch = chunk.batch.take(pa.array(rows))
+    batch = chunk.batch.take(pa.array(rows))
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if name == time:

@@ -1,8 +1,8 @@
 """Live streams of events: topics, folders and pipes, read in steps.
 
 `partition` is the interface of a partition; `kafka_partition`, `folder_partition` and `pipe_partition`
-implement the interface. A partition gives messages, which `messages` puts in columns, or it gives `parts`.
+implement the interface. A partition gives messages, which `messages` puts in columns, or it gives parts.
 `reader` (`StreamReader`) makes packets of both. `read` is the transform around the reader. `folder_listing`
-finds the files of a folder, `folder_files` reads them, and `folder_place` is the place in a folder from which
-a job continues. `kafka_range` finds the offsets of a topic to read. `offsets` keeps how far a reader got.
+finds the files of a folder, and `folder_files` reads them. `kafka_range` finds the offsets of a topic to
+read. `offsets` keeps how far a reader got in a partition or in a folder.
 """

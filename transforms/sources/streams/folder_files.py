@@ -22,7 +22,8 @@ from ...files.lines import MARK, MOST_LINE_BYTES, SHOWN_BYTES, LongLine
 from ..files.json_lines import keys_in
 from ..files.listing import check_names, check_once, column_names
 from ..files.partition import read_batches
-from .parts import Part, cut_chunk, line_parts
+from .offsets import FilePlace
+from .partition import Part, cut_chunk, line_parts
 
 _MOST_BYTES = 8 << 20
 """Bytes of lines that are read at once, at most."""
@@ -32,25 +33,6 @@ _PIECE_BYTES = 1 << 16
 
 _HEAD_BYTES = 1 << 20
 """Bytes of the first lines, whose keys are a file's columns."""
-
-
-class FilePlace(NamedTuple):
-    """A place in a file.
-
-    byte       of lines: so many bytes, unpacked, were read
-    whole      all was read that was there, so that the file may be gone
-    records    so many records were read; -1: not known, for an old version did not count them
-    has_model  of lines: whether the file has the column "model"; None: no record has told yet
-    """
-
-    byte: int = 0
-    whole: bool = False
-    records: int = 0
-    has_model: bool | None = None
-
-    def __str__(self) -> str:
-        """Say the place in words."""
-        return f"byte {self.byte:,}" if self.byte else f"record {self.records:,}"
 
 
 class FileRead(NamedTuple):
@@ -69,11 +51,6 @@ class FileRead(NamedTuple):
     fault: RocsteadyError | None = None
     reason: Reason = Reason.FILE_UNREADABLE
     doubt: InputError | None = None
-
-
-def folder_file(source: SourceFile, fields: EventFields) -> LinesFile | WholeFile:
-    """Return the reader of a file, by its format."""
-    return LinesFile(source, fields) if source.format == "jsonl" else WholeFile(source, fields)
 
 
 def _shorter(source: SourceFile, place: FilePlace) -> FileRead:
@@ -181,9 +158,9 @@ class LinesFile:
             lines.read(stream, limit, is_done=is_done)
         except DAMAGE as error:
             lines.has_more = False
-            self.close()
             if is_done or not isinstance(error, EOFError):  # else the packed file is being written
-                fault = self._damage(max(place.records, 0) + lines.count, error)
+                records = max(place.records, 0) + lines.count
+                fault = (None if records else self._wrong_head()) or self._source.damaged(records, error)
         if not lines.has_more:
             self.close()
             self._seen = lines.byte, *seen[1:], lines.whole
@@ -232,10 +209,6 @@ class LinesFile:
                 lines.read(stream, 1, is_done=True)
                 lines.blocks()
         return lines.count
-
-    def _damage(self, records: int, error: Exception) -> RocsteadyError:
-        """Return the error that says what is wrong with the file behind so many records."""
-        return (None if records else self._wrong_head()) or self._source.damaged(records, error)
 
     def _wrong_head(self) -> InputError | None:
         """Return an error that says why the first lines are not JSON lines; None if they are."""

@@ -79,8 +79,7 @@ class FolderListing:
         if now < self._next_look:
             return []
         names, complete = self._list()
-        new = names - {*known}
-        if complete or new:
+        if complete or names.difference(known):
             last = max(names, default="")
             later, _ = self._list()
             names |= later if complete else {name for name in later if name < last}

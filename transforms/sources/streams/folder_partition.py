@@ -28,11 +28,10 @@ from ....core.process.console import logger
 from ...events.fields import EventFields
 from ...files.formats import everywhere
 from ..files.listing import list_sources
-from .folder_files import FilePlace, FileRead, LinesFile, WholeFile, folder_file
+from .folder_files import FileRead, LinesFile, WholeFile
 from .folder_listing import FolderListing, lines_may_grow
-from .folder_place import FolderPlace
-from .partition import Fetched, StreamPartition
-from .parts import Part, unread_part
+from .offsets import FilePlace, FolderPlace
+from .partition import Fetched, Part, StreamPartition, unread_part
 
 _logger = logger("rocsteady.folders")
 
@@ -111,14 +110,11 @@ class _Reader:
     """
 
     def __init__(self, partition: FolderPartition) -> None:
-        self._fields = partition.fields
-        self._idle = partition.idle
-        self._is_continued = partition.is_continued
+        self._of = partition
         self._folder = Path(partition.folder)
         self._listing = FolderListing(self._folder)
         self._lock = threading.Lock()
         self._open: tuple[str, LinesFile | WholeFile] | None = None
-        self._said = "", FolderPlace()
         self._stopped = False
         self._is_idle = False
         self._heard = time.monotonic()
@@ -129,7 +125,7 @@ class _Reader:
             found = self._read(offset, place, limit)
             if found.parts:
                 self._heard = time.monotonic()
-            elif self._idle is not None and time.monotonic() - self._heard >= self._idle:
+            elif self._of.idle is not None and time.monotonic() - self._heard >= self._of.idle:
                 self._is_idle = True
                 found = self._read(offset, found.place, limit)
             return found
@@ -145,7 +141,7 @@ class _Reader:
             self._let_go()
 
     def _read(self, offset: int, text: str, limit: int) -> Fetched:
-        place = self._said[1] if text == self._said[0] else FolderPlace.of(text)
+        place = FolderPlace.of(text)
         now = _Pass(place.name, place.file, limit)
         for name in self._listing.look({place.name, *(place.read or ())}):
             self._tell_gone(name, FilePlace(), now)
@@ -165,7 +161,7 @@ class _Reader:
             left_out = [name for name in waiting if name != place.name]
             waiting = [name for name in waiting if name == place.name]
         has_end = self._listing.complete or self._stopped or self._is_idle
-        is_complete = has_end and (self._listing.complete or not self._is_continued)
+        is_complete = has_end and (self._listing.complete or not self._of.is_continued)
         has_more = False
         for number, name in enumerate(waiting):
             is_last = number + 1 == len(waiting)
@@ -179,10 +175,9 @@ class _Reader:
         if ended:
             self._tell_changes(now, before)
             self._tell_left_out(left_out)
-        place = FolderPlace(now.name, now.file, before)
-        self._said = place.said(), place
+        said = FolderPlace(now.name, now.file, before).said()
         end = offset + sum(part.chunk.records for part in now.parts)
-        return Fetched((), (), end, not has_more, parts=now.parts, place=self._said[0], ended=ended)
+        return Fetched((), (), end, not has_more, parts=now.parts, place=said, ended=ended)
 
     def _read_file(self, name: str, now: _Pass, *, is_done: bool) -> bool:
         """Read on in a file; return whether it has more now. `is_done`: it does not grow any more."""
@@ -241,7 +236,8 @@ class _Reader:
             return self._open[1]
         self._let_go()
         (source,) = list_sources(self._folder / name)
-        self._open = name, folder_file(source, self._fields)
+        kind = LinesFile if source.format == "jsonl" else WholeFile
+        self._open = name, kind(source, self._of.fields)
         return self._open[1]
 
     def _let_go(self) -> None:
@@ -270,7 +266,7 @@ class _Reader:
         path = str(self._folder / name)
         sentence = why if why.startswith(path) else f"{path} {why}"
         _logger.warning("%s", sentence)
-        now.parts.append(unread_part(reason, path, position, sentence, self._fields))
+        now.parts.append(unread_part(reason, path, position, sentence, self._of.fields))
 
     def _tell_left_out(self, names: Sequence[str]) -> None:
         if names:
@@ -284,7 +280,6 @@ _readers: dict[FolderPartition, _Reader] = {}
 
 def _reader_of(partition: FolderPartition) -> _Reader:
     with _lock:
-        reader = _readers.get(partition)
-        if reader is None:
-            reader = _readers[partition] = _Reader(partition)
-        return reader
+        if partition not in _readers:
+            _readers[partition] = _Reader(partition)
+        return _readers[partition]

@@ -127,9 +127,8 @@ class _Client:
             return self._fetched(offset, found)
 
     def _seek(self, offset: int) -> None:
-        self._consumer.assign(
-            [confluent_kafka().TopicPartition(self._place.topic, self._place.partition, offset)]
-        )
+        place = confluent_kafka().TopicPartition(self._place.topic, self._place.partition, offset)
+        self._consumer.assign([place])
         self._position, self._seen_end, self._too_large = offset, -1, None
 
     def _is_too_large(self, error: Any) -> bool:
@@ -251,11 +250,9 @@ _lock = threading.Lock()
 
 def _client_of(partition: KafkaPartition) -> _Client:
     with _lock:
-        client = _clients.get(partition)
-        if client is not None:
-            return client
-        now = time.monotonic()
-        for idle in [each for each, other in _clients.items() if now - other.used > _IDLE_SECONDS]:
-            _clients.pop(idle).close()
-        client = _clients[partition] = _Client(partition)
-        return client
+        if partition not in _clients:
+            now = time.monotonic()
+            for idle in [each for each, other in _clients.items() if now - other.used > _IDLE_SECONDS]:
+                _clients.pop(idle).close()
+            _clients[partition] = _Client(partition)
+        return _clients[partition]

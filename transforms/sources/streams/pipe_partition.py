@@ -17,8 +17,7 @@ from ....core.errors import RocsteadyError
 from ...events.fields import EventFields
 from ...files.lines import WholeLines, without_blank_lines
 from ..files.json_lines import keys_of_first
-from .partition import Fetched, StreamPartition
-from .parts import line_parts
+from .partition import Fetched, StreamPartition, line_parts
 
 _BLOCK_BYTES = 1 << 20
 """Bytes of lines read at once, at most: a due row waits until all lines of the block are evaluated."""

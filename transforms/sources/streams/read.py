@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import apache_beam as beam
-import pyarrow as pa
 from apache_beam.coders import BytesCoder, Coder
 from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
 from apache_beam.io.unbounded_source import (
@@ -32,11 +31,10 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from ....core.ids.sharding import shard_of
-from ...beam.machine import unchanged
 from ...beam.metrics import METRICS_NAMESPACE, count, count_records
 from ...beam.state_sizes import measure_bytes
 from ...events.batches import from_ipc, to_ipc
-from ..files.read import DEAD_LETTERS, EventFiles
+from ..files.read import DEAD_LETTERS, EventFiles, event_files, with_dead_letters
 from .reader import BATCH_MESSAGES, FEW_RECORDS, Step, StreamInput, StreamReader
 
 Way = Literal["bounded", "impulse", "source"]
@@ -120,7 +118,6 @@ class _ReadAtTick(beam.DoFn):
         measure_bytes()
         self._counts = _Counts()
         self._readers: dict[str, tuple[bytes, StreamReader]] = {}
-        self._partitions: set[str] = set()
 
     def start_bundle(self) -> None:
         """Begin to count what this bundle reads."""
@@ -138,15 +135,13 @@ class _ReadAtTick(beam.DoFn):
     ) -> Iterator[Any]:
         """Read on, up to the partition's end or its share of the bundle; the next bundle continues."""
         key, _ = element
-        self._partitions.add(key)
-        left = self._left.get(key, max(_BUNDLE_MESSAGES // len(self._partitions), FEW_RECORDS))
+        share = _BUNDLE_MESSAGES // len({key, *self._readers})
+        left = self._left.get(key, max(share, FEW_RECORDS))
         if left <= 0:
             return
         committed = position.read()
-        known = self._readers.pop(key, None)
-        if known is not None and known[0] == committed:
-            reader = known[1]
-        else:
+        known, reader = self._readers.pop(key, (None, None))
+        if reader is None or known != committed:
             reader = StreamReader(self._inputs[key], self._shards, committed)
         while left > 0:
             step = reader.step(min(left, BATCH_MESSAGES))
@@ -295,18 +290,14 @@ class ReadStream(beam.PTransform[PBegin, EventFiles]):
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
-        outputs = getattr(self, f"_{self._way}")(begin)
-        letters = outputs[DEAD_LETTERS] | "Map(_same)" >> beam.Map(unchanged).with_output_types(
-            pa.RecordBatch
-        )
-        return EventFiles(outputs["packets"], letters)
+        return event_files(getattr(self, f"_{self._way}")(begin))
 
     def _bounded(self, begin: PBegin) -> Any:
         return (
             begin
             | "Partitions" >> beam.Create(self._inputs)
             | "Spread" >> beam.Reshuffle()
-            | "Read" >> _packets(beam.ParDo(_ReadToEnd(self._shards)))
+            | "Read" >> with_dead_letters(beam.ParDo(_ReadToEnd(self._shards)))
         )
 
     def _impulse(self, begin: PBegin) -> Any:
@@ -314,8 +305,8 @@ class ReadStream(beam.PTransform[PBegin, EventFiles]):
         return (
             begin
             | "Clock" >> _Impulses(self._tick, self._ticks)
-            | "Partitions" >> beam.FlatMap(_each_of, keys).with_output_types(tuple[str, bytes])
-            | "Read" >> _packets(beam.ParDo(_ReadAtTick(self._inputs, self._shards)))
+            | "Partitions" >> beam.FlatMap(lambda _: keys).with_output_types(tuple[str, bytes])
+            | "Read" >> with_dead_letters(beam.ParDo(_ReadAtTick(self._inputs, self._shards)))
         )
 
     def _source(self, begin: PBegin) -> Any:
@@ -323,7 +314,7 @@ class ReadStream(beam.PTransform[PBegin, EventFiles]):
         steps = begin | "Read" >> ReadFromUnboundedSource(
             source, self._tick / 2, _STEPS_IN_BUNDLE, _BUNDLE_SECONDS
         )
-        return steps | "Packets" >> _packets(beam.FlatMap(_spread))
+        return steps | "Packets" >> with_dead_letters(beam.FlatMap(_spread))
 
 
 def _spread(given: _Given) -> Iterator[Any]:
@@ -331,12 +322,3 @@ def _spread(given: _Given) -> Iterator[Any]:
     yield from packets
     for each in letters:
         yield TaggedOutput(DEAD_LETTERS, from_ipc(each))
-
-
-def _packets(transform: Any) -> Any:
-    typed = transform.with_output_types(tuple[str, bytes])
-    return typed.with_outputs(DEAD_LETTERS, main="packets")
-
-
-def _each_of(tick: bytes, keys: Sequence[tuple[str, bytes]]) -> Sequence[tuple[str, bytes]]:  # noqa: ARG001
-    return keys

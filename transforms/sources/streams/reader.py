@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from ....core.errors import OtherConfigurationError
 from ....core.events.batch import EventBatch
+from ....core.events.records import Batch
 from ....core.events.times import IDLE, NO_TIME
-from ....core.events.unjoined import LabelBatch, PredictionBatch
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
@@ -27,11 +27,10 @@ from ...events.time_doubts import tell_ahead
 from ...events.validate import validate_as
 from ...state.control import ControlFile
 from ..files.json_lines import JsonLines
-from ..files.packets import Cut, Packets
+from ..files.partition import Cut, Packets
 from .messages import message_chunk
 from .offsets import ReaderState
-from .partition import Fetched, StreamPartition
-from .parts import Part
+from .partition import Fetched, Part, StreamPartition
 
 BATCH_MESSAGES = 20_000
 """The most messages of a step. Their records and packets are in memory together, about 10 MB."""
@@ -150,9 +149,7 @@ class StreamReader:
             return Step([], NO_LETTERS, at_end=True)
         if end is not None and state.next >= end:
             return Step(self._ends(), NO_LETTERS, at_end=True)
-        first: list[tuple[str, bytes]] = []
-        if state.settled == NO_TIME and state.high_water != NO_TIME:  # the high water of an export
-            first = self._settle()
+        first = self._settle() if state.settled == NO_TIME else []  # at the high water of an export
         fetched = self.source.partition.fetch(state.next, limit, wait, state.place)
         if end is not None and fetched.next > end:
             fetched = _up_to(fetched, end)
@@ -174,10 +171,7 @@ class StreamReader:
         if not fetched.offsets and not fetched.deleted and not fetched.parts:
             return Step(self._silence(fetched), NO_LETTERS)
         source, name = self.source, self.source.partition.name
-        parts = fetched.parts
-        if not parts:
-            chunk = message_chunk(fetched, self._lines)
-            parts = [Part(name, source.fields, chunk)]
+        parts = fetched.parts or [Part(name, source.fields, message_chunk(fetched, self._lines))]
         batches, letters = zip(*map(self._validated, parts), strict=True)
         batch = self._whole(batches)
         self._heard = time.monotonic()
@@ -186,7 +180,7 @@ class StreamReader:
         size = sum(part.chunk.bytes_read for part in parts)
         return Step(packets, DeadLetters.concat(letters), records, size, time_span(batch))
 
-    def _validated(self, part: Part) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
+    def _validated(self, part: Part) -> tuple[Batch, DeadLetters]:
         """Return the valid records and the dead letters of a part, both in order of their positions."""
         name, fields, chunk = part
         source = self.source
@@ -198,9 +192,7 @@ class StreamReader:
         dead = DeadLetters.concat([chunk.dead, late])
         return batch, DeadLetters(dead.batch.sort_by("position")) if len(dead) else dead
 
-    def _whole(
-        self, batches: Sequence[EventBatch | PredictionBatch | LabelBatch]
-    ) -> EventBatch | PredictionBatch | LabelBatch:
+    def _whole(self, batches: Sequence[Batch]) -> Batch:
         """Return the batches of a step as one batch of the partition."""
         name = self.source.partition.name
         first = batches[0]

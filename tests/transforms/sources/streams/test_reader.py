@@ -25,7 +25,7 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.shards import TableFactory
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
-from rocsteady.transforms.sources.files.packets import Cut
+from rocsteady.transforms.sources.files.partition import Cut
 from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from rocsteady.transforms.state.control import ExportRequest, ask, let_go
