@@ -40,8 +40,7 @@ from ...transforms.beam import metrics, progress
 from ...transforms.beam.metrics import RECORD_COUNTERS
 from ...transforms.evaluate.shards import TableFactory
 from ...transforms.events import time_doubts
-from ...transforms.events.dead_letters import DeadLetters
-from ...transforms.events.rejected import RejectedLetters
+from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
 from ...transforms.sinks.alerts import alerts_to_arrow
 from ...transforms.sinks.append import STDOUT, is_appendable
 from ...transforms.sinks.curves import curve_batches

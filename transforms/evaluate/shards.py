@@ -38,8 +38,8 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...core.state.export import CutMachine, ExportingMachine
 from ...core.table.table import EvaluatorTable, warm_up
 from ..beam.machine import Brings, MachineOutputs, RunStateMachine
+from ..events.dead_letters import RejectedLetters
 from ..events.fields import EventFields
-from ..events.rejected import RejectedLetters
 
 
 class RowsCoder(Coder):

@@ -248,7 +248,8 @@ def numbers(array: pa.Array) -> FloatArray:
         try:
             array = array.cast(pa.float64())
         except pa.ArrowInvalid:
-            return _each(array, number)
+            read = (number(value) for value in array.to_pylist())
+            return np.fromiter((math.nan if x is None else x for x in read), np.float64, len(array))
     elif pa.types.is_decimal(kind):  # arrow's own conversion rounds twice, by the scale of the column
         array = array.cast(pa.string()).cast(pa.float64())
     elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
@@ -257,11 +258,6 @@ def numbers(array: pa.Array) -> FloatArray:
         return np.full(len(array), np.nan)
     values: FloatArray = array.to_numpy(zero_copy_only=False)
     return values
-
-
-def _each(array: pa.Array, read: Callable[[object], float | None]) -> FloatArray:
-    found = (read(value) for value in array.to_pylist())
-    return np.fromiter((math.nan if x is None else x for x in found), np.float64, len(array))
 
 
 def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64Array:
