@@ -33,30 +33,24 @@ def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
         raise InputError(f"{name} are lists of unlike lengths: give all as many") from None
 
 
-def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
-    """Return scores, or other values, as numbers."""
+def as_numbers(
+    name: str, values: npt.ArrayLike, remedy: str = "give finite numbers", mark: str = ":"
+) -> FloatArray:
+    """Return scores, or other values, as numbers; an error says the remedy, behind the mark."""
     array = as_array(name, values)
     if array.dtype.kind == "c":
-        raise InputError(f"{name} are complex: give finite numbers")
+        raise InputError(f"{name} are complex{mark} {remedy}")
     if array.dtype.kind in "mM":
-        raise InputError(f"{name} are times ({array.dtype}): give finite numbers")
+        raise InputError(f"{name} are times ({array.dtype}){mark} {remedy}")
     try:
         return np.asarray(array, np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise InputError(f"{name} are not numbers: {problem}; give finite numbers") from None
+        raise InputError(f"{name} are not numbers: {problem}; {remedy}") from None
 
 
 def as_weights(weights: npt.ArrayLike) -> FloatArray:
     """Return weights as finite numbers above 0."""
-    given = as_array("weights", weights)
-    if np.iscomplexobj(given):
-        raise InputError("weights are complex; a weight is a finite number above 0")
-    if given.dtype.kind in "mM":
-        raise InputError(f"weights are times ({given.dtype}); a weight is a finite number above 0")
-    try:
-        array = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError) as problem:
-        raise InputError(f"weights are not numbers: {problem}; a weight is a finite number above 0") from None
+    array = as_numbers("weights", weights, "a weight is a finite number above 0", ";")
     bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
     if len(bad):
         raise InputError(
@@ -155,12 +149,8 @@ def given_events(
     weight_array = None if weights is None else as_weights(weights)
     label_list = as_array("labels", labels)
     predicted_list = None if predicted is None else as_array("predicted", predicted)
-    for name, column in (
-        ("labels", label_list),
-        ("times", times),
-        ("weights", weight_array),
-        ("predicted", predicted_list),
-    ):
+    columns = {"labels": label_list, "times": times, "weights": weight_array, "predicted": predicted_list}
+    for name, column in columns.items():
         if column is not None and column.shape != scores.shape:
             raise InputError(f"{name} and scores differ in length: give one of each per event")
     if predicted_list is None and positive is None:

@@ -152,7 +152,6 @@ class LabelRows(ColumnBatch):
     label_classes: TextColumn | None
     positions: Int64Array | None
     sources: TextColumn
-    ids: None = None
 
     @classmethod
     def of(cls, batch: LabelBatch) -> LabelRows:

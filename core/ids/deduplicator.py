@@ -32,8 +32,7 @@ from ..encoding.json import reading
 from ..errors import InputError
 from ..events.batch import EventBatch
 from ..events.columns import IdColumn, TextColumn
-from ..events.reasons import Reason
-from ..events.rejected import Rejected, details_of, in_words
+from ..events.rejected import Reason, Rejected, details_of, in_words
 from ..events.times import NO_TIME
 from ..kernels.rings import unrolled
 from .hash128 import hash128

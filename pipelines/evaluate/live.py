@@ -24,9 +24,8 @@ import pyarrow as pa
 
 from ...core.alerts.table import AlertTable
 from ...core.errors import InputError, RocsteadyError
-from ...core.events.reasons import Reason
 from ...core.events.records import EndOfInput, StateImport
-from ...core.events.rejected import Rejected
+from ...core.events.rejected import Reason, Rejected
 from ...core.events.times import NO_TIME
 from ...core.ids.sharding import shard_key
 from ...core.process.console import say

@@ -17,8 +17,7 @@ import pyarrow as pa
 from ...core.arrays import Int8Array, Int64Array
 from ...core.events.batch import NO_CLASS, EventBatch
 from ...core.events.columns import TextColumn
-from ...core.events.reasons import Reason, RejectedKind
-from ...core.events.rejected import Rejected
+from ...core.events.rejected import Reason, Rejected, RejectedKind
 from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch
 from .fields import EventFields

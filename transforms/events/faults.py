@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.arrays import BoolArray
-from ...core.events.reasons import Reason
+from ...core.events.rejected import Reason
 from ...core.events.times import likely_form
 from .columns import instant, number, plain, valid_text
 

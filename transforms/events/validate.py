@@ -23,8 +23,7 @@ from ...core.arrays import FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
 from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
 from ...core.events.columns import IdColumn, TextColumn
-from ...core.events.reasons import Reason
-from ...core.events.rejected import details_of, in_words
+from ...core.events.rejected import Reason, details_of, in_words
 from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch, PredictionBatch
 from ...core.settings.durations import duration_text

@@ -22,8 +22,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ...core.errors import InputError, WireError
 from ...core.events.batch import EventBatch
 from ...core.events.columns import TextColumn
-from ...core.events.reasons import Reason
 from ...core.events.records import Batch
+from ...core.events.rejected import Reason
 from ...core.events.times import AFTER_LAST_TIME, FIRST_TIME
 from ...core.events.wire import UNORDERED
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
