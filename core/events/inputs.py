@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +14,10 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError, TimeUnitWarning
 from ..settings.classes import class_text
 from .columns import TextColumn
-from .times import EPOCH, NO_TIME, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit
+from .times import NO_TIME, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit, micros_of
 
 OTHER_LABELS = "map other labels to 1 and 0 before"
 
-_MICROSECOND = timedelta(microseconds=1)
 _LARGEST = 2**63 - 1
 
 
@@ -190,7 +189,7 @@ def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
     ):  # pandas gives times with zones as objects
         if any(time != time for time in array):  # the NaT of pandas is an instance of datetime
             raise InputError("times hold NaT; leave events without a time out")
-        return np.array([(_moment(time) - EPOCH) // _MICROSECOND for time in array], np.int64), False
+        return np.array([micros_of(time) for time in array], np.int64), False
     if kind == "M":
         if np.isnat(array).any():
             raise InputError("times hold NaT; leave events without a time out")
@@ -217,12 +216,6 @@ def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
             f"{_remedy(likely_unit(number, unit), likely_form(number), '')}"
         )
     return micros, True
-
-
-def _moment(time: date) -> datetime:
-    if not isinstance(time, datetime):
-        return datetime(time.year, time.month, time.day, tzinfo=UTC)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _remedy(unit: str | None, form: str | None, condition: str) -> str:
