@@ -139,7 +139,7 @@ class EventBatch(PacketBatch):
     @classmethod
     def unpack(cls, data: bytes) -> EventBatch:
         """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
-        return read_batch(data, MAGIC, "event batch", cls.of_fields)
+        return read_batch(data, MAGIC, "an event batch", cls.of_fields)
 
     @classmethod
     def of_fields(cls, fields: dict[str, Any], rows: int) -> EventBatch:

@@ -90,30 +90,27 @@ def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, A
     """Read the wire form; return `make(fields by name, number of rows)`.
 
     Raises one of the four `WireError`s for any other bytes, and if `make` raises ValueError. The error's
-    message names the bytes by `what`.
+    message names the bytes by `what`, such as "an event batch".
     """
-    article = "an" if what[0] in "aeiou" else "a"
     if len(data) < _HEAD.size:
         if not magic.startswith(bytes(data[:4])[: len(data)]) or not data:
-            raise ForeignBytesError(f"{len(data)} bytes are not {article} {what}")
-        raise TruncatedBytesError(f"{article} {what} ends after {len(data)} bytes, inside its head")
+            raise ForeignBytesError(f"{len(data)} bytes are not {what}")
+        raise TruncatedBytesError(f"{what} ends after {len(data)} bytes, inside its head")
     found, version, reserved, count, rows, crc = _HEAD.unpack_from(data)
     if found != magic:
-        raise ForeignBytesError(f"bytes that start with {found!r} are not {article} {what}")
+        raise ForeignBytesError(f"bytes that start with {found!r} are not {what}")
     if version > VERSION or version == 0:
         raise FutureVersionError(
-            f"{article} {what} of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+            f"{what} of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
         )
     if reserved:
-        raise CorruptBytesError(f"{article} {what} has a head that no rocsteady writes; it was damaged")
+        raise CorruptBytesError(f"{what} has a head that no rocsteady writes; it was damaged")
     body = memoryview(data)[_HEAD.size :]
     if zlib.crc32(body) != crc:
         if _is_cut_short(body, count):
-            raise TruncatedBytesError(
-                f"{article} {what} ends after {len(data)} bytes, before its {count} columns do"
-            )
-        raise CorruptBytesError(f"{article} {what} fails its checksum; it was damaged on the way")
-    with reading(f"{article} {what}"):
+            raise TruncatedBytesError(f"{what} ends after {len(data)} bytes, before its {count} columns do")
+        raise CorruptBytesError(f"{what} fails its checksum; it was damaged on the way")
+    with reading(what):
         return make(_read_fields(body, count, rows), rows)
 
 

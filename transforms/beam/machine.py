@@ -56,10 +56,7 @@ _caches_lock = Lock()
 def process_cache(max_bytes: int) -> MachineCache:
     """Return the cache of this process with a bound; steps with the same bound share it. Thread-safe."""
     with _caches_lock:
-        cache = _caches.get(max_bytes)
-        if cache is None:
-            cache = _caches[max_bytes] = MachineCache(max_bytes)
-        return cache
+        return _caches.setdefault(max_bytes, MachineCache(max_bytes))
 
 
 def pane_of(window: Any) -> Pane | None:

@@ -195,7 +195,7 @@ class Check:
         """Return the valid records that are in time, and dead letters of the others."""
         n, places = self.chunk.batch.num_rows, self.chunk.places()
         keep = np.ones(n, np.bool_)
-        keep[list(self.faults.by_row)] = False
+        keep[list(self.faults)] = False
         late, behind = self.timing.late(read.times, keep)
         keep[late] = False
         kept = np.flatnonzero(keep)
@@ -229,7 +229,7 @@ class Check:
                 f"{in_words(gap)} behind the greatest time before it; {duration_text(allowed)} is allowed"
             ),
         ).to_list()
-        whys = self.faults.by_row | {
+        whys = self.faults | {
             row: Fault(Reason.LATE, None, None, str(sentence))
             for row, sentence in zip(late.tolist(), sentences, strict=True)
         }
