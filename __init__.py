@@ -74,9 +74,13 @@ if TYPE_CHECKING:
     from .core.sketches.threshold_queries import SortedMasses, estimate_auc
     from .core.table.table import EvaluatorTable
     from .core.weighted_tree.tree import WeightedTree
-    from .transforms.combine.auc import AucCombineFn, CombinedAuc
+    from .transforms.combine.auc import (
+        AucCombineFn,
+        CombinedAuc,
+        CombinedPolynomialAuc,
+        PolynomialAucCombineFn,
+    )
     from .transforms.combine.fit import FitPolynomialAuc
-    from .transforms.combine.polynomial_auc import CombinedPolynomialAuc, PolynomialAucCombineFn
     from .transforms.evaluate.alert import Alert
     from .transforms.evaluate.join_labels import JoinedLabels, JoinLabels
     from .transforms.evaluate.models import EvaluateModels
@@ -130,9 +134,13 @@ _HOMES = {
     "core.sketches.threshold_queries": ("SortedMasses", "estimate_auc"),
     "core.table.table": ("EvaluatorTable",),
     "core.weighted_tree.tree": ("WeightedTree",),
-    "transforms.combine.auc": ("AucCombineFn", "CombinedAuc"),
+    "transforms.combine.auc": (
+        "AucCombineFn",
+        "CombinedAuc",
+        "CombinedPolynomialAuc",
+        "PolynomialAucCombineFn",
+    ),
     "transforms.combine.fit": ("FitPolynomialAuc",),
-    "transforms.combine.polynomial_auc": ("CombinedPolynomialAuc", "PolynomialAucCombineFn"),
     "transforms.evaluate.alert": ("Alert",),
     "transforms.evaluate.join_labels": ("JoinLabels", "JoinedLabels"),
     "transforms.evaluate.models": ("EvaluateModels",),

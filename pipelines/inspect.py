@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ..core.alerts.table import MAGIC as ALERTS_MAGIC
 from ..core.alerts.table import AlertTable
-from ..core.encoding.frames import framed_size
+from ..core.encoding.fields import framed_size
 from ..core.encoding.json import read_json, reading, text_of, whole
 from ..core.errors import InputError
 from ..core.evaluator.snapshot import Snapshot, describe

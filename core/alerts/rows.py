@@ -3,7 +3,7 @@
 `WatchedRows` are rows in columns, reduced to the columns that the rules of a job read: 76 bytes a row and 8
 for each column, while a whole row takes 400. `message_of` writes the message of an alert.
 
-Wire form, version 1: a frame (encoding/frames.py) with magic "RSAB"; payload: columns (u32 count, texts),
+Wire form, version 1: a frame (encoding/fields.py) with magic "RSAB"; payload: columns (u32 count, texts),
 keys (u32 count; two texts each), rows u32, key codes i32, integers i64 (nine a row, `INTEGER_COLUMNS`),
 numbers f64. A text is a u32 length and UTF-8.
 """
@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, Int32Array, Int64Array
-from ..encoding.fields import Reader, packed_text
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError
 from ..events.times import NO_TIME

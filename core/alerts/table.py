@@ -40,7 +40,7 @@ Order
     arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end of
     the input, waiting rows are applied although rows before them are missing.
 
-Snapshot, version 1: a frame (encoding/frames.py) with magic "RSAL". Payload: rules (u32 count, texts), then
+Snapshot, version 1: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts), then
 keys (u32 count). Each key: model and slice (texts); `_KEY`: pane, next row, number of rows that wait; each
 row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for every rule.
 """
@@ -53,8 +53,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..encoding.fields import Reader, packed_text
-from ..encoding.frames import HEAD_BYTES, framed, unframed
+from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_text, unframed
 from ..encoding.json import reading
 from ..errors import ConfigError, CorruptBytesError, ForeignBytesError, OtherConfigurationError
 from ..events.records import MAGIC as WORD_MAGIC

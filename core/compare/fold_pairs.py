@@ -21,8 +21,7 @@ from itertools import combinations
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
-from ..encoding.fields import Reader, packed_text
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import reading
 from ..errors import InputError
 from ..events.times import NO_TIME

@@ -3,7 +3,7 @@
 For each tested instance a report has one bit, and a score if AUCs are compared; never a whole prediction. All
 learners of a fold test the same instances (`folds`), so that bits are paired by their places.
 
-Wire form: a frame (encoding/frames.py) with magic "RSFR"; payload, little-endian: learner, fold, checkpoint
+Wire form: a frame (encoding/fields.py) with magic "RSFR"; payload, little-endian: learner, fold, checkpoint
 (u32), seq (u64), time, due (i64), failures (u64), digest and the lengths of the arrays (u32 each), the
 arrays; bits are packed.
 """
@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
-from ..encoding.fields import Reader
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, unframed
 from ..encoding.json import reading, whole
 from ..rows.columns import in_columns
 

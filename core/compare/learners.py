@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, Int64Array
-from ..encoding.fields import Reader, packed_text
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import reading
 from ..errors import InputError
 from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS

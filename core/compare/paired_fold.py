@@ -1,6 +1,6 @@
 """PairedFold: the reports of all learners of a fold at a checkpoint, in one record for `LearnerComparisons`.
 
-Wire form: a frame (encoding/frames.py) with magic "RSPF"; payload, little-endian: fold, checkpoint, seq,
+Wire form: a frame (encoding/fields.py) with magic "RSPF"; payload, little-endian: fold, checkpoint, seq,
 learners and measures (u32, u32, u64, u32, u32), time and due (i64), failures (u64 a learner), measures (f64,
 learner by learner).
 """
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import FloatArray, Int64Array
-from ..encoding.fields import Reader
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, unframed
 from ..encoding.json import reading
 from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS, in_columns

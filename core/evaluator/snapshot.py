@@ -23,8 +23,7 @@ import struct
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..encoding.fields import Reader, packed_bytes, packed_text
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import read_object, reading
 from ..errors import CorruptBytesError, ForeignBytesError, OtherConfigurationError, check_settings
 from ..events.times import END_OF_TIME, NO_TIME

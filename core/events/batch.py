@@ -22,7 +22,7 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from .columns import ColumnBatch, IdColumn, TextColumn
 from .times import NO_TIME
-from .wire import TEXT_COLUMNS, UNORDERED, Packet, as_written, read_batch, tagged_columns, write_batch
+from .wire import NUMBER_COLUMNS, TEXT_COLUMNS, UNORDERED, Packet, read_batch, tagged_columns, write_batch
 
 POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 """Values of `labels`. NO_CLASS: the label is a class, and the positive class is not named."""
@@ -43,7 +43,9 @@ class PacketBatch(ColumnBatch):
 
     def _check_rows(self, what: str, of: str, one: str) -> None:
         """Convert numbers to their types on the wire. Raises InputError for columns of unequal length."""
-        as_written(self)
+        for name, dtype in NUMBER_COLUMNS.values():
+            if (numbers := getattr(self, name, None)) is not None:
+                object.__setattr__(self, name, np.ascontiguousarray(numbers, np.dtype(dtype)))
         for name, _, column in tagged_columns(self):
             if len(column) != len(self):
                 raise InputError(
@@ -137,29 +139,28 @@ class EventBatch(PacketBatch):
     @classmethod
     def unpack(cls, data: bytes) -> EventBatch:
         """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
-        return read_batch(data, MAGIC, "event batch", cls.of_fields)
+        return read_batch(data, MAGIC, "an event batch", cls.of_fields)
 
     @classmethod
     def of_fields(cls, fields: dict[str, Any], rows: int) -> EventBatch:
-        """Make a batch of the fields that `read_batch` has read; ValueError if they are no valid batch."""
+        """Make a batch of the fields that `read_batch` has read.
+
+        Raises ValueError for values that validation never lets pass: kernels rely on the validation.
+        """
         if missing := {"models", "scores", "labels"} - fields.keys():
             raise ValueError(f"no column {', '.join(sorted(missing))}")
         batch = cls(**fields)
         if len(batch) != rows:
             raise ValueError(f"{len(batch)} events where the head says {rows}")
-        batch._check_values()
-        return batch
-
-    def _check_values(self) -> None:
-        """Raise ValueError for values that validation never lets pass: kernels rely on the validation."""
-        least = NEGATIVE if self.label_classes is None else NO_CLASS
-        if not ((self.labels >= least) & (self.labels <= POSITIVE)).all():
+        least = NEGATIVE if batch.label_classes is None else NO_CLASS
+        if not ((batch.labels >= least) & (batch.labels <= POSITIVE)).all():
             raise ValueError("a label is neither positive nor negative")
-        if not np.isfinite(self.scores).all():
+        if not np.isfinite(batch.scores).all():
             raise ValueError("a score is not finite")
-        if self.weights is not None and not ((self.weights > 0) & np.isfinite(self.weights)).all():
+        if batch.weights is not None and not ((batch.weights > 0) & np.isfinite(batch.weights)).all():
             raise ValueError("a weight is not a number above 0")
         for tag, name in TEXT_COLUMNS.items():
-            column = getattr(self, name)
+            column = getattr(batch, name)
             if column is not None and (column.codes < 0).any():
                 raise ValueError(f"a value of {name} (column {tag}) is missing")
+        return batch

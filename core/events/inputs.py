@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +14,10 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError, TimeUnitWarning
 from ..settings.classes import class_text
 from .columns import TextColumn
-from .times import EPOCH, NO_TIME, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit
+from .times import NO_TIME, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit, micros_of
 
 OTHER_LABELS = "map other labels to 1 and 0 before"
 
-_MICROSECOND = timedelta(microseconds=1)
 _LARGEST = 2**63 - 1
 
 
@@ -33,30 +32,24 @@ def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
         raise InputError(f"{name} are lists of unlike lengths: give all as many") from None
 
 
-def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
-    """Return scores, or other values, as numbers."""
+def as_numbers(
+    name: str, values: npt.ArrayLike, remedy: str = "give finite numbers", mark: str = ":"
+) -> FloatArray:
+    """Return scores, or other values, as numbers; an error says the remedy, behind the mark."""
     array = as_array(name, values)
     if array.dtype.kind == "c":
-        raise InputError(f"{name} are complex: give finite numbers")
+        raise InputError(f"{name} are complex{mark} {remedy}")
     if array.dtype.kind in "mM":
-        raise InputError(f"{name} are times ({array.dtype}): give finite numbers")
+        raise InputError(f"{name} are times ({array.dtype}){mark} {remedy}")
     try:
         return np.asarray(array, np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise InputError(f"{name} are not numbers: {problem}; give finite numbers") from None
+        raise InputError(f"{name} are not numbers: {problem}; {remedy}") from None
 
 
 def as_weights(weights: npt.ArrayLike) -> FloatArray:
     """Return weights as finite numbers above 0."""
-    given = as_array("weights", weights)
-    if np.iscomplexobj(given):
-        raise InputError("weights are complex; a weight is a finite number above 0")
-    if given.dtype.kind in "mM":
-        raise InputError(f"weights are times ({given.dtype}); a weight is a finite number above 0")
-    try:
-        array = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError) as problem:
-        raise InputError(f"weights are not numbers: {problem}; a weight is a finite number above 0") from None
+    array = as_numbers("weights", weights, "a weight is a finite number above 0", ";")
     bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
     if len(bad):
         raise InputError(
@@ -155,12 +148,8 @@ def given_events(
     weight_array = None if weights is None else as_weights(weights)
     label_list = as_array("labels", labels)
     predicted_list = None if predicted is None else as_array("predicted", predicted)
-    for name, column in (
-        ("labels", label_list),
-        ("times", times),
-        ("weights", weight_array),
-        ("predicted", predicted_list),
-    ):
+    columns = {"labels": label_list, "times": times, "weights": weight_array, "predicted": predicted_list}
+    for name, column in columns.items():
         if column is not None and column.shape != scores.shape:
             raise InputError(f"{name} and scores differ in length: give one of each per event")
     if predicted_list is None and positive is None:
@@ -200,7 +189,7 @@ def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
     ):  # pandas gives times with zones as objects
         if any(time != time for time in array):  # the NaT of pandas is an instance of datetime
             raise InputError("times hold NaT; leave events without a time out")
-        return np.array([(_moment(time) - EPOCH) // _MICROSECOND for time in array], np.int64), False
+        return np.array([micros_of(time) for time in array], np.int64), False
     if kind == "M":
         if np.isnat(array).any():
             raise InputError("times hold NaT; leave events without a time out")
@@ -227,12 +216,6 @@ def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
             f"{_remedy(likely_unit(number, unit), likely_form(number), '')}"
         )
     return micros, True
-
-
-def _moment(time: date) -> datetime:
-    if not isinstance(time, datetime):
-        return datetime(time.year, time.month, time.day, tzinfo=UTC)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _remedy(unit: str | None, form: str | None, condition: str) -> str:

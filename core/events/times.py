@@ -13,8 +13,8 @@ When numbers are doubtful
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,24 +57,34 @@ def checked_unit(unit: str, name: str = "time_unit") -> str:
     return unit
 
 
+def micros_of(time: date) -> int:
+    """Return a datetime, or the begin of a date, as microseconds UTC; without a zone it is in UTC."""
+    if not isinstance(time, datetime):
+        time = datetime(time.year, time.month, time.day, tzinfo=UTC)
+    moment = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
 def in_range(micros: Int64Array, known: npt.NDArray[np.bool_]) -> Int64Array:
     """Return the times, with NO_TIME for each that is not `known` or is outside the years 1 to 9999."""
     known &= (micros >= FIRST_TIME) & (micros < AFTER_LAST_TIME)
     return np.where(known, micros, NO_TIME)
 
 
+def scaled(ticks: Any, unit: str) -> Any:
+    """Return whole numbers of a unit, or one of them, as microseconds."""
+    return ticks // 1_000 if unit == "ns" else ticks * (1_000_000 // PER_SECOND[unit])
+
+
 def from_ticks(ticks: Int64Array, unit: str, known: npt.NDArray[np.bool_] | None = None) -> Int64Array:
     """Return whole numbers of a unit as microseconds; NO_TIME for those not known or out of range. O(n)."""
+    least, end = (number_of(time, unit) for time in (FIRST_TIME, AFTER_LAST_TIME))
     if known is None:
-        least, end = (number_of(time, unit) for time in (FIRST_TIME, AFTER_LAST_TIME))
         if not len(ticks) or (int(ticks.min()) >= least and int(ticks.max()) < end):
-            return ticks // 1_000 if unit == "ns" else ticks * (1_000_000 // PER_SECOND[unit])
+            return np.asarray(scaled(ticks, unit))
         known = np.ones(len(ticks), np.bool_)
-    if unit == "ns":
-        return in_range(ticks // 1_000, known)
-    factor = 1_000_000 // PER_SECOND[unit]
-    known &= (ticks >= FIRST_TIME // factor) & (ticks < AFTER_LAST_TIME // factor)
-    return in_range(np.where(known, ticks, 0) * factor, known)
+    known &= (ticks >= least) & (ticks < end)
+    return np.where(known, scaled(np.where(known, ticks, 0), unit), NO_TIME)
 
 
 def from_float_ticks(ticks: FloatArray, unit: str) -> Int64Array:
@@ -96,30 +106,22 @@ def date_text(micros: int) -> str:
     ('2024-01-02', '1970-08-23T06:15:02Z')
     """
     moment = EPOCH + timedelta(seconds=micros // 1_000_000)
-    text = moment.strftime("%Y-%m-%dT%H:%M:%SZ") if micros % 86_400_000_000 else moment.strftime("%Y-%m-%d")
-    return text.rjust(len("1970-01-01") + (10 if "T" in text else 0), "0")
+    if micros % 86_400_000_000:
+        return moment.isoformat().replace("+00:00", "Z")
+    return moment.date().isoformat()
 
 
 class Doubt(NamedTuple):
     """A finding: numbers look like times in another unit than the unit in which they are read.
 
-    example  one of the numbers
-    unit     the unit in which the numbers are read
-    read_as  the date of `example` in that unit
-    other    the unit in which `example` is a date of the years 1990 to 2100; None = no unit
-    form     the format in which the digits of `example` are a date of these years; None = no format
+    finding  the finding in words, with one of the numbers, but without the name of the column and a remedy
+    other    the unit in which that number is a date of the years 1990 to 2100; None = no unit
+    form     the format in which the digits of that number are a date of these years; None = no format
     """
 
-    example: int
-    unit: str
-    read_as: str
+    finding: str
     other: str | None
     form: str | None
-
-    @property
-    def finding(self) -> str:
-        """The finding in words, without the name of the column and without a remedy."""
-        return f"numbers such as {self.example} are read in {self.unit}, as {self.read_as}"
 
 
 def doubt_in(times: Int64Array, unit: str) -> Doubt | None:
@@ -141,7 +143,8 @@ def doubt_in(times: Int64Array, unit: str) -> Doubt | None:
         return None
     micros = int(times[rows[0]])
     example = number_of(micros, unit)
-    return Doubt(example, unit, date_text(micros), likely_unit(example, unit), likely_form(example))
+    finding = f"numbers such as {example} are read in {unit}, as {date_text(micros)}"
+    return Doubt(finding, likely_unit(example, unit), likely_form(example))
 
 
 def number_of(micros: int, unit: str) -> int:

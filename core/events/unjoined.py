@@ -72,7 +72,7 @@ class PredictionBatch:
     @classmethod
     def unpack(cls, data: bytes) -> PredictionBatch:
         """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
-        return read_batch(data, PREDICTIONS_MAGIC, "batch of predictions", cls._of_fields)
+        return read_batch(data, PREDICTIONS_MAGIC, "a batch of predictions", cls._of_fields)
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any], rows: int) -> PredictionBatch:
@@ -129,7 +129,7 @@ class LabelBatch(PacketBatch):
     @classmethod
     def unpack(cls, data: bytes) -> LabelBatch:
         """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
-        return read_batch(data, LABELS_MAGIC, "batch of labels", cls._of_fields)
+        return read_batch(data, LABELS_MAGIC, "a batch of labels", cls._of_fields)
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any], rows: int) -> LabelBatch:
@@ -152,7 +152,6 @@ class LabelRows(ColumnBatch):
     label_classes: TextColumn | None
     positions: Int64Array | None
     sources: TextColumn
-    ids: None = None
 
     @classmethod
     def of(cls, batch: LabelBatch) -> LabelRows:
@@ -173,7 +172,7 @@ class LabelRows(ColumnBatch):
     @classmethod
     def unpack(cls, data: bytes) -> LabelRows:
         """Read the wire form. Raises a `WireError` for any other bytes."""
-        return read_batch(data, LABELS_MAGIC, "batch of labels", cls._of_fields)
+        return read_batch(data, LABELS_MAGIC, "a batch of labels", cls._of_fields)
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any], rows: int) -> LabelRows:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ..encoding.fields import Reader
 from ..encoding.json import reading
@@ -41,7 +40,9 @@ TEXT_COLUMNS = {5: "models", 6: "label_classes", 7: "predicted", 11: "sources"}
 """Tags of columns whose texts are never missing."""
 
 _ID_TAG, _SLICE_TAG, _FEATURE_TAG = 8, 9, 12
-_NAMED = (_SLICE_TAG, _FEATURE_TAG)
+_SINGLE = {**{tag: name for tag, (name, _) in NUMBER_COLUMNS.items()}, **TEXT_COLUMNS, _ID_TAG: "ids"}
+_NAMED = {_SLICE_TAG: "slices", _FEATURE_TAG: "features"}
+"""The fields of a batch by tag: one column each, and columns under their own names."""
 
 _Batch = TypeVar("_Batch")
 
@@ -56,28 +57,14 @@ class Packet(NamedTuple):
     high_water: int = NO_TIME
 
 
-def as_written(batch: Any) -> None:
-    """Convert the number columns of a frozen batch to the types of the wire form."""
-    for name, dtype in NUMBER_COLUMNS.values():
-        column = getattr(batch, name, None)
-        if column is not None:
-            object.__setattr__(batch, name, np.ascontiguousarray(column, np.dtype(dtype)))
-
-
 def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
     """Yield (name, tag, column) of every column a batch has; slices and features under their own names."""
-    for tag, (name, _) in NUMBER_COLUMNS.items():
-        if (numbers := getattr(batch, name, None)) is not None:
-            yield name, tag, numbers
-    for tag, name in TEXT_COLUMNS.items():
-        if (text := getattr(batch, name, None)) is not None:
-            yield name, tag, text
-    if batch.ids is not None:
-        yield "ids", _ID_TAG, batch.ids
-    for name, values in getattr(batch, "slices", ()):
-        yield name, _SLICE_TAG, values
-    for name, numbers in getattr(batch, "features", ()):
-        yield name, _FEATURE_TAG, numbers
+    for tag, name in _SINGLE.items():
+        if (single := getattr(batch, name, None)) is not None:
+            yield name, tag, single
+    for tag, field in _NAMED.items():
+        for name, column in getattr(batch, field, ()):
+            yield name, tag, column
 
 
 def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple[str, int, Column]]) -> bytes:
@@ -103,30 +90,27 @@ def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, A
     """Read the wire form; return `make(fields by name, number of rows)`.
 
     Raises one of the four `WireError`s for any other bytes, and if `make` raises ValueError. The error's
-    message names the bytes by `what`.
+    message names the bytes by `what`, such as "an event batch".
     """
-    article = "an" if what[0] in "aeiou" else "a"
     if len(data) < _HEAD.size:
         if not magic.startswith(bytes(data[:4])[: len(data)]) or not data:
-            raise ForeignBytesError(f"{len(data)} bytes are not {article} {what}")
-        raise TruncatedBytesError(f"{article} {what} ends after {len(data)} bytes, inside its head")
+            raise ForeignBytesError(f"{len(data)} bytes are not {what}")
+        raise TruncatedBytesError(f"{what} ends after {len(data)} bytes, inside its head")
     found, version, reserved, count, rows, crc = _HEAD.unpack_from(data)
     if found != magic:
-        raise ForeignBytesError(f"bytes that start with {found!r} are not {article} {what}")
+        raise ForeignBytesError(f"bytes that start with {found!r} are not {what}")
     if version > VERSION or version == 0:
         raise FutureVersionError(
-            f"{article} {what} of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+            f"{what} of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
         )
     if reserved:
-        raise CorruptBytesError(f"{article} {what} has a head that no rocsteady writes; it was damaged")
+        raise CorruptBytesError(f"{what} has a head that no rocsteady writes; it was damaged")
     body = memoryview(data)[_HEAD.size :]
     if zlib.crc32(body) != crc:
         if _is_cut_short(body, count):
-            raise TruncatedBytesError(
-                f"{article} {what} ends after {len(data)} bytes, before its {count} columns do"
-            )
-        raise CorruptBytesError(f"{article} {what} fails its checksum; it was damaged on the way")
-    with reading(f"{article} {what}"):
+            raise TruncatedBytesError(f"{what} ends after {len(data)} bytes, before its {count} columns do")
+        raise CorruptBytesError(f"{what} fails its checksum; it was damaged on the way")
+    with reading(what):
         return make(_read_fields(body, count, rows), rows)
 
 
@@ -140,8 +124,7 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
         "first_position": first_position,
         "high_water": high_water,
     }
-    slices: list[tuple[str, TextColumn]] = []
-    features: list[tuple[str, npt.NDArray[np.float64]]] = []
+    named: dict[int, list[tuple[str, Column]]] = {tag: [] for tag in _NAMED}
     for _ in range(count):
         tag, name_length = reader.numbers("<BB")
         name = str(reader.read(name_length), "utf-8", "surrogatepass")
@@ -154,17 +137,13 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
         elif tag == _ID_TAG:
             fields["ids"] = IdColumn.of_payload(payload, rows)
         elif tag == _SLICE_TAG:
-            slices.append((name, TextColumn.of_payload(payload, rows)))
+            named[tag].append((name, TextColumn.of_payload(payload, rows)))
         elif tag == _FEATURE_TAG:
-            features.append((name, np.frombuffer(payload, "<f8").copy()))
+            named[tag].append((name, np.frombuffer(payload, "<f8").copy()))
         else:
             raise ValueError(f"column tag {tag} is not known")
     reader.end()
-    if slices:
-        fields["slices"] = tuple(slices)
-    if features:
-        fields["features"] = tuple(features)
-    return fields
+    return fields | {_NAMED[tag]: tuple(columns) for tag, columns in named.items() if columns}
 
 
 def _is_cut_short(body: memoryview, count: int) -> bool:

@@ -32,19 +32,17 @@ from ..encoding.json import reading
 from ..errors import InputError
 from ..events.batch import EventBatch
 from ..events.columns import IdColumn, TextColumn
-from ..events.reasons import Reason
-from ..events.rejected import Rejected, details_of, in_words
+from ..events.rejected import Reason, Rejected, details_of, in_words
 from ..events.times import NO_TIME
-from ..kernels.rings import unrolled
 from .hash128 import hash128
 from .remembered import (
     CLOCK,
     COUNT,
     ENTRIES,
-    HEAD,
     NUMBER,
     PANES,
     PANES_AT_MOST,
+    contents,
     filled,
     is_too_large,
     judge,
@@ -185,15 +183,13 @@ class Deduplicator:
         clock (i64), entries (u64), panes (u32); number and entries of each pane (i64); then of all entries,
         the oldest first, their hashes (two u64), and their times (i64).
         """
-        memory, count = self._memory, len(self)
-        panes = memory.panes[: memory.counters[PANES]]
-        oldest = int(memory.counters[HEAD])
+        panes, hashes, times = contents(self._memory)
         payload = b"".join(
             [
-                _HEAD.pack(self.horizon, self.forgets, self.clock, count, len(panes)),
+                _HEAD.pack(self.horizon, self.forgets, self.clock, len(times), len(panes)),
                 panes.astype("<i8").tobytes(),
-                unrolled(memory.hashes, oldest, count).astype("<u8").tobytes(),
-                unrolled(memory.times, oldest, count).astype("<i8").tobytes(),
+                hashes.astype("<u8").tobytes(),
+                times.astype("<i8").tobytes(),
             ]
         )
         return struct.pack("<I", zlib.crc32(payload)) + payload
@@ -224,13 +220,8 @@ class Deduplicator:
 
 def _entries(part: Deduplicator) -> tuple[Int64Array, npt.NDArray[np.uint64], Int64Array]:
     """Return three columns of the events that `part` remembers, the oldest first: pane number, hash, time."""
-    memory, oldest = part._memory, int(part._memory.counters[HEAD])
-    panes = memory.panes[: memory.counters[PANES]]
-    return (
-        np.repeat(panes[:, NUMBER], panes[:, ENTRIES]),
-        unrolled(memory.hashes, oldest, len(part)),
-        unrolled(memory.times, oldest, len(part)),
-    )
+    panes, hashes, times = contents(part._memory)
+    return np.repeat(panes[:, NUMBER], panes[:, ENTRIES]), hashes, times
 
 
 def _in_words(apart: int) -> str:

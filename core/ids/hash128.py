@@ -16,19 +16,14 @@ import numpy as np
 from ..arrays import Int32Array, UInt64Array
 from ..events.columns import IdColumn
 from ..kernels.compile import entry, inlined
+from .index import rotated
 
 _C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
 _ADD1, _ADD2, _FIVE = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(5)
 _MIX1, _MIX2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_27, _31, _33, _64 = np.uint64(27), np.uint64(31), np.uint64(33), np.uint64(64)
-_ONE, _EIGHT, _63 = np.uint64(1), np.uint64(8), np.uint64(63)
+_ONE, _EIGHT, _33, _63 = np.uint64(1), np.uint64(8), np.uint64(33), np.uint64(63)
 _SPARE_WORDS = 2
 """Words of padding behind the texts: a load that begins in or behind the last word reads one word more."""
-
-
-@inlined
-def _rotated(value: np.uint64, by: np.uint64) -> np.uint64:
-    return (value << by) | (value >> (_64 - by))
 
 
 @inlined
@@ -53,12 +48,12 @@ def _first_bytes(word: np.uint64, count: int) -> np.uint64:
 
 @inlined
 def _turned1(word: np.uint64) -> np.uint64:
-    return _rotated(word * _C1, _31) * _C2
+    return rotated(word * _C1, 31) * _C2
 
 
 @inlined
 def _turned2(word: np.uint64) -> np.uint64:
-    return _rotated(word * _C2, _33) * _C1
+    return rotated(word * _C2, 33) * _C1
 
 
 @entry
@@ -76,8 +71,8 @@ def _hash_texts(
         length = max(lengths[text], 0)
         end = at + length
         while at + 16 <= end:
-            h1 = (_rotated(h1 ^ _turned1(_loaded(words, at)), _27) + h2) * _FIVE + _ADD1
-            h2 = (_rotated(h2 ^ _turned2(_loaded(words, at + 8)), _31) + h1) * _FIVE + _ADD2
+            h1 = (rotated(h1 ^ _turned1(_loaded(words, at)), 27) + h2) * _FIVE + _ADD1
+            h2 = (rotated(h2 ^ _turned2(_loaded(words, at + 8)), 31) + h1) * _FIVE + _ADD2
             at += 16
         left = end - at
         if left > 0:

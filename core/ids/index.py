@@ -41,12 +41,8 @@ _LOOK_AHEAD = 12  # rows to prefetch ahead; finding one of 2M ids takes 76 ns, w
 _AT_ONCE = 16_384  # rows a call of the kernel; the index has room for so many new ids
 
 u8 = np.uint64
-_V0, _V1, _V2, _V3 = (
-    u8(0x736F6D6570736575),
-    u8(0x646F72616E646F6D),
-    u8(0x6C7967656E657261),
-    u8(0x7465646279746573),
-)
+_V0, _V1 = u8(0x736F6D6570736575), u8(0x646F72616E646F6D)
+_V2, _V3 = u8(0x6C7967656E657261), u8(0x7465646279746573)
 _LAST = u8(0xFF)
 _BYTE, _HALF, _LOW_HALF = u8(8), u8(32), u8(0xFFFFFFFF)
 _NO_KEY = u8(0), u8(0)

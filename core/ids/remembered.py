@@ -238,6 +238,12 @@ def resized(old: Memory) -> Memory:
     return memory
 
 
+def contents(memory: Memory) -> tuple[Int64Array, UInt64Array, Int64Array]:
+    """Return the panes, and the hashes and the times of all entries, the oldest first."""
+    head, count, held = (int(memory.counters[field]) for field in (HEAD, COUNT, PANES))
+    return memory.panes[:held], unrolled(memory.hashes, head, count), unrolled(memory.times, head, count)
+
+
 def is_too_large(memory: Memory) -> bool:
     """Return whether a memory has room for more than four times the entries it holds."""
     return len(memory.times) > max(4 * int(memory.counters[COUNT]), FIRST_CAPACITY)

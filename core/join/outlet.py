@@ -13,9 +13,8 @@ import numpy as np
 from ..arrays import Int64Array
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
-from ..events.reasons import Reason, RejectedKind
 from ..events.records import EndOfPartition, Heartbeat, StateMarker
-from ..events.rejected import Rejected, details_of, in_words
+from ..events.rejected import Reason, Rejected, RejectedKind, details_of, in_words
 from ..events.times import END_OF_TIME, NO_TIME
 from ..events.unjoined import LabelBatch
 from ..ids.sharding import shard_key, split_by_shard

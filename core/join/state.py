@@ -1,6 +1,6 @@
 """A label join as bytes, for a restart on any machine.
 
-Wire form, version 1, little-endian: a frame (encoding/frames.py) with magic "RSJN"; payload: settings (text),
+Wire form, version 1, little-endian: a frame (encoding/fields.py) with magic "RSJN"; payload: settings (text),
 progress (text, JSON), the matcher's state, the rows of waiting predictions and of labels (batches without
 the ids and times, which the matcher holds), the deduplicator's state, predictions and labels that wait for
 the clock (u32 count, batches). Texts and bytes are preceded by their length, u32 or u64.
@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..encoding.fields import Reader, packed_bytes, packed_text
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import read_json, read_object, reading, whole
 from ..events.batch import EventBatch
 from ..events.unjoined import LabelRows

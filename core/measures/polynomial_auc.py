@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array
-from ..encoding.frames import framed, framed_size, unframed
+from ..encoding.fields import framed, framed_size, unframed
 from ..encoding.json import reading
 from ..errors import ConfigError, InputError
 from ..events.inputs import as_array, as_weights, checked_events

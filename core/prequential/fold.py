@@ -25,16 +25,14 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array, UInt64Array
 from ..compare.fold_report import FoldReport
-from ..encoding.fields import Reader, packed_text
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import read_json, read_object, reading, whole
 from ..errors import InputError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
-from ..events.reasons import Reason
 from ..events.records import Record, unpack_record
-from ..events.rejected import Rejected
+from ..events.rejected import Reason, Rejected
 from ..events.times import NO_TIME
 from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.chances import seed_of

@@ -1,6 +1,6 @@
 """The wire form of a learner, as a fold's state keeps it, and that of a record for all folds.
 
-A learner is a frame (encoding/frames.py) with magic "RSLN"; payload: a head (text, JSON), then the body. The
+A learner is a frame (encoding/fields.py) with magic "RSLN"; payload: a head (text, JSON), then the body. The
 body is the bytes that the model itself gives (its `to_bytes`), or else its pickle. Reading a pickle runs
 code, so only bytes of a job's own state may be read.
 """
@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..encoding import json as json_bytes
-from ..encoding.fields import Reader, packed_text
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import read_object, reading
 from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurationError, RocsteadyError
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from ..encoding.json import reading, text_of, whole
 from ..errors import InputError
-from ..events.reasons import Reason
 from ..events.records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
-from ..events.rejected import Rejected, details_of, in_words
+from ..events.rejected import Reason, Rejected, details_of, in_words
 from ..events.times import END_OF_TIME, IDLE, NO_TIME
 from ..events.wire import UNORDERED
 from .buffer import TimedBatch, times_of

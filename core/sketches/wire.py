@@ -1,6 +1,6 @@
 """The bytes of an AucSketch: every sketch has exactly one form, and reading other bytes raises a named error.
 
-Wire form, version 1: a frame (encoding/frames.py) with magic "RSAS"; payload, little-endian: max_bytes u64,
+Wire form, version 1: a frame (encoding/fields.py) with magic "RSAS"; payload, little-endian: max_bytes u64,
 level u16, cells u32, then the cells (cells.py).
 """
 
@@ -11,7 +11,7 @@ import struct
 import numpy as np
 
 from ..arrays import UInt64Array
-from ..encoding.frames import HEAD_BYTES, framed, framed_size, unframed
+from ..encoding.fields import HEAD_BYTES, framed, framed_size, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, ForeignBytesError
 from ..score_tree.layout import INFINITE_KEY

@@ -30,8 +30,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
-from ..encoding.fields import packed_bytes, packed_text
-from ..encoding.frames import framed
+from ..encoding.fields import framed, packed_bytes, packed_text
 from ..events.records import (
     Batch,
     EndOfInput,
@@ -249,7 +248,7 @@ class ExportingMachine(Generic[Output]):
     def to_bytes(self) -> bytes:
         """Return a snapshot of everything that later outputs depend on.
 
-        Wire form if anything waits: a frame (encoding/frames.py) with magic "RSXW". The payload says whether
+        Wire form if anything waits: a frame (encoding/fields.py) with magic "RSXW". The payload says whether
         the machine awaits its state, whether it has stopped, which markers are here and of which export they
         are (text, JSON). Then come the snapshot of the machine (u64 length, bytes) and the records that wait
         (u32 count; partition i32, packets before it i64, u64 length, bytes each).

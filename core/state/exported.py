@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from ..encoding.fields import Reader, packed_text
-from ..encoding.frames import framed, unframed
+from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import read_json, read_object, reading, text_of, whole
 from ..events.records import StateMarker, unpack_record
 
@@ -25,7 +24,7 @@ class ShardState:
                 own form
     snapshot    the snapshot of the shard's machine
 
-    Wire form: a frame (encoding/frames.py) with magic "RSXS"; payload: all fields but the snapshot (text,
+    Wire form: a frame (encoding/fields.py) with magic "RSXS"; payload: all fields but the snapshot (text,
     JSON), then the snapshot.
     """
 

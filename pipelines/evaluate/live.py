@@ -24,9 +24,8 @@ import pyarrow as pa
 
 from ...core.alerts.table import AlertTable
 from ...core.errors import InputError, RocsteadyError
-from ...core.events.reasons import Reason
 from ...core.events.records import EndOfInput, StateImport
-from ...core.events.rejected import Rejected
+from ...core.events.rejected import Reason, Rejected
 from ...core.events.times import NO_TIME
 from ...core.ids.sharding import shard_key
 from ...core.process.console import say
@@ -40,8 +39,7 @@ from ...transforms.beam import metrics, progress
 from ...transforms.beam.metrics import RECORD_COUNTERS
 from ...transforms.evaluate.shards import TableFactory
 from ...transforms.events import time_doubts
-from ...transforms.events.dead_letters import DeadLetters
-from ...transforms.events.rejected import RejectedLetters
+from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
 from ...transforms.sinks.append import STDOUT, is_appendable
 from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
 from ...transforms.sinks.open import is_streamed, open_sink

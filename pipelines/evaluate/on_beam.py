@@ -21,7 +21,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
-from ...core.events.reasons import Reason
+from ...core.events.rejected import Reason
 from ...core.join.settings import JoinSettings
 from ...core.process.standard_streams import write_out
 from ...core.process.temporary_folders import temporary_folder

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba.core import event
 
-from ...core.events.reasons import Reason
+from ...core.events.rejected import Reason
 from ...core.events.times import PER_SECOND, SMALL
 from ...core.process.console import redraw, say, say_below
 from ...core.settings.durations import duration_text

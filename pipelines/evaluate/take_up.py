@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from ...core.encoding.frames import HEAD_BYTES
+from ...core.encoding.fields import HEAD_BYTES
 from ...core.encoding.json import reading
 from ...core.errors import ConfigError, InputError, OtherConfigurationError, WireError, check_settings
 from ...core.evaluator import snapshot

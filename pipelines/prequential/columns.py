@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.errors import ConfigError, InputError
-from ...transforms.events.check import LABELS
 from ...transforms.events.chunk import Chunk
 from ...transforms.events.columns import number, numbers, texts
 from ...transforms.events.fields import EventFields
+from ...transforms.events.validate import LABELS
 from ...transforms.files.formats import SourceFile
 from ...transforms.sources.files.generated import GENERATED
 from ...transforms.sources.files.partition import read_batches

@@ -17,7 +17,7 @@ from beam_runs import pipeline
 from json_schemas import FOLDER, KINDS, text_of
 from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
-from rocsteady.core.events.reasons import Reason
+from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.runners.servers.kafka import PASSWORD, USER
 from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from rocsteady.core.events.reasons import Reason
+from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.columns import REASONS
 from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
 from rocsteady.transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableKind

@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -55,10 +56,7 @@ _caches_lock = Lock()
 def process_cache(max_bytes: int) -> MachineCache:
     """Return the cache of this process with a bound; steps with the same bound share it. Thread-safe."""
     with _caches_lock:
-        cache = _caches.get(max_bytes)
-        if cache is None:
-            cache = _caches[max_bytes] = MachineCache(max_bytes)
-        return cache
+        return _caches.setdefault(max_bytes, MachineCache(max_bytes))
 
 
 def pane_of(window: Any) -> Pane | None:
@@ -132,39 +130,32 @@ def _cells(snapshot: Any, log: Any, token: Any) -> ShardCells:
     return ShardCells(snapshot, log, token, numbered_cells(log))
 
 
+@dataclass(eq=False, repr=False)
 class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
     """Hosts the machines of one step. `step` identifies the step's machines in the process's cache.
 
-    The cells and timers of its methods are declared to Beam by `dofn_of_step`.
+    The other fields are those of `RunStateMachine`. `dofn_of_step` declares the methods' cells and timers to
+    Beam.
     """
 
-    def __init__(
-        self,
-        factory: MachineFactory[Any],
-        step: str,
-        cache_bytes: int = DEFAULT_CACHE_BYTES,
-        letters: Letters | None = None,
-        lateness: int | None = None,
-        brings: Brings | None = None,
-    ) -> None:
-        self._factory = factory
-        self._step = step
-        self._brings = brings
-        self._cache_bytes = cache_bytes
-        self._letters = letters
-        self._lateness = lateness
+    factory: MachineFactory[Any]
+    step: str
+    cache_bytes: int = DEFAULT_CACHE_BYTES
+    letters: Letters | None = None
+    lateness: int | None = None
+    brings: Brings | None = None
 
     def setup(self) -> None:
         """Open this step in the process's cache; compile the kernels before the first bundle."""
         measure_bytes()
-        self._factory.warm_up()
-        self._cache = process_cache(self._cache_bytes)
-        self._cache.open(self._step)
-        self._protocol = ShardProtocol(self._factory, self._cache, self._step, count)
+        self.factory.warm_up()
+        self._cache = process_cache(self.cache_bytes)
+        self._cache.open(self.step)
+        self._protocol = ShardProtocol(self.factory, self._cache, self.step, count)
 
     def teardown(self) -> None:
         """Close this step in the cache; its machines are dropped if no other user holds them."""
-        self._cache.close(self._step)
+        self._cache.close(self.step)
 
     def process(
         self,
@@ -183,26 +174,26 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         the pane gets a newer last row.
         """
         key, record = element
-        if self._brings is not None and brings_state(record):
-            record = self._brings(key)
+        if self.brings is not None and brings_state(record):
+            record = self.brings(key)
         pane = pane_of(window)
         committed = ReadOnce(token)
         if committed.read() is None or pane is not None:
             end.set(window.max_timestamp())
         outputs = self._protocol.apply(key, pane, _cells(snapshot, log, committed), record)
-        hold((self._step, pane, key), self._protocol.held)
+        hold((self.step, pane, key), self._protocol.held)
         self._wake(clock, window)
         return self._tagged(outputs)
 
     def _wake(self, clock: Any, window: Any) -> None:
         """Set the timer of the clock, where the runner's watermark is the clock."""
-        if self._lateness is not None and (moment := self._protocol.wakes_at()) is not None:
-            clock.set(min(timestamp(moment + self._lateness), window.max_timestamp()))
+        if self.lateness is not None and (moment := self._protocol.wakes_at()) is not None:
+            clock.set(min(timestamp(moment + self.lateness), window.max_timestamp()))
 
     def _tagged(self, outputs: list[Any]) -> Iterator[Any]:
         for output in outputs:
-            if isinstance(output, Rejected) and self._letters is not None:
-                letters = self._letters(output)
+            if isinstance(output, Rejected) and self.letters is not None:
+                letters = self.letters(output)
                 count_letters(letters)
                 yield TaggedOutput(LETTERS, letters.batch)
             elif isinstance(output, ShardState):
@@ -215,7 +206,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
     ) -> Iterator[Any]:
         """Tell the machine the moment that the watermark has passed."""
         cells = _cells(snapshot, log, token)
-        record = Clock(time.micros - (self._lateness or 0)).pack()
+        record = Clock(time.micros - (self.lateness or 0)).pack()
         outputs = self._protocol.apply(key, pane_of(window), cells, record)
         self._wake(clock, window)
         yield from self._tagged(outputs)

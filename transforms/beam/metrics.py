@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Hashable, Mapping
-from functools import cache
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -91,22 +91,17 @@ def letter_metrics(kind: str) -> str:
 
 def count_letters(letters: DeadLetters) -> None:
     """Count dead letters by kind and reason, with their positions."""
-    metrics: dict[tuple[str, str], Any] = {}
     for kind, reason, position in letters.whys():
-        metric = metrics.get((kind, reason))
-        if metric is None:
-            metric = metrics[kind, reason] = Metrics.distribution(letter_metrics(kind), reason)
-        metric.update(position)
+        _positions_of(kind, reason).update(position)
 
 
 @cache
-def _beam_counter(name: str) -> Any:
-    return Metrics.counter(METRICS_NAMESPACE, name)
+def _positions_of(kind: str, reason: str) -> Any:
+    return Metrics.distribution(letter_metrics(kind), reason)
 
 
-@cache
-def _beam_distribution(name: str) -> Any:
-    return Metrics.distribution(METRICS_NAMESPACE, name)
+_beam_counter: Callable[[str], Any] = cache(partial(Metrics.counter, METRICS_NAMESPACE))
+_beam_distribution: Callable[[str], Any] = cache(partial(Metrics.distribution, METRICS_NAMESPACE))
 
 
 def count(name: str, number: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import apache_beam as beam
 import numpy as np
@@ -20,6 +20,8 @@ from apache_beam.typehints.decorators import IOTypeHints
 
 from ...core.arrays import FloatArray, Int8Array
 from ...core.errors import InputError
+from ...core.measures.polynomial_auc import PolynomialAuc
+from ...core.sketches.auc_sketch import AucSketch
 
 _EVENT = np.dtype([("score", "<f8"), ("label", "i1")])
 _PACK_EVENT = struct.Struct("<db").pack
@@ -30,23 +32,8 @@ millisecond; appending one event takes a microsecond."""
 _LABELS = {0: 0, 1: 1, -1: 0}
 
 
-class Summary(Protocol):
-    """A mergeable summary of events with a wire form."""
-
-    def add(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Add events."""
-        ...
-
-    def merge(self, other: Self) -> Self:
-        """Add the events of another summary; return this summary."""
-        ...
-
-    def to_bytes(self) -> bytes:
-        """Return the wire form."""
-        ...
-
-
-AnySummary = TypeVar("AnySummary", bound=Summary)
+AnySummary = TypeVar("AnySummary", AucSketch, PolynomialAuc)
+"""A mergeable summary of events with a wire form."""
 
 
 class CombineEvents(beam.CombineFn, Generic[AnySummary]):

@@ -97,7 +97,7 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
                 | f"Merge {scan}" >> beam.CombineGlobally(_MergeFn())  # type: ignore[no-untyped-call]
             )
             state = state | f"Go on {scan}" >> beam.Map(_gone_on, sums=AsSingleton(sums))
-        model: beam.PCollection[PolynomialAucModel] = state | "Model" >> beam.Map(_model)
+        model: beam.PCollection[PolynomialAucModel] = state | "Model" >> beam.Map(FitState.model)
         return model
 
 
@@ -125,7 +125,7 @@ class _ScanDoFn(beam.DoFn):
         if not sparse.issparse(features):
             features = as_array("features", features)
         if sparse.issparse(features) or features.ndim == 2:
-            self._add(features, labels, weights)
+            self._sums.add(*checked_rows(features, labels, weights))
             return
         self._held.append((features, labels, 1.0 if weights is None else weights))
         if len(self._held) >= _ROWS:
@@ -147,11 +147,8 @@ class _ScanDoFn(beam.DoFn):
             raise InputError(
                 f"FitPolynomialAuc: rows of {few} features, and of {many}: give all of them the same"
             )
-        self._add(np.array(features), np.array(labels), np.array(weights))
-
-    def _add(self, features: Any, labels: Any, weights: Any) -> None:
         assert self._sums is not None
-        self._sums.add(*checked_rows(features, labels, weights))
+        self._sums.add(*checked_rows(np.array(features), np.array(labels), np.array(weights)))
 
 
 class _MergeFn(beam.CombineFn):
@@ -185,10 +182,6 @@ def _gone_on(state: FitState, sums: Sums | None) -> FitState:
     if not state.is_running:
         return state
     return state.after(state.new_sums() if sums is None else sums)
-
-
-def _model(state: FitState) -> PolynomialAucModel:
-    return state.model()
 
 
 def _checked_start(start: npt.ArrayLike) -> FloatArray:

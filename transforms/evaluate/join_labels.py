@@ -8,7 +8,6 @@ the label. Unmatched records become dead letters with a reason, so no record is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Unpack
 
 import apache_beam as beam
@@ -31,12 +30,8 @@ from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .shards import EvaluateShards, ExportingFactory
 
 
-@dataclass(frozen=True)
-class JoinFactory(ExportingFactory[Packet | Rejected]):
+class JoinFactory(ExportingFactory[JoinSettings, Packet | Rejected]):
     """Makes the label joins of a job."""
-
-    settings: JoinSettings
-    awaits: bool = False
 
     def warm_up(self) -> None:
         """Compile the kernels, or load them from their folder."""

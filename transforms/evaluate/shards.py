@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import struct
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
@@ -38,20 +38,24 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...core.state.export import CutMachine, ExportingMachine
 from ...core.table.table import EvaluatorTable, warm_up
 from ..beam.machine import Brings, MachineOutputs, RunStateMachine
+from ..events.dead_letters import RejectedLetters
 from ..events.fields import EventFields
-from ..events.rejected import RejectedLetters
+
+_Columns = tuple[tuple[str, str, int | None], ...]
+"""Names of arrays, with their types and widths; None = one dimension."""
 
 
 class RowsCoder(Coder):
     """The coder of `Rows` between stages of a pipeline: a JSON head, the rows' arrays, the curves' arrays."""
 
     _HEAD = struct.Struct("<II")
-    _COLUMNS = (
+    _COLUMNS: _Columns = (
         ("integers", "<i8", len(INTEGER_COLUMNS)), ("numbers", "<f8", len(NUMBER_COLUMNS)),
         ("key_codes", "<i4", None), ("reasons", "i1", len(MEASURES)), ("drift", "i1", None),
     )  # fmt: skip
-    _CURVE = (
-        ("threshold", "<f8"), ("tp", "<f8"), ("fp", "<f8"), ("on_hull", "?"), ("block_score", "<f8"),
+    _CURVE: _Columns = (
+        ("threshold", "<f8", None), ("tp", "<f8", None), ("fp", "<f8", None), ("on_hull", "?", None),
+        ("block_score", "<f8", None),
     )  # fmt: skip
 
     def encode(self, rows: Rows) -> bytes:
@@ -62,40 +66,21 @@ class RowsCoder(Coder):
         ]
         failures = None if rows.failures is None else rows.failures.tolist()
         head = json.dumps([rows.keys, rows.config, curves, failures]).encode()
-        return b"".join(
-            (
-                self._HEAD.pack(len(head), len(rows)),
-                head,
-                *(
-                    np.ascontiguousarray(getattr(rows, name), dtype).tobytes()
-                    for name, dtype, _ in self._COLUMNS
-                ),
-                *(
-                    np.ascontiguousarray(getattr(curve.curve, name), dtype).tobytes()
-                    for curve in rows.curves
-                    for name, dtype in self._CURVE
-                ),
-            )
-        )
+        parts = [self._HEAD.pack(len(head), len(rows)), head, *_columns_of(rows, self._COLUMNS)]
+        for curve in rows.curves:
+            parts += _columns_of(curve.curve, self._CURVE)
+        return b"".join(parts)
 
+    @reading("rows between two stages")
     def decode(self, encoded: bytes) -> Rows:
         """Return the rows that `encode` was given."""
-        with reading("rows between two stages"):
-            return self._decoded(encoded)
-
-    def _decoded(self, encoded: bytes) -> Rows:
         reader = Reader(memoryview(encoded))
         length, n = reader.numbers(self._HEAD.format)
         keys, config, heads, failures = read_json(bytes(reader.read(length)), "rows between two stages")
-        arrays = {
-            name: reader.array(dtype, n)
-            if width is None
-            else reader.array(dtype, n * width).reshape(n, width)
-            for name, dtype, width in self._COLUMNS
-        }
+        arrays = _read_columns(reader, self._COLUMNS, n)
         curves = []
         for *key, events, positives, negatives, points in heads:
-            columns: dict[str, Any] = {name: reader.array(dtype, points) for name, dtype in self._CURVE}
+            columns = _read_columns(reader, self._CURVE, points)
             model, slice_, pane, seq, time, config_ = key
             curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
             curves.append(WindowCurve(model, slice_, pane and tuple(pane), seq, time, config_, curve))
@@ -121,17 +106,31 @@ class RowsCoder(Coder):
         return Rows
 
 
+def _columns_of(record: Any, columns: _Columns) -> Iterator[bytes]:
+    return (np.ascontiguousarray(getattr(record, name), dtype).tobytes() for name, dtype, _ in columns)
+
+
+def _read_columns(reader: Reader, columns: _Columns, n: int) -> dict[str, Any]:
+    return {
+        name: reader.array(dtype, n) if width is None else reader.array(dtype, n * width).reshape(n, width)
+        for name, dtype, width in columns
+    }
+
+
 registry.register_coder(Rows, RowsCoder)
 registry.register_coder(MeasureRow, RowCoder)
 
 
+Settings = TypeVar("Settings")
 Output = TypeVar("Output")
 
 
-class ExportingFactory(Generic[Output]):
+@dataclass(frozen=True)
+class ExportingFactory(Generic[Settings, Output]):
     """Makes machines that export their states; with `awaits`, each waits for the state of another job."""
 
-    awaits: bool
+    settings: Settings
+    awaits: bool = False
 
     @abstractmethod
     def made(self, pane: Pane | None, key: str) -> CutMachine[Output]:
@@ -157,12 +156,8 @@ class ExportingFactory(Generic[Output]):
         return ExportingMachine.from_bytes(snapshot, partial(self.made, pane, key), *self._parts(pane, key))
 
 
-@dataclass(frozen=True)
-class TableFactory(ExportingFactory[Rows | Rejected]):
+class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
     """Makes the evaluator tables of a job."""
-
-    settings: TableSettings
-    awaits: bool = False
 
     def warm_up(self) -> None:
         """Compile the kernels that these settings lead to, or load them from their folder."""

@@ -138,11 +138,5 @@ class RecordBatchCoder(beam.coders.Coder):
         kind: type = pa.RecordBatch
         return kind
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
 
 registry.register_coder(pa.RecordBatch, RecordBatchCoder)

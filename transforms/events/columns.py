@@ -30,9 +30,10 @@ from ...core.events.times import (
     AFTER_LAST_TIME,
     FIRST_TIME,
     NO_TIME,
-    PER_SECOND,
     from_float_ticks,
     from_ticks,
+    micros_of,
+    scaled,
 )
 from ...core.settings import classes
 from .time_formats import parse_moments
@@ -82,21 +83,17 @@ def instant(value: object, unit: str = "s") -> int | None:
     if isinstance(value, datetime.datetime):
         return instant(value.isoformat(), unit)
     if isinstance(value, datetime.date):
-        moment = (value.toordinal() - _UNIX_EPOCH_DAY) * 86_400_000_000
+        moment = micros_of(value)
     elif isinstance(value, str) and _INTEGER.fullmatch(text := value.strip()) and len(text) < 40:
-        moment = _scaled(int(text), unit)
+        moment = scaled(int(text), unit)
     elif isinstance(value, int) and not isinstance(value, bool):
-        moment = _scaled(value, unit)
+        moment = scaled(value, unit)
     elif (ticks := number(value)) is not None:
         if abs(ticks) < AFTER_LAST_TIME * 1_000.0:
             moment = int(from_float_ticks(np.array([ticks]), unit)[0])
     elif isinstance(value, str) and (match := _INSTANT.fullmatch(value.strip())):
         moment = _from_parts(match)
     return moment if moment is not None and FIRST_TIME <= moment < AFTER_LAST_TIME else None
-
-
-def _scaled(ticks: int, unit: str) -> int:
-    return ticks // 1_000 if unit == "ns" else ticks * (1_000_000 // PER_SECOND[unit])
 
 
 def _from_parts(match: re.Match[str]) -> int | None:
@@ -248,7 +245,8 @@ def numbers(array: pa.Array) -> FloatArray:
         try:
             array = array.cast(pa.float64())
         except pa.ArrowInvalid:
-            return _each(array, number)
+            read = (number(value) for value in array.to_pylist())
+            return np.fromiter((math.nan if x is None else x for x in read), np.float64, len(array))
     elif pa.types.is_decimal(kind):  # arrow's own conversion rounds twice, by the scale of the column
         array = array.cast(pa.string()).cast(pa.float64())
     elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
@@ -257,11 +255,6 @@ def numbers(array: pa.Array) -> FloatArray:
         return np.full(len(array), np.nan)
     values: FloatArray = array.to_numpy(zero_copy_only=False)
     return values
-
-
-def _each(array: pa.Array, read: Callable[[object], float | None]) -> FloatArray:
-    found = (read(value) for value in array.to_pylist())
-    return np.fromiter((math.nan if x is None else x for x in found), np.float64, len(array))
 
 
 def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64Array:

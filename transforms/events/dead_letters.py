@@ -1,7 +1,8 @@
 """Dead letters: records that do not count, each with its reason, the faulty value, and the record itself.
 
 Invalid, late, unmatched and duplicate records share one schema. Dead letters travel in columns, because a
-single wrong column can make every event a dead letter.
+single wrong column can make every event a dead letter. `RejectedLetters` makes dead letters of the records
+that a machine refused.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
+import numpy as np
 import pyarrow as pa
 
-from ...core.arrays import Int64Array
-from ...core.events.batch import EventBatch
+from ...core.arrays import Int8Array, Int64Array
+from ...core.events.batch import NO_CLASS, EventBatch
 from ...core.events.columns import TextColumn
-from ...core.events.reasons import Reason, RejectedKind
+from ...core.events.rejected import Reason, Rejected, RejectedKind
 from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch
+from .fields import EventFields
 from .records import TIME, in_columns, schema_of
+from .text import json_objects
 
 KINDS: tuple[RejectedKind, ...] = get_args(RejectedKind)
 """The kinds of dead letters."""
@@ -166,3 +170,80 @@ def texts_of(column: TextColumn) -> pa.Array:
     return pa.DictionaryArray.from_arrays(
         pa.array(column.codes, mask=column.codes < 0), pa.array(column.values, pa.string())
     ).cast(pa.string())
+
+
+_Columns = dict[str, pa.Array | None]
+"""Columns by name; None = absent."""
+
+
+@dataclass(frozen=True)
+class RejectedLetters:
+    """Makes dead letters of refused records; `fields` has the user's names of their fields.
+
+    `raw` shows only the fields that the job reads, because a machine has no other fields of a record.
+    label_time  the name of a label's time, if labels have an input of their own.
+    instances   whether the records have features and no score; their model is the learner that failed.
+    """
+
+    fields: EventFields
+    label_time: str | None = None
+    instances: bool = False
+
+    def __call__(self, rejected: Rejected) -> DeadLetters:
+        """Return a dead letter of every record."""
+        records = rejected.records
+        n = len(records)
+        known = known_of(records)
+        own = self._own(rejected, known)
+        positions, limit = records.positions, rejected.limit
+        columns = {
+            **known,
+            "kind": texts_of(TextColumn.repeated(rejected.kind, n)),
+            "reason": texts_of(TextColumn.repeated(rejected.reason.value, n)),
+            "source": texts_of(records.event_sources()),
+            "position": None if positions is None else pa.array(positions, mask=positions < 0),
+            "raw": json_objects(
+                pa.RecordBatch.from_pydict({name: each for name, each in own.items() if each is not None})
+            ),
+            "detail": texts_of(rejected.details),
+            "gap_seconds": None if rejected.gaps is None else seconds(rejected.gaps),
+            "limit_seconds": None if limit is None else seconds(np.full(n, limit)),
+        }
+        return DeadLetters.of_columns(columns, n)
+
+    def _own(self, rejected: Rejected, known: _Columns) -> _Columns:
+        """Return the records' fields under the user's names."""
+        fields, records = self.fields, rejected.records
+        labels = None if rejected.unlabelled else self._labels(records.labels, records.label_classes)
+        if isinstance(records, LabelBatch):
+            return {
+                fields.id or "id": known["id"],
+                self.label_time or "time": known["time"],
+                fields.label: labels,
+            }
+        own = {
+            fields.model or "model": known["model"],
+            fields.score: pa.array(records.scores),
+            fields.label: labels,
+            fields.time or "time": known["time"],
+            fields.id or "id": known["id"],
+            fields.weight or "weight": None if records.weights is None else pa.array(records.weights),
+            fields.predicted or "predicted": (
+                None if records.predicted is None else texts_of(records.predicted)
+            ),
+            **{name: texts_of(column) for name, column in records.slices},
+        }
+        if self.instances:
+            for name in (fields.model or "model", fields.score, fields.predicted or "predicted"):
+                del own[name]
+            own |= {name: pa.array(column, from_pandas=True) for name, column in records.features}
+        return own
+
+    def _labels(self, labels: Int8Array, classes: TextColumn | None) -> pa.Array:
+        """Return labels as values that can be read again; of named classes, only the positive is known."""
+        if classes is not None:
+            return texts_of(classes)
+        if self.fields.positive is not None:
+            words = (f"not {self.fields.positive}", self.fields.positive)
+            return texts_of(TextColumn(labels.astype(np.int32), words))
+        return pa.array(labels, mask=labels == NO_CLASS)

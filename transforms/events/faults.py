@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.arrays import BoolArray
-from ...core.events.reasons import Reason
+from ...core.events.rejected import Reason
 from ...core.events.times import likely_form
 from .columns import instant, number, plain, valid_text
 
@@ -36,11 +36,8 @@ class Fault(NamedTuple):
     detail: str
 
 
-class Faults:
+class Faults(dict[int, Fault]):
     """The faults of a batch by row. A row with several faults has the reason of the first fault."""
-
-    def __init__(self) -> None:
-        self.by_row: dict[int, Fault] = {}
 
     def add(
         self,
@@ -76,11 +73,11 @@ class Faults:
                     said = Fault(reason, field, _text(value), f"{subject}: {_shown(value)} {sentence}")
                 if known and len(words) < 10_000:
                     words[known] = said
-            before = self.by_row.get(row)
+            before = self.get(row)
             # A reason for every combination of faults would give too many groups of dead letters.
-            self.by_row[row] = (
-                said if before is None else before._replace(detail=f"{before.detail}; {said.detail}")
-            )
+            if before is not None:
+                said = before._replace(detail=f"{before.detail}; {said.detail}")
+            self[row] = said
 
 
 def _values(column: pa.Array) -> list[object]:

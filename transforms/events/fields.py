@@ -26,6 +26,14 @@ ALIKE: dict[str | None, tuple[str, ...]] = {
 Role = Literal["event", "prediction", "label", "instance"]
 """The role of a source's records."""
 
+_NOT_NEEDED: dict[Role, tuple[str, ...]] = {
+    "event": (),
+    "prediction": ("label",),
+    "label": ("score", "model", "weight", "predicted", "slices", "features"),
+    "instance": ("score", "model", "predicted"),
+}
+"""The fields whose columns a record of a role does not need."""
+
 MAX_SLICE_NAME_BYTES = 255
 """The most bytes of a slice column's name, because of a batch's wire form."""
 
@@ -179,24 +187,13 @@ class EventFields:
         """Every column that a slice uses, once, in the order of `slices`."""
         return tuple(dict.fromkeys(name for one in self.slices for name in one))
 
-    @property
-    def roles(self) -> tuple[tuple[str, str], ...]:
-        """(field, column) of every column that is needed; a column may serve several fields."""
-        single = ("score", "label", "model", "time", "id", "weight", "predicted")
-        named = ((role, getattr(self, role)) for role in single)
-        return (
-            *((role, column) for role, column in named if column is not None),
-            *(("slices", column) for column in self.slice_columns),
-            *(("features", column) for column in self.features),
-        )
-
     def needed(self, role: Role = "event") -> tuple[tuple[str, str], ...]:
-        """Return (field, column) of every column that a record of a role needs; a label needs no score."""
-        if role == "label":
-            return tuple(each for each in self.roles if each[0] in ("label", "time", "id"))
-        if role == "instance":
-            return tuple(each for each in self.roles if each[0] not in ("score", "model", "predicted"))
-        return tuple(each for each in self.roles if role == "event" or each[0] != "label")
+        """Return (field, column) of each column that a record of a role needs; a column may serve several."""
+        single = ("score", "label", "model", "time", "id", "weight", "predicted")
+        named = [(field, getattr(self, field)) for field in single]
+        named += [("slices", column) for column in self.slice_columns]
+        named += [("features", column) for column in self.features]
+        return tuple(each for each in named if each[1] is not None and each[0] not in _NOT_NEEDED[role])
 
     def columns_of(self, role: Role = "event") -> tuple[str, ...]:
         """Return every column that a record of a role needs, once.

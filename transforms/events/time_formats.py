@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 
 from ...core.arrays import Int64Array
 from ...core.errors import ConfigError
-from ...core.events.times import EPOCH, NO_TIME, in_range
+from ...core.events.times import NO_TIME, in_range, micros_of
 
-_MICROSECOND = timedelta(microseconds=1)
 _SAMPLE = datetime(2024, 11, 23, 16, 45, 37, 123_456, UTC)
 _PARTS = ("year", "month", "day", "hour", "minute", "second")
 _LEAST = datetime(1900, 1, 1)
@@ -82,8 +81,7 @@ def parse_moment(text: str, form: str) -> int | None:
     (1704191400000000, None)
     """
     try:
-        moment = datetime.strptime(text.strip(), form)
-        return (moment - EPOCH if moment.tzinfo else moment.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+        return micros_of(datetime.strptime(text.strip(), form))
     except (ValueError, OverflowError):
         return None
 

@@ -1,5 +1,7 @@
 """Validation: splits a chunk of records into a batch (such as an `EventBatch`) and dead letters.
 
+`Check` reads and checks the columns of the chunk one by one. `validate_as` makes the batch of a role.
+
 Invariant
     Every record of the chunk is either in the batch or in the dead letters, in order. Whether a record is
     valid does not depend on other records of the chunk. Whether a record is late depends on the times before
@@ -10,19 +12,246 @@ Positions in files are 0-based ordinals of the records; a header is not a record
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 
+from ...core.arrays import FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
-from ...core.events.batch import EventBatch
+from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
 from ...core.events.columns import IdColumn, TextColumn
+from ...core.events.rejected import Reason, details_of, in_words
+from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch, PredictionBatch
-from .check import Check
+from ...core.settings.durations import duration_text
 from .chunk import Chunk
-from .dead_letters import DeadLetters
+from .columns import ids, instants, number, numbers, text_of, texts
+from .dead_letters import NO_LETTERS, DeadLetters, known_of, seconds, texts_of
+from .faults import (
+    Fault,
+    Faults,
+    ahead_verdict,
+    feature_verdict,
+    label_verdict,
+    score_verdict,
+    time_verdict,
+    weight_verdict,
+)
 from .fields import EventFields, Role
-from .lateness import Timing
+from .lateness import Timing, time_span
+from .text import json_objects
+from .time_doubts import tell_doubt
+
+MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
+"""The remedy for a record without a model, if the settings do not say where to find the model."""
+
+LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
+"""The labels that are understood if no positive class is named, by their `class_text`."""
+
+_Batch = TypeVar("_Batch", EventBatch, LabelBatch)
+
+
+def column_named(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """Return the column `name`; a column of nulls where the batch lacks it."""
+    places = batch.schema.get_all_field_indices(name)
+    if len(places) > 1:
+        raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
+    return batch.column(places[0]) if places else pa.nulls(batch.num_rows, pa.string())
+
+
+def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
+    """Return the labels of classes, int8[n].
+
+    A label is NO_CLASS if it is missing or unknown, or if there is no positive class to compare it with.
+    """
+    if fields.positive is not None:
+        of_class = [POSITIVE if value == fields.positive else NEGATIVE for value in classes.values]
+    elif fields.predicted is not None or fields.classes:
+        of_class = [NO_CLASS] * len(classes.values)
+    else:
+        of_class = [LABELS.get(value, NO_CLASS) for value in classes.values]
+    return np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
+
+
+@dataclass
+class Check:
+    """The records of one chunk, and their faults; see `validate_as` for the fields."""
+
+    chunk: Chunk
+    fields: EventFields
+    source: str
+    partition: int
+    timing: Timing
+    located: bool
+    faults: Faults = field(default_factory=Faults)
+
+    def _column(self, name: str) -> pa.Array:
+        return column_named(self.chunk.batch, name)
+
+    def _texts(
+        self, role: str, name: str, read: Callable[[object], str | None] = text_of, remedy: str = ""
+    ) -> TextColumn:
+        """Read a column of text; each missing value is a fault."""
+        column = self._column(name)
+        found = texts(column, read)
+        self.faults.add(found.codes < 0, role, name, column, missing=remedy)
+        return found
+
+    def models(self) -> TextColumn:
+        """Read the models' names."""
+        fields = self.fields.resolved(self.chunk.batch.schema.names)
+        if fields.model is None:
+            return TextColumn.repeated(str(fields.model_name), self.chunk.batch.num_rows)
+        return self._texts("model", fields.model, remedy="" if self.fields.model else MODEL_REMEDY)
+
+    def scores(self) -> FloatArray:
+        """Read the scores."""
+        column = self._column(self.fields.score)
+        scores = numbers(column)
+        bad = ~np.isfinite(scores)
+        if self.fields.probabilities:
+            bad |= ~((scores >= 0.0) & (scores <= 1.0))
+        self.faults.add(bad, "score", self.fields.score, column, score_verdict)
+        return scores
+
+    def labels(self) -> tuple[TextColumn, Int8Array]:
+        """Read the labels, as classes and as 1 and 0."""
+        fields = self.fields
+        if fields.positive is not None or fields.predicted is not None or fields.classes:
+            classes = self._texts("label", fields.label, fields.class_of)
+            return classes, binary_labels(classes, fields)
+        column = self._column(fields.label)
+        classes = texts(column, fields.class_of)
+        labels = binary_labels(classes, fields)
+        self.faults.add(labels == NO_CLASS, "label", fields.label, column, label_verdict)
+        return classes, labels
+
+    def predicted(self) -> TextColumn | None:
+        """Read the predicted classes, if there are any."""
+        name = self.fields.predicted
+        return None if name is None else self._texts("predicted", name, self.fields.class_of)
+
+    def times(self) -> Int64Array | None:
+        """Read the times, if there are any."""
+        name = self.fields.time
+        if name is None:
+            return None
+        column = self._column(name)
+        unit, form = self.fields.time_unit, self.fields.time_format
+        times = instants(column, unit, form)
+        self.faults.add(times == NO_TIME, "time", name, column, time_verdict(unit, form))
+        if form is None:
+            tell_doubt(name, column, times, unit)
+        if self.timing.ahead is not None:
+            latest = self.timing.now + self.timing.ahead
+            self.faults.add(times > latest, "time", name, column, ahead_verdict)
+        return times
+
+    def weights(self) -> FloatArray | None:
+        """Read the weights, if there are any."""
+        name = self.fields.weight
+        if name is None:
+            return None
+        column = self._column(name)
+        weights = numbers(column)
+        bad = ~((weights > 0.0) & np.isfinite(weights))
+        self.faults.add(bad, "weight", name, column, weight_verdict)
+        return weights
+
+    def ids(self, *, needed: bool = False) -> IdColumn | None:
+        """Read the ids, if there are any."""
+        name = self.fields.id
+        if name is None:
+            return None
+        column = self._column(name)
+        found = ids(column)
+        if needed:
+            self.faults.add(found.lengths < 0, "id", name, column)
+        return found
+
+    def slices(self) -> tuple[tuple[str, TextColumn], ...]:
+        """Read the columns of slices."""
+        return tuple((name, texts(self._column(name))) for name in self.fields.slice_columns)
+
+    def features(self) -> tuple[tuple[str, FloatArray], ...]:
+        """Read the numeric features. NaN is a missing value; infinity, or no number, is a fault."""
+        found = []
+        for name in self.fields.features:
+            column = self._column(name)
+            values = numbers(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
+            bad = np.isinf(values)
+            if not pa.types.is_floating(column.type):
+                for row in np.flatnonzero(np.isnan(values)).tolist():
+                    value = column[row].as_py()
+                    bad[row] = value is not None and number(value) is None
+            self.faults.add(bad, "feature", name, column, feature_verdict)
+            found.append((name, values))
+        return tuple(found)
+
+    def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
+        """Return the valid records that are in time, and dead letters of the others."""
+        n, places = self.chunk.batch.num_rows, self.chunk.places()
+        keep = np.ones(n, np.bool_)
+        keep[list(self.faults)] = False
+        late, behind = self.timing.late(read.times, keep)
+        keep[late] = False
+        kept = np.flatnonzero(keep)
+        letters = NO_LETTERS
+        if len(kept) < n:
+            letters = self._dead_letters(read, places, late, behind)
+            read = read.take(kept)
+        positions = None if places is None else places[kept]
+        first, span = self.chunk.first_position, time_span(read)
+        if positions is not None and len(positions):
+            first = int(positions[0])
+        valid = replace(
+            read,
+            source=self.source,
+            partition=self.partition,
+            first_position=first,
+            high_water=NO_TIME if span is None else span[1],
+            positions=positions if self.located else None,
+        )
+        return valid, letters
+
+    def _dead_letters(
+        self, read: EventBatch | LabelBatch, places: Int64Array | None, late: Int64Array, behind: Int64Array
+    ) -> DeadLetters:
+        """Return a dead letter for every row that has a fault or is late, in order."""
+        batch, raw = self.chunk.batch, self.chunk.raw
+        allowed = self.timing.lateness or 0
+        sentences = details_of(
+            behind,
+            lambda gap: (
+                f"{in_words(gap)} behind the greatest time before it; {duration_text(allowed)} is allowed"
+            ),
+        ).to_list()
+        whys = self.faults | {
+            row: Fault(Reason.LATE, None, None, str(sentence))
+            for row, sentence in zip(late.tolist(), sentences, strict=True)
+        }
+        rows = np.fromiter(sorted(whys), np.int64, len(whys))
+        reasons, columns, values, details = zip(*(whys[row] for row in rows.tolist()), strict=True)
+        is_late = np.isin(rows, late)
+        gaps = np.full(len(rows), -1)
+        gaps[is_late] = behind
+        found = {
+            **known_of(read.take(rows)),
+            "kind": pa.array(["invalid", "late"]).take(pa.array(is_late.astype(np.int8))),
+            "reason": pa.array([reason.value for reason in reasons], pa.string()),
+            "source": texts_of(TextColumn.repeated(self.source, len(rows))),
+            "position": None if places is None else pa.array(places[rows]),
+            "raw": json_objects(batch.take(pa.array(rows))) if raw is None else raw(rows),
+            "field": pa.array(columns, pa.string()),
+            "value": pa.array(values, pa.string()),
+            "detail": pa.array(details, pa.string()),
+            "gap_seconds": seconds(gaps),
+            "limit_seconds": seconds(np.where(is_late, allowed, -1)),
+        }
+        return DeadLetters.of_columns(found, len(rows))
 
 
 def validate_as(
@@ -63,37 +292,30 @@ def _events(check: Check) -> tuple[EventBatch, DeadLetters]:
     models, scores = check.models(), check.scores()
     classes, labels = check.labels()
     predicted = check.predicted()
-    times = check.times()
     events = EventBatch(
         models=models,
         scores=scores,
         labels=labels,
-        times=times,
+        times=check.times(),
         ids=check.ids(),
         weights=check.weights(),
         label_classes=None if predicted is None else classes,
         predicted=predicted,
         slices=check.slices(),
-        source=check.source,
-        partition=check.partition,
     )
     return check.split(events)
 
 
 def _predictions(check: Check) -> tuple[PredictionBatch, DeadLetters]:
     models, scores = check.models(), check.scores()
-    predicted = check.predicted()
-    times, found = check.times(), check.ids(needed=True)
     predictions = PredictionBatch.of(
         models=models,
         scores=scores,
-        times=times,
-        ids=found,
+        predicted=check.predicted(),
+        times=check.times(),
+        ids=check.ids(needed=True),
         weights=check.weights(),
-        predicted=predicted,
         slices=check.slices(),
-        source=check.source,
-        partition=check.partition,
     )
     events, letters = check.split(predictions.events)
     return PredictionBatch(events), letters
@@ -102,19 +324,17 @@ def _predictions(check: Check) -> tuple[PredictionBatch, DeadLetters]:
 def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:
     fields = check.fields
     classes, labels = check.labels()
-    rows = len(labels)
+    nothing = TextColumn.repeated("", len(labels))
     events = EventBatch(
-        models=TextColumn.repeated("", rows),
-        scores=np.zeros(rows),
+        models=nothing,
+        scores=np.zeros(len(labels)),
         labels=labels,
         times=check.times(),
         ids=check.ids(needed=True),
         label_classes=classes if fields.classes else None,
-        predicted=TextColumn.repeated("", rows) if fields.classes else None,
+        predicted=nothing if fields.classes else None,
         slices=check.slices(),
         features=check.features(),
-        source=check.source,
-        partition=check.partition,
     )
     instances, letters = check.split(events)
     if fields.id is None and instances.positions is not None:
@@ -129,12 +349,5 @@ def _labels(check: Check) -> tuple[LabelBatch, DeadLetters]:
     if times is None or found is None:
         raise InputError(f"labels of {check.source!r} need a time and an id; name their columns")
     fields = check.fields
-    made = LabelBatch(
-        found,
-        times,
-        labels,
-        None if fields.predicted is None and fields.positive is None else classes,
-        source=check.source,
-        partition=check.partition,
-    )
-    return check.split(made)
+    has_classes = fields.predicted is not None or fields.positive is not None
+    return check.split(LabelBatch(found, times, labels, classes if has_classes else None))

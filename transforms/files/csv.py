@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.errors import InputError
-from ...core.events.reasons import Reason
+from ...core.events.rejected import Reason
 from ..events.chunk import Chunk
 from ..events.dead_letters import DeadLetter, DeadLetters
 from ..events.text import json_objects

@@ -23,8 +23,8 @@ from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import MachineOutputs, RunStateMachine
 from ..evaluate.shards import RowsCoder
+from ..events.dead_letters import RejectedLetters
 from ..events.fields import EventFields
-from ..events.rejected import RejectedLetters
 
 
 class FoldOutputCoder(Coder):

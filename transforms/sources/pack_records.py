@@ -22,19 +22,18 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ...core.errors import InputError, WireError
 from ...core.events.batch import EventBatch
 from ...core.events.columns import TextColumn
-from ...core.events.reasons import Reason
 from ...core.events.records import Batch
+from ...core.events.rejected import Reason
 from ...core.events.times import AFTER_LAST_TIME, FIRST_TIME
 from ...core.events.wire import UNORDERED
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.batches import records_to_batch
-from ..events.check import binary_labels
 from ..events.chunk import Chunk
 from ..events.columns import json_record
 from ..events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from ..events.fields import EventFields, Role
 from ..events.lateness import ANY_TIME
-from ..events.validate import validate_as
+from ..events.validate import binary_labels, validate_as
 
 PACKET_EVENTS = 10_000
 """The most single records of one window that are buffered for one packet."""

@@ -26,8 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from ...arrays import FloatArray, Int64Array
-from ...encoding.fields import Reader, packed_array, packed_text
-from ...encoding.frames import framed, unframed
+from ...encoding.fields import Reader, framed, packed_array, packed_text, unframed
 from ...encoding.json import read_object, reading, whole
 from ...errors import ConfigError, InputError
 from ..features import Column, columns_head, columns_of, columns_of_head

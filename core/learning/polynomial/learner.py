@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import FloatArray
-from ...encoding.fields import Reader, packed_array, packed_text
-from ...encoding.frames import framed, unframed
+from ...encoding.fields import Reader, framed, packed_array, packed_text, unframed
 from ...encoding.json import read_object, reading, whole
 from ...errors import ConfigError, InputError
 from ..features import Column, columns_head, columns_of, columns_of_head

@@ -17,7 +17,7 @@ from rocsteady.core.compare.fold_pairs import MAGIC, VERSION, FoldPairs
 from rocsteady.core.compare.fold_report import FoldReport
 from rocsteady.core.compare.paired_fold import PairedFold
 from rocsteady.core.compare.settings import ComparisonSettings
-from rocsteady.core.encoding.frames import framed, unframed
+from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import (
     ConfigError,
     CorruptBytesError,

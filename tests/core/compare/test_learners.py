@@ -22,7 +22,7 @@ from rocsteady.core.compare.comparisons import (
 from rocsteady.core.compare.learners import MAGIC, VERSION, LearnerComparisons
 from rocsteady.core.compare.paired_fold import PairedFold
 from rocsteady.core.compare.settings import ComparisonSettings
-from rocsteady.core.encoding.frames import framed, unframed
+from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import CorruptBytesError, InputError, OtherConfigurationError, WireError
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.events.times import NO_TIME

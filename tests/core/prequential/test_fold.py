@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.compare.fold_report import MAGIC, FoldReport
-from rocsteady.core.encoding.frames import framed, unframed
+from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import (
     ConfigError,
     CorruptBytesError,

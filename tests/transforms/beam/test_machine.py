@@ -215,7 +215,7 @@ class FailingDoFn(StateMachineDoFn):
 
     def setup(self) -> None:
         super().setup()
-        self._protocol = self.protocol(self._factory, process_cache(self._cache_bytes), self._step, count)
+        self._protocol = self.protocol(self.factory, process_cache(self.cache_bytes), self.step, count)
 
     def start_bundle(self) -> None:
         FailingDoFn.attempts += 1

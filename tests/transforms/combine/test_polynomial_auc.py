@@ -17,8 +17,8 @@ from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedVal
 from beam_runs import PROCESSES, InOrder, Keep, kept, pipeline
 from combine_runs import grown_at_random
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
-from rocsteady.transforms.combine import polynomial_auc as combine_polynomial_auc
-from rocsteady.transforms.combine.polynomial_auc import CombinedPolynomialAuc, PolynomialAucCombineFn
+from rocsteady.transforms.combine import auc as combine_auc
+from rocsteady.transforms.combine.auc import CombinedPolynomialAuc, PolynomialAucCombineFn
 from sklearn.metrics import roc_auc_score
 
 RNG = np.random.default_rng(3)
@@ -148,7 +148,7 @@ def test_what_is_no_event_is_refused_with_the_remedy(element: Any, words: str) -
 
 
 def test_the_example_is_true() -> None:
-    assert doctest.testmod(combine_polynomial_auc).failed == 0
+    assert doctest.testmod(combine_auc).failed == 0
 
 
 def test_settings_that_cannot_be_are_refused() -> None:

@@ -7,7 +7,7 @@ import pickle
 import pyarrow as pa
 import pytest
 from json_schemas import FOLDER, REASONS_PAGE, filled, text_of
-from rocsteady.core.events.reasons import Reason
+from rocsteady.core.events.rejected import Reason
 from rocsteady.pipelines.report.rows import count_dead_letters
 from rocsteady.transforms.events.batches import from_ipc, to_ipc
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, KINDS, DeadLetter, DeadLetters

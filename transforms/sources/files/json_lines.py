@@ -26,7 +26,7 @@ import pyarrow.json
 
 from ....core.arrays import Int64Array
 from ....core.errors import InputError
-from ....core.events.reasons import Reason
+from ....core.events.rejected import Reason
 from ...events.batches import records_to_batch
 from ...events.chunk import Chunk
 from ...events.columns import EXACT, json_record

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from ....core.errors import InputError, RocsteadyError
-from ....core.events.reasons import Reason
+from ....core.events.rejected import Reason
 from ...events.chunk import Chunk
 from ...events.fields import EventFields
 from ...files.formats import DAMAGE, SourceFile

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Self
 
 from ....core.errors import InputError, RocsteadyError
-from ....core.events.reasons import Reason
+from ....core.events.rejected import Reason
 from ....core.process.console import logger
 from ...events.fields import EventFields
 from ...files.formats import everywhere

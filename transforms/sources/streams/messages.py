@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....core.arrays import Int64Array
-from ....core.events.reasons import Reason
+from ....core.events.rejected import Reason
 from ...events.chunk import Chunk
 from ...events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from ...files.lines import SHOWN_BYTES

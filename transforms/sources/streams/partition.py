@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from ....core.events.reasons import Reason
+from ....core.events.rejected import Reason
 from ...events.batches import records_to_batch
 from ...events.chunk import Chunk
 from ...events.dead_letters import DeadLetter, DeadLetters
