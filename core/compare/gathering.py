@@ -35,49 +35,39 @@ class Gathering:
     def __init__(self, senders: int) -> None:
         self._senders = senders
         self._next = 0
-        self._waiting: dict[int, dict[int, bytes]] = {}
-        self._records = 0
-        self._bytes = 0
+        self._waiting: dict[tuple[int, int], bytes] = {}  # by (checkpoint, sender)
+        self.nbytes = 0
+        """Bytes of all records that wait."""
 
     def __len__(self) -> int:
-        return self._records
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all records that wait."""
-        return self._bytes
+        return len(self._waiting)
 
     def add(self, sender: int, checkpoint: int, record: bytes) -> None:
         """Take in a record. O(1)."""
-        if checkpoint < self._next:
-            return
-        there = self._waiting.setdefault(checkpoint, {})
-        if sender not in there:
-            there[sender] = record
-            self._records += 1
-            self._bytes += len(record)
+        if checkpoint >= self._next and (checkpoint, sender) not in self._waiting:
+            self._waiting[checkpoint, sender] = record
+            self.nbytes += len(record)
 
     def complete(self) -> Iterator[list[bytes]]:
         """Yield the records, in order of senders, of each checkpoint that is complete, with all before it."""
-        while len(self._waiting.get(self._next, ())) == self._senders:
-            found = self._waiting.pop(self._next)
+        senders = range(self._senders)
+        while all((self._next, sender) in self._waiting for sender in senders):
+            found = [self._waiting.pop((self._next, sender)) for sender in senders]
             self._next += 1
-            self._records -= len(found)
-            self._bytes -= sum(map(len, found.values()))
-            yield [found[sender] for sender in range(self._senders)]
+            self.nbytes -= sum(map(len, found))
+            yield found
 
     def write(self) -> bytes:
         """Return the wire form, from which `read` makes an equal gathering."""
-        parts = [_COUNTS.pack(self._next, self._records)]
-        for checkpoint, records in sorted(self._waiting.items()):
-            for sender, record in sorted(records.items()):
-                parts += [_ENTRY.pack(checkpoint, sender, len(record)), record]
+        parts = [_COUNTS.pack(self._next, len(self))]
+        for (checkpoint, sender), record in sorted(self._waiting.items()):
+            parts += [_ENTRY.pack(checkpoint, sender, len(record)), record]
         return b"".join(parts)
 
     @property
     def written_bytes(self) -> int:
         """Length of `write()` in bytes. O(1)."""
-        return _COUNTS.size + _ENTRY.size * self._records + self._bytes
+        return _COUNTS.size + _ENTRY.size * len(self) + self.nbytes
 
     def read(self, reader: Reader, place_of: Callable[[bytes], tuple[int, int]]) -> None:
         """Load the wire form, as written by `write`. Raises ValueError for other bytes.

@@ -21,9 +21,9 @@ from ..encoding.json import reading
 from ..errors import InputError
 from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
 from ..settings.measure_names import MEASURES
-from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners
+from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners, noted
+from .fold_report import PairedFold
 from .gathering import GatheringMachine
-from .paired_fold import PairedFold
 from .settings import ComparisonSettings
 
 MAGIC = b"RSLC"
@@ -70,7 +70,7 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
             for name, count in zip(self.settings.learners, failures.tolist(), strict=True)
             if count and (not row.learner_a or name in (row.learner_a, row.learner_b))
         ]
-        return row._replace(reason="; ".join([row.reason, *said] if row.reason else said)) if said else row
+        return noted(row, "; ".join(said)) if said else row
 
     # ---- state
 
