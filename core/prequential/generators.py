@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -72,7 +72,7 @@ class GeneratedStream:
     width: int = 0
     moving: int = 0
     speed: float = 0.0
-    noise: float | None = field(default=None)
+    noise: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

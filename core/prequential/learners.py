@@ -22,15 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..ids.chances import seed_of
 from .baselines import BaselineLearner
-from .instances import Instances, Learner, Outcome, Task
+from .instances import Learner, Task
 from .models import BySteps, Make, OneByOne
 from .named import NAMED, named_learner
 from .noise import NoisyLearner
 from .wire import MAX_BYTES, told_as, unpickled
-
-__all__ = ["NAMED", "Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _PICKLE = re.compile(r".*\.(pickle|pkl)", re.DOTALL)
@@ -95,23 +92,20 @@ class LearnerSpec:
 
         trust  pickle files may be read. `parse` reads them, so that workers need no file
         """
-        name, equals, factory = text.partition("=")
+        name, equals, factory = (word.strip() for word in text.partition("="))
         if not equals:
-            name, factory = "", text
-        name, factory = name.strip(), factory.strip()
-        if not name and not equals:
-            name = Path(factory).stem if _PICKLE.fullmatch(factory) else factory
+            factory = name
             if _FACTORY.fullmatch(factory) and not factory.startswith("majority:"):
                 name = factory.partition(":")[2]
-        pickled = None
-        if trust and _PICKLE.fullmatch(factory):
-            pickled = _file_bytes(name, factory)
+            elif _PICKLE.fullmatch(factory):
+                name = Path(factory).stem
+        pickled = _file_bytes(name, factory) if trust and _PICKLE.fullmatch(factory) else None
         return cls(name, factory, noise, batch, pickled)
 
     def make(self, task: Task, seed: int, window: int | None, state: bytes | None = None) -> Learner:
         """Return a new learner, or the learner of a state; a pickled learner keeps what it had learnt.
 
-        seed    see `seed_of`
+        seed    see `ids.chances.seed_of`
         window  events of the evaluation window last:N, which `majority` follows; None: `majority` uses all
                 events
         state   bytes that `Learner.to_bytes` gave. Reading them may run code: only a job's own state may be
@@ -125,22 +119,18 @@ class LearnerSpec:
                 f"threshold={task.threshold!r}: scores of learners are probabilities; give a number above 0, "
                 "up to 1"
             )
-        noisy = None
-        learner: BaselineLearner | OneByOne | BySteps
+        learner: Learner
         if self.factory == "persistent" or self._is_majority():
             learner = BaselineLearner(self.name, task, self._size(window))
+        elif self.batch > 1:
+            learner = BySteps(self.name, task, self.batch, self._model_maker(task, seed))
         else:
-            make = self._model_maker(task, seed)
-            by_steps = self.batch > 1
-            learner = (
-                BySteps(self.name, task, self.batch, make) if by_steps else OneByOne(self.name, task, make)
-            )
+            learner = OneByOne(self.name, task, self._model_maker(task, seed))
         if self.noise:
-            noisy = NoisyLearner(self.name, learner, task, self.noise, seed)
-            state = state if state is None else noisy.restore(state)
+            learner = NoisyLearner(self.name, learner, task, self.noise, seed)
         if state is not None:
             learner.restore(state)
-        return noisy or learner
+        return learner
 
     def _is_majority(self) -> bool:
         return re.fullmatch(r"majority(:(all|[1-9]\d{0,11}))?", self.factory) is not None
