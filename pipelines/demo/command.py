@@ -63,9 +63,7 @@ landings: three weeks). The other signals report drift as often: at .002, error 
 _TITLE = f"Flights from New York, 2013: who lands {LATE_MINUTES} minutes late or more?"
 _YEAR = "AUC over 2013"
 _FATES = ("unmatched", "late", "duplicate", "invalid")
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _HEAD = f"  {'learner':<13}  {'AUC [95% interval]':<23} {'H':>6} {'KS':>6} {'kappa':>6} {'kappa_m':>8}  "
-_LEARNERS_SHOWN = ("auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m")
 
 
 def demo_command(options: argparse.Namespace) -> int:
@@ -270,7 +268,8 @@ def _columns(rows: pa.Table) -> dict[str, Any]:
 def _learner(columns: dict[str, Any], rows: Any) -> str:
     """Return the line of a learner's last values, in the columns of `_HEAD`."""
     last = np.flatnonzero(rows)[-1]
-    auc, low, high, h, ks, kappa, kappa_m = (columns[name][last] for name in _LEARNERS_SHOWN)
+    names = "auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m"
+    auc, low, high, h, ks, kappa, kappa_m = (columns[name][last] for name in names)
     return (
         f"  {columns['model'][last]:<13}  {auc:.4f} [{low:.4f}, {high:.4f}] {h:>6.4f} {ks:>6.3f} "
         f"{kappa:>6.3f} {kappa_m:>8.3f}"
@@ -295,7 +294,7 @@ def _range(columns: dict[str, Any], rows: Any) -> str:
 
 def _day(moment: np.datetime64) -> str:
     day = moment.astype("M8[D]").item()
-    return f"{day.day} {_MONTHS[day.month - 1]}"
+    return f"{day.day} {day:%b}"
 
 
 def _shown(value: float) -> str:
