@@ -163,7 +163,14 @@ def compare_learners(
     >>> [(row.test, row.wins_a, row.better) for row in rows][:2]
     [('sign', 6, 'tree'), ('wilcoxon', 6, 'tree')]
     """
-    _check(learners, values, measure, alpha)
+    check_level(alpha)
+    check_measure(measure)
+    if values.shape[:1] != (len(learners),) or values.ndim != 2:
+        raise InputError(f"values of the shape {values.shape} for {len(learners)} learners: give [k, n]")
+    if min(values.shape) < 2:
+        raise InputError(
+            f"{len(learners)} learners over {values.shape[1]} folds: a comparison needs two of both"
+        )
     signed = -values if measure in LOWER_IS_BETTER else values
     pairs = [
         _pair(learners, signed, pair, measure, at, alpha) for pair in combinations(range(len(learners)), 2)
@@ -219,17 +226,6 @@ def check_measure(measure: str) -> None:
     if measure not in COMPARED:
         raise ConfigError(
             f"measure {measure!r} does not say who is better; compare by one of {', '.join(sorted(COMPARED))}"
-        )
-
-
-def _check(learners: Sequence[str], values: FloatArray, measure: str, alpha: float) -> None:
-    check_level(alpha)
-    check_measure(measure)
-    if values.shape[:1] != (len(learners),) or values.ndim != 2:
-        raise InputError(f"values of the shape {values.shape} for {len(learners)} learners: give [k, n]")
-    if min(values.shape) < 2:
-        raise InputError(
-            f"{len(learners)} learners over {values.shape[1]} folds: a comparison needs two of both"
         )
 
 

@@ -30,7 +30,7 @@ from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
 from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected, leader, noted
 from .fold_report import FoldReport, PairedFold
 from .gathering import GatheringMachine
-from .settings import MOST_INSTANCES, ComparisonSettings, too_many_instances
+from .settings import MOST_INSTANCES, TOO_MANY_INSTANCES, ComparisonSettings
 from .significance import DelongTest, McnemarEvidence, Placements, mcnemar
 
 MAGIC = b"RSFP"
@@ -176,7 +176,7 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
         """
         parts = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
         parts += [pair.write() for pair in self._pairs]
-        parts.append(self._waiting.write())
+        parts.append(self._packed_waiting())
         if self._window is not None:
             parts += self._window.write()
         return framed(MAGIC, VERSION, b"".join(parts))
@@ -194,7 +194,7 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
             if (stored := reader.number(_HEAD.format)) != fold:
                 raise ValueError(f"it is of fold {stored} and not of fold {fold}")
             self._pairs = [_Pair.read(reader) for _ in self._pairs]
-            self._waiting.read(reader, self._place_of)
+            self._read_waiting(reader)
             if self._window is not None:
                 self._window.read(reader)
             reader.end()
@@ -264,7 +264,7 @@ class _ScoreWindow:
 
     @property
     def refusal(self) -> str | None:
-        return too_many_instances() if self._has_lost else None
+        return TOO_MANY_INSTANCES if self._has_lost else None
 
     def add(self, reports: Sequence[FoldReport]) -> None:
         """Add the instances tested up to a checkpoint; drop instances that have left the window. O(held)."""

@@ -76,7 +76,7 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
 
     def to_bytes(self) -> bytes:
         """Return a snapshot: a frame with magic "RSLC" around the settings and the records that wait."""
-        return framed(MAGIC, VERSION, packed_text(self.settings.to_json()) + self._waiting.write())
+        return framed(MAGIC, VERSION, packed_text(self.settings.to_json()) + self._packed_waiting())
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings) -> LearnerComparisons:
@@ -88,7 +88,7 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
         self = cls(settings)
         with reading("the state of a comparison over folds"):
             settings.check(reader.text())
-            self._waiting.read(reader, self._place_of)
+            self._read_waiting(reader)
             reader.end()
         return self
 

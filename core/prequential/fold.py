@@ -92,7 +92,7 @@ class PrequentialFold:
         self._spec = settings.learners[learner]
         self._order = order_of(settings.evaluator.order)
         self._seed = seed_of(settings.folds.seed, self._spec.name, fold)
-        self._learner = self._spec.make(settings.task, self._seed, settings.window_events)
+        self._learner = self._spec.make(settings.task, self._seed, settings.evaluator.window.size)
         self._evaluator = ModelEvaluator(settings.of_folds, model=self._spec.name, slice=f"fold={fold}")
         self._every = settings.evaluator.every
         self._comparison = settings.comparison
@@ -334,7 +334,8 @@ class PrequentialFold:
         with reading(_STATE):
             check_settings(settings.meaning(), read_object(reader.text(), "the settings of a fold"))
             learner_state = self._load(reader)
-        self._learner = self._spec.make(settings.task, self._seed, settings.window_events, learner_state)
+        window = settings.evaluator.window.size
+        self._learner = self._spec.make(settings.task, self._seed, window, learner_state)
         self._learner_bytes = len(learner_state)
         return self
 

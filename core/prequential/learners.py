@@ -17,6 +17,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from .noise import NoisyLearner
 from .wire import MAX_BYTES, told_as, unpickled
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_BASELINE = re.compile(r"persistent|majority(:(all|[1-9]\d{0,11}))?")
 _PICKLE = re.compile(r".*\.(pickle|pkl)", re.DOTALL)
 _MAX_STEP = 1_000_000
 
@@ -73,7 +75,7 @@ class LearnerSpec:
                     "is in it; where you trust its author, say --trust-learners, or name a factory "
                     "(module:factory)"
                 )
-        elif self.factory not in (*NAMED, "persistent") and not self._is_majority():
+        elif self.factory not in NAMED and not _BASELINE.fullmatch(self.factory):
             if not _FACTORY.fullmatch(self.factory):
                 raise ConfigError(
                     f"learner {self.factory!r} is none: there are majority, majority:N, majority:all, "
@@ -120,7 +122,7 @@ class LearnerSpec:
                 "up to 1"
             )
         learner: Learner
-        if self.factory == "persistent" or self._is_majority():
+        if _BASELINE.fullmatch(self.factory):
             learner = BaselineLearner(self.name, task, self._size(window))
         elif self.batch > 1:
             learner = BySteps(self.name, task, self.batch, self._model_maker(task, seed))
@@ -131,9 +133,6 @@ class LearnerSpec:
         if state is not None:
             learner.restore(state)
         return learner
-
-    def _is_majority(self) -> bool:
-        return re.fullmatch(r"majority(:(all|[1-9]\d{0,11}))?", self.factory) is not None
 
     def _size(self, window: int | None) -> int | None:
         if self.factory == "persistent":
@@ -146,10 +145,10 @@ class LearnerSpec:
     def _model_maker(self, task: Task, seed: int) -> Make:
         if self.pickled is not None:
             model = unpickled(self.name, self.factory, self.pickled)
-            return lambda _: model
-        if self.factory in NAMED:
+        elif self.factory in NAMED:
             return named_learner(self.name, self.factory, task, seed, self.batch)
-        model = self._call(self._imported(), seed)
+        else:
+            model = self._call(self._imported(), seed)
         return lambda _: model
 
     def _imported(self) -> Callable[..., Any]:
@@ -177,11 +176,10 @@ class LearnerSpec:
 
     def _call(self, factory: Callable[..., Any], seed: int) -> Any:
         """Call the factory, with the seed if it takes a seed. Raises ConfigError."""
-        try:
-            names = inspect.signature(factory).parameters.keys()
-        except (TypeError, ValueError):  # extension types without a signature
-            names = {}.keys()
-        choices = {name: seed for name in ("seed", "random_state") if name in names}
+        choices = {}
+        with suppress(TypeError, ValueError):  # extension types have no signature
+            names = inspect.signature(factory).parameters
+            choices = {name: seed for name in ("seed", "random_state") if name in names}
         with told_as(
             ConfigError,
             f"learner {self.name!r}: {self.factory} raised ",

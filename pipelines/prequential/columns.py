@@ -133,9 +133,8 @@ def _doubt(name: str, column: pa.Array, word: _Word) -> str:
 
 
 def _classes(source: SourceFile, head: pa.RecordBatch, fields: EventFields) -> tuple[str, ...]:
-    column = texts(head.column(fields.label), fields.class_of)
-    used = np.unique(column.codes[column.codes >= 0]).tolist()
-    classes = tuple(sorted({column.values[code] for code in used}))
+    labels = texts(head.column(fields.label), fields.class_of).to_list()
+    classes = tuple(sorted({label for label in labels if label is not None}))
     shown = ", ".join(classes[:_SHOWN]) + (", ..." if len(classes) > _SHOWN else "")
     if not classes:
         raise InputError(
