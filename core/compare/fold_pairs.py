@@ -174,12 +174,10 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
 
         Payload, little-endian: settings (text), fold u32, each pair's counts, waiting reports, the window.
         """
-        parts = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
-        parts += [pair.write() for pair in self._pairs]
-        parts.append(self._packed_waiting())
-        if self._window is not None:
-            parts += self._window.write()
-        return framed(MAGIC, VERSION, b"".join(parts))
+        head = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
+        pairs = [pair.write() for pair in self._pairs]
+        window = [] if self._window is None else self._window.write()
+        return framed(MAGIC, VERSION, b"".join([*head, *pairs, self._packed_waiting(), *window]))
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings, fold: int) -> FoldPairs:
