@@ -130,6 +130,16 @@ def blank_row(
     )
 
 
+def leader(row: ComparisonRow, margin: float) -> str:
+    """Return the learner that leads in a row, by the margin of the first over the second; "" = neither."""
+    return row.learner_a if margin > 0 else row.learner_b if margin < 0 else ""
+
+
+def noted(row: ComparisonRow, note: str) -> ComparisonRow:
+    """Return the row with a note after its reason."""
+    return row._replace(reason=note if row.reason is None else f"{row.reason}; {note}")
+
+
 def compare_learners(
     learners: Sequence[str],
     values: FloatArray,
@@ -153,7 +163,14 @@ def compare_learners(
     >>> [(row.test, row.wins_a, row.better) for row in rows][:2]
     [('sign', 6, 'tree'), ('wilcoxon', 6, 'tree')]
     """
-    _check(learners, values, measure, alpha)
+    check_level(alpha)
+    check_measure(measure)
+    if values.shape[:1] != (len(learners),) or values.ndim != 2:
+        raise InputError(f"values of the shape {values.shape} for {len(learners)} learners: give [k, n]")
+    if min(values.shape) < 2:
+        raise InputError(
+            f"{len(learners)} learners over {values.shape[1]} folds: a comparison needs two of both"
+        )
     signed = -values if measure in LOWER_IS_BETTER else values
     pairs = [
         _pair(learners, signed, pair, measure, at, alpha) for pair in combinations(range(len(learners)), 2)
@@ -212,17 +229,6 @@ def check_measure(measure: str) -> None:
         )
 
 
-def _check(learners: Sequence[str], values: FloatArray, measure: str, alpha: float) -> None:
-    check_level(alpha)
-    check_measure(measure)
-    if values.shape[:1] != (len(learners),) or values.ndim != 2:
-        raise InputError(f"values of the shape {values.shape} for {len(learners)} learners: give [k, n]")
-    if min(values.shape) < 2:
-        raise InputError(
-            f"{len(learners)} learners over {values.shape[1]} folds: a comparison needs two of both"
-        )
-
-
 def _too_few(folds: int, whose: str) -> str:
     have = "1 fold has" if folds == 1 else f"{folds} folds have"
     return f"{have} a value of {whose}, and two are needed"
@@ -233,12 +239,11 @@ def _pair(
     alpha: float,
 ) -> tuple[ComparisonRow, ComparisonRow]:  # fmt: skip
     """Return the rows of the sign test and of Wilcoxon's test of two learners."""
-    names = [learners[place] for place in pair]
     a, b = signed[list(pair)]
     known = np.isfinite(a) & np.isfinite(b)
     folds = int(known.sum())
-    reason = _too_few(folds, "both")
-    blank = blank_row(at, "", measure, "sign", names[0], names[1], folds, alpha, reason)
+    names = learners[pair[0]], learners[pair[1]]
+    blank = blank_row(at, "", measure, "sign", *names, folds, alpha, _too_few(folds, "both"))
     if folds < 2:
         return blank, blank._replace(test="wilcoxon")
     signs, ranks = sign_test(a[known], b[known]), wilcoxon(a[known], b[known])
@@ -249,8 +254,8 @@ def _pair(
     )
 
     def row(test: str, found: SignTest | WilcoxonTest, margin: float) -> ComparisonRow:
-        leader = names[0] if margin > 0 else names[1] if margin < 0 else ""
-        return both._replace(test=test, statistic=found.statistic, p_value=found.p_value, better=leader)
+        better = leader(both, margin)
+        return both._replace(test=test, statistic=found.statistic, p_value=found.p_value, better=better)
 
     return (
         row("sign", signs, signs.wins_a - signs.wins_b),
@@ -281,21 +286,20 @@ def _of_all(
 ) -> list[ComparisonRow]:
     table = signed[:, np.isfinite(signed).all(axis=0)].T
     folds = len(table)
-    reason = _too_few(folds, "all learners")
-    blank = blank_row(at, "", measure, "friedman", "", "", folds, alpha, reason)
+    blank = blank_row(at, "", measure, "friedman", "", "", folds, alpha, _too_few(folds, "all learners"))
     if folds < 2:
         return [blank]
     found = friedman_nemenyi(table, alpha)
     rows = [blank._replace(statistic=found.statistic, p_value=found.p_value, reason=note)]
     for a, b in combinations(range(len(learners)), 2):
         difference = found.ranks[b] - found.ranks[a]
-        leader = learners[a] if difference > 0 else learners[b]
+        better = learners[a] if difference > 0 else learners[b]
         rows.append(
             rows[0]._replace(
                 learner_a=learners[a], learner_b=learners[b], test="nemenyi", statistic=difference,
                 p_value=None, rank_a=found.ranks[a], rank_b=found.ranks[b],
                 critical_difference=found.critical_difference,
-                better=leader if abs(difference) > found.critical_difference else "",
+                better=better if abs(difference) > found.critical_difference else "",
             )
         )  # fmt: skip
     return rows

@@ -26,11 +26,10 @@ from ..encoding.json import reading
 from ..errors import InputError
 from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
-from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected
-from .fold_report import FoldReport
+from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected, leader, noted
+from .fold_report import FoldReport, PairedFold
 from .gathering import GatheringMachine
-from .paired_fold import PairedFold
-from .settings import MOST_INSTANCES, ComparisonSettings, too_many_instances
+from .settings import MOST_INSTANCES, TOO_MANY_INSTANCES, ComparisonSettings
 from .significance import DelongTest, McnemarEvidence, Placements, mcnemar
 
 MAGIC = b"RSFP"
@@ -56,10 +55,6 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
     def _place_of(self, record: bytes) -> tuple[int, int]:
         """Return the learner and the checkpoint of a report. Raises as `apply` does."""
         report = FoldReport.unpack(record)
-        self._check(report)
-        return report.learner, report.checkpoint
-
-    def _check(self, report: FoldReport) -> None:
         learners = len(self.settings.learners)
         if report.fold != self.fold or report.learner >= learners:
             raise InputError(
@@ -80,6 +75,7 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
                 f"scores and {len(report.times)} times; comparing AUCs in window {self.settings.window} "
                 "needs one of each"
             )
+        return report.learner, report.checkpoint
 
     def _check_all(self, reports: Sequence[FoldReport]) -> None:
         """Raise InputError unless all learners tested the same instances."""
@@ -119,13 +115,13 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
         # The test is repeated at every checkpoint: significance at one of them does not hold for all.
         for row, p in zip(rows, adjusted_of([row.p_anytime for row in rows]), strict=True):
             is_of_one_look = row.better and p is not None and p > self.settings.alpha
-            yield _noted(row, _ONE_LOOK) if is_of_one_look else row
+            yield noted(row, _ONE_LOOK) if is_of_one_look else row
 
     def _mcnemar_row(self, pair: _Pair, blank: ComparisonRow) -> ComparisonRow:
         """Return the row of a pair; `better` is the leading learner."""
         blank = _left_out(blank, pair.left_out)
         if pair.tested == pair.left_out:
-            return _noted(blank, "no instance so far has an answer of both")
+            return noted(blank, "no instance so far has an answer of both")
         only_a, only_b = pair.evidence.only_a_wrong, pair.evidence.only_b_wrong
         found = mcnemar(only_a, only_b)
         return blank._replace(
@@ -134,33 +130,32 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
             p_anytime=pair.evidence.p_value,
             wins_a=only_b,
             wins_b=only_a,
-            better=_leader(blank, only_b - only_a),
+            better=leader(blank, only_b - only_a),
         )
 
     def _delong(self, at: Checkpoint) -> Iterator[ComparisonRow]:
         """Yield the tests of all pairs. Scores are ranked once for pairs that answered the same instances."""
         window = self._window
         refusal = self.settings.auc_refusal if window is None else window.refusal
-        pairs = list(combinations(range(len(self.settings.learners)), 2))
+        pairs = combinations(range(len(self.settings.learners)), 2)
         rows = {pair: self._blank(at, "auc", "delong", *pair) for pair in pairs}
         if window is None or refusal is not None:
-            yield from (_noted(row, refusal or "") for row in rows.values())
+            yield from (noted(row, refusal or "") for row in rows.values())
             return
         answered = ~np.isnan(window.scores)
         alike: dict[bytes, list[tuple[int, int]]] = {}
-        for a, b in pairs:
+        for a, b in rows:
             alike.setdefault((answered[a] & answered[b]).tobytes(), []).append((a, b))
         for mask, group in alike.items():
             both = np.frombuffer(mask, np.bool_)
             labels, left_out = window.labels[both], int(len(both) - both.sum())
             members = sorted({place for pair in group for place in pair})
-            placements = None
-            if (why := _cannot_rank(labels)) is None:
-                placements = Placements.of(labels, window.scores[members][:, both])
+            why = _cannot_rank(labels)
+            placements = None if why else Placements.of(labels, window.scores[members][:, both])
             for a, b in group:
                 row = _left_out(rows[a, b], left_out)
                 if placements is None:
-                    rows[a, b] = _noted(row, why or "")
+                    rows[a, b] = noted(row, why or "")
                 else:
                     rows[a, b] = _delong_row(placements.test(members.index(a), members.index(b)), row)
         yield from corrected(list(rows.values()))
@@ -178,12 +173,10 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
 
         Payload, little-endian: settings (text), fold u32, each pair's counts, waiting reports, the window.
         """
-        parts = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
-        parts += [pair.write() for pair in self._pairs]
-        parts.append(self._waiting.write())
-        if self._window is not None:
-            parts += self._window.write()
-        return framed(MAGIC, VERSION, b"".join(parts))
+        head = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
+        pairs = [pair.write() for pair in self._pairs]
+        window = [] if self._window is None else self._window.write()
+        return framed(MAGIC, VERSION, b"".join([*head, *pairs, self._packed_waiting(), *window]))
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings, fold: int) -> FoldPairs:
@@ -198,7 +191,7 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
             if (stored := reader.number(_HEAD.format)) != fold:
                 raise ValueError(f"it is of fold {stored} and not of fold {fold}")
             self._pairs = [_Pair.read(reader) for _ in self._pairs]
-            self._waiting.read(reader, self._place_of)
+            self._read_waiting(reader)
             if self._window is not None:
                 self._window.read(reader)
             reader.end()
@@ -262,16 +255,13 @@ class _ScoreWindow:
         self._moment = NO_TIME
         self._lost = NO_TIME  # greatest time of instances dropped because they were too many
         self._has_lost = False
-        self._clear(len(settings.learners))
-
-    def _clear(self, learners: int) -> None:
         self.labels: Int8Array = np.zeros(0, np.int8)
-        self.scores: FloatArray = np.zeros((learners, 0))
+        self.scores: FloatArray = np.zeros((len(settings.learners), 0))
         self.times: Int64Array = np.zeros(0, np.int64)
 
     @property
     def refusal(self) -> str | None:
-        return too_many_instances() if self._has_lost else None
+        return TOO_MANY_INSTANCES if self._has_lost else None
 
     def add(self, reports: Sequence[FoldReport]) -> None:
         """Add the instances tested up to a checkpoint; drop instances that have left the window. O(held)."""
@@ -292,7 +282,7 @@ class _ScoreWindow:
         if len(self.labels) > self._most or (self._has_lost and not self._window.has_end):
             self._lost = max(self._lost, int(self.times.max(initial=NO_TIME)))
             self._has_lost = True
-            self._clear(len(reports))
+            self._keep(slice(0))
 
     def _keep(self, which: slice | BoolArray) -> None:
         self.labels = self.labels[which].copy()
@@ -331,20 +321,12 @@ def _cannot_rank(labels: Int8Array) -> str | None:
 
 def _delong_row(found: DelongTest, blank: ComparisonRow) -> ComparisonRow:
     """Return the row of a pair; `better` is the leading learner."""
-    leader = _leader(blank, found.auc_a - found.auc_b)
-    row = blank._replace(p_value=found.p_value, better=leader)
+    better = leader(blank, found.auc_a - found.auc_b)
+    row = blank._replace(p_value=found.p_value, better=better)
     if math.isfinite(found.statistic):
         return row._replace(statistic=found.statistic)
-    return _noted(row, "degenerate: their difference has no variance in window")
-
-
-def _leader(row: ComparisonRow, margin: float) -> str:
-    return row.learner_a if margin > 0 else row.learner_b if margin < 0 else ""
-
-
-def _noted(row: ComparisonRow, note: str) -> ComparisonRow:
-    return row._replace(reason=note if row.reason is None else f"{row.reason}; {note}")
+    return noted(row, "degenerate: their difference has no variance in window")
 
 
 def _left_out(row: ComparisonRow, count: int) -> ComparisonRow:
-    return _noted(row, f"{count:,} instances without an answer of both are left out") if count else row
+    return noted(row, f"{count:,} instances without an answer of both are left out") if count else row

@@ -1,11 +1,14 @@
-"""FoldReport: the report of a learner in a fold at a checkpoint: its measures, and its wrong predictions.
+"""The records of a fold at a checkpoint, for the machines that compare learners.
 
-For each tested instance a report has one bit, and a score if AUCs are compared; never a whole prediction. All
-learners of a fold test the same instances (`folds`), so that bits are paired by their places.
+`FoldReport` is the report of one learner: its measures, and its wrong predictions. For each tested instance a
+report has one bit, and a score if AUCs are compared; never a whole prediction. All learners of a fold test
+the same instances (`folds`), so that bits are paired by their places. Wire form: a frame
+(encoding/fields.py) with magic "RSFR"; payload, little-endian: learner, fold, checkpoint (u32), seq (u64),
+time, due (i64), failures (u64), digest and the lengths of the arrays (u32 each), the arrays; bits are packed.
 
-Wire form: a frame (encoding/fields.py) with magic "RSFR"; payload, little-endian: learner, fold, checkpoint
-(u32), seq (u64), time, due (i64), failures (u64), digest and the lengths of the arrays (u32 each), the
-arrays; bits are packed.
+`PairedFold` has the measures of all learners in one record, for `LearnerComparisons`. Wire form: a frame with
+magic "RSPF"; payload, little-endian: fold, checkpoint, seq, learners and measures (u32, u32, u64, u32, u32),
+time and due (i64), failures (u64 a learner), measures (f64, learner by learner).
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ..encoding.fields import Reader, framed, unframed
 from ..encoding.json import reading, whole
-from ..rows.columns import in_columns
+from ..events.times import NO_TIME
+from ..rows.columns import NUMBER_COLUMNS, in_columns
+from .comparisons import Checkpoint
 
-MAGIC = b"RSFR"
+MAGIC, PAIRED_MAGIC = b"RSFR", b"RSPF"
 VERSION = 1
-_HEAD = struct.Struct("<IIIQqqQ7I")
+_HEAD, _PAIRED_HEAD = struct.Struct("<IIIQqqQ7I"), struct.Struct("<IIQIIqq")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,25 +90,72 @@ class FoldReport:
         """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, "the report of a fold"))
         with reading("the report of a fold"):
-            return cls._read(reader)
+            *numbers, measures, wrong, missing, labels, scores, times = reader.numbers(_HEAD.format)
+            learner, fold, checkpoint, seq, time, due, failures, digest = numbers
+            _ = whole(seq), whole(failures)
+            if not {missing, labels, scores, times} <= {0, wrong}:
+                raise ValueError(f"arrays of the lengths {[wrong, missing, labels, scores, times]}")
+
+            def bits(count: int) -> BoolArray:
+                return np.unpackbits(reader.array("u1", -(-count // 8)), count=count).astype(np.bool_)
+
+            report = cls(
+                learner, fold, checkpoint, seq, time, due, failures, digest,
+                in_columns(reader.array("<f8", measures)),
+                bits(wrong), bits(missing), reader.array("i1", labels),
+                reader.array("<f8", scores), reader.array("<i8", times),
+            )  # fmt: skip
+            reader.end()
+        return report
+
+
+@dataclass(frozen=True, eq=False)
+class PairedFold:
+    """Checkpoint number `checkpoint` in a fold; seq, time and due as in `FoldReport`.
+
+    measures  [learners, NUMBER_COLUMNS], NaN = no value
+    failures  instances so far at which each learner failed
+    """
+
+    fold: int
+    checkpoint: int
+    seq: int
+    time: int
+    due: int
+    measures: FloatArray
+    failures: Int64Array
 
     @classmethod
-    def _read(cls, reader: Reader) -> FoldReport:
-        numbers = reader.numbers(_HEAD.format)
-        learner, fold, checkpoint, seq, time, due, failures, digest = numbers[:8]
-        measures, wrong, missing, labels, scores, times = numbers[8:]
-        _ = whole(seq), whole(failures)
-        if not {missing, labels, scores, times} <= {0, wrong}:
-            raise ValueError(f"arrays of the lengths {[wrong, missing, labels, scores, times]}")
+    def of(cls, reports: list[FoldReport]) -> PairedFold:
+        """Make a record of the reports of all learners, given in the order of learners."""
+        first = reports[0]
+        measures = np.full((len(reports), len(NUMBER_COLUMNS)), np.nan)
+        for row, report in zip(measures, reports, strict=True):
+            if len(report.measures):
+                row[:] = report.measures
+        failures = np.array([report.failures for report in reports], np.int64)
+        return cls(first.fold, first.checkpoint, first.seq, first.time, first.due, measures, failures)
 
-        def bits(count: int) -> BoolArray:
-            return np.unpackbits(reader.array("u1", -(-count // 8)), count=count).astype(np.bool_)
+    @property
+    def at(self) -> Checkpoint:
+        """The checkpoint, with the grid point as its time, or else the greatest time."""
+        moment = self.time if self.due == NO_TIME else self.due
+        return Checkpoint(self.checkpoint, None if moment == NO_TIME else moment, self.seq)
 
-        report = cls(
-            learner, fold, checkpoint, seq, time, due, failures, digest,
-            in_columns(reader.array("<f8", measures)),
-            bits(wrong), bits(missing), reader.array("i1", labels),
-            reader.array("<f8", scores), reader.array("<i8", times),
-        )  # fmt: skip
-        reader.end()
-        return report
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        shape = self.measures.shape
+        head = _PAIRED_HEAD.pack(self.fold, self.checkpoint, self.seq, *shape, self.time, self.due)
+        failures, measures = self.failures.astype("<u8"), np.ascontiguousarray(self.measures, "<f8")
+        return framed(PAIRED_MAGIC, VERSION, b"".join((head, failures.tobytes(), measures.tobytes())))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> PairedFold:
+        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
+        reader = Reader(unframed(data, PAIRED_MAGIC, VERSION, "a checkpoint of a fold"))
+        with reading("a checkpoint of a fold"):
+            fold, checkpoint, seq, learners, columns, time, due = reader.numbers(_PAIRED_HEAD.format)
+            failures = reader.array("<u8", learners).astype(np.int64)
+            measures = in_columns(reader.array("<f8", learners * columns).reshape(learners, columns))
+            reader.end()
+        return cls(fold, checkpoint, seq, time, due, measures, failures)

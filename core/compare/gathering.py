@@ -1,12 +1,12 @@
-"""Gathering: collects records of several senders at numbered checkpoints until all have sent theirs.
+"""`GatheringMachine`: the base of the state machines that compare the records of several senders.
 
-`GatheringMachine` is the base of the state machines that compare such records.
+It collects the records of numbered checkpoints until all senders have sent theirs.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from ..encoding.fields import Reader
@@ -20,93 +20,20 @@ _ENTRY = struct.Struct("<QIQ")
 _FEW_HUNDRED_BYTES = 500
 
 
-class Gathering:
-    """Waits for a record of each of n senders at every checkpoint, and yields complete checkpoints in order.
-
-    Records may come in any order. A second record of the same sender and checkpoint is dropped.
-
-    >>> gathering = Gathering(2)
-    >>> for sender, checkpoint in ((0, 0), (0, 1), (1, 1), (1, 0)):
-    ...     gathering.add(sender, checkpoint, b"%d of %d" % (checkpoint, sender))
-    >>> list(gathering.complete())
-    [[b'0 of 0', b'0 of 1'], [b'1 of 0', b'1 of 1']]
-    """
-
-    def __init__(self, senders: int) -> None:
-        self._senders = senders
-        self._next = 0
-        self._waiting: dict[int, dict[int, bytes]] = {}
-        self._records = 0
-        self._bytes = 0
-
-    def __len__(self) -> int:
-        return self._records
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all records that wait."""
-        return self._bytes
-
-    def add(self, sender: int, checkpoint: int, record: bytes) -> None:
-        """Take in a record. O(1)."""
-        if checkpoint < self._next:
-            return
-        there = self._waiting.setdefault(checkpoint, {})
-        if sender not in there:
-            there[sender] = record
-            self._records += 1
-            self._bytes += len(record)
-
-    def complete(self) -> Iterator[list[bytes]]:
-        """Yield the records, in order of senders, of each checkpoint that is complete, with all before it."""
-        while len(self._waiting.get(self._next, ())) == self._senders:
-            found = self._waiting.pop(self._next)
-            self._next += 1
-            self._records -= len(found)
-            self._bytes -= sum(map(len, found.values()))
-            yield [found[sender] for sender in range(self._senders)]
-
-    def write(self) -> bytes:
-        """Return the wire form, from which `read` makes an equal gathering."""
-        parts = [_COUNTS.pack(self._next, self._records)]
-        for checkpoint, records in sorted(self._waiting.items()):
-            for sender, record in sorted(records.items()):
-                parts += [_ENTRY.pack(checkpoint, sender, len(record)), record]
-        return b"".join(parts)
-
-    @property
-    def written_bytes(self) -> int:
-        """Length of `write()` in bytes. O(1)."""
-        return _COUNTS.size + _ENTRY.size * self._records + self._bytes
-
-    def read(self, reader: Reader, place_of: Callable[[bytes], tuple[int, int]]) -> None:
-        """Load the wire form, as written by `write`. Raises ValueError for other bytes.
-
-        place_of  returns the sender and the checkpoint of a record; raises for a record that no sender sends
-        """
-        self._next, records = reader.numbers(_COUNTS.format)
-        for _ in range(records):
-            checkpoint, sender, size = reader.numbers(_ENTRY.format)
-            if checkpoint < self._next or sender >= self._senders:
-                raise ValueError(f"sender {sender} waits at checkpoint {checkpoint} of {self._next}")
-            record = bytes(reader.read(size))
-            if place_of(record) != (sender, checkpoint):
-                raise ValueError(f"a record of another place waits for sender {sender}")
-            self.add(sender, checkpoint, record)
-        if len(self) != records:
-            raise ValueError("a record waits twice")
-
-
 class GatheringMachine(Generic[Output]):
     """A state machine that compares the records of some senders when all have reached a checkpoint.
 
-    It ignores the end of the input and other control records: a checkpoint is complete when all senders have
-    sent their records of it.
+    Records may come in any order; checkpoints are compared in theirs. A second record of the same sender and
+    checkpoint is dropped. The machine ignores the end of the input and other control records: a checkpoint is
+    complete when all senders have sent their records of it.
     """
 
     def __init__(self, senders: int) -> None:
-        self._waiting = Gathering(senders)
-        self._head_bytes = len(self.to_bytes()) - self._waiting.written_bytes - self._held_bytes
+        self._senders = range(senders)
+        self._next = 0
+        self._waiting: dict[tuple[int, int], bytes] = {}  # by (checkpoint, sender)
+        self._waiting_bytes = 0
+        self._head_bytes = len(self.to_bytes()) - self._held_bytes
 
     def apply(self, record: bytes) -> list[Output]:
         """Take a packed record; return the results of the checkpoints that are now complete.
@@ -114,11 +41,23 @@ class GatheringMachine(Generic[Output]):
         Raises a `WireError` for bytes that are no record. Raises InputError for a record that belongs
         elsewhere or contradicts records of the other senders.
         """
+        outputs: list[Output] = []
         if record[:4] == WORD_MAGIC:
             unpack_record(record)
-            return []
-        self._waiting.add(*self._place_of(record), record)
-        return [output for records in self._waiting.complete() for output in self._compared(records)]
+            return outputs
+        self._wait(*self._place_of(record), record)
+        while all((self._next, sender) in self._waiting for sender in self._senders):
+            found = [self._waiting.pop((self._next, sender)) for sender in self._senders]
+            self._next += 1
+            self._waiting_bytes -= sum(map(len, found))
+            outputs += self._compared(found)
+        return outputs
+
+    def _wait(self, sender: int, checkpoint: int, record: bytes) -> None:
+        """Hold a record until its checkpoint is complete. O(1)."""
+        if checkpoint >= self._next and (checkpoint, sender) not in self._waiting:
+            self._waiting[checkpoint, sender] = record
+            self._waiting_bytes += len(record)
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
         """Return the sender and the checkpoint of a record. Raises as `apply` does."""
@@ -134,13 +73,35 @@ class GatheringMachine(Generic[Output]):
         """Return a snapshot."""
         raise NotImplementedError
 
+    def _packed_waiting(self) -> bytes:
+        """Return the wire form of the records that wait, for `_read_waiting`."""
+        parts = [_COUNTS.pack(self._next, len(self._waiting))]
+        for (checkpoint, sender), record in sorted(self._waiting.items()):
+            parts += [_ENTRY.pack(checkpoint, sender, len(record)), record]
+        return b"".join(parts)
+
+    def _read_waiting(self, reader: Reader) -> None:
+        """Load what `_packed_waiting` returned. Raises ValueError for other bytes."""
+        self._next, records = reader.numbers(_COUNTS.format)
+        for _ in range(records):
+            checkpoint, sender, size = reader.numbers(_ENTRY.format)
+            if checkpoint < self._next or sender not in self._senders:
+                raise ValueError(f"sender {sender} waits at checkpoint {checkpoint} of {self._next}")
+            record = bytes(reader.read(size))
+            if self._place_of(record) != (sender, checkpoint):
+                raise ValueError(f"a record of another place waits for sender {sender}")
+            self._wait(sender, checkpoint, record)
+        if len(self._waiting) != records:
+            raise ValueError("a record waits twice")
+
     def wakes_at(self) -> int | None:
         """Return None: this state machine needs no clock."""
         return None
 
     def snapshot_bytes(self) -> int:
         """Return the length of `to_bytes()` in bytes. O(1)."""
-        return self._head_bytes + self._waiting.written_bytes + self._held_bytes
+        waiting = _ENTRY.size * len(self._waiting) + self._waiting_bytes
+        return self._head_bytes + waiting + self._held_bytes
 
     def counts(self) -> dict[str, int]:
         """Return no counts: the step that makes the records counts them."""
@@ -152,7 +113,7 @@ class GatheringMachine(Generic[Output]):
 
     def live_bytes(self) -> int:
         """Estimate the memory in bytes. O(1)."""
-        return _FEW_HUNDRED_BYTES * (2 + len(self._waiting)) + self._waiting.nbytes + self._held_bytes
+        return _FEW_HUNDRED_BYTES * (2 + len(self._waiting)) + self._waiting_bytes + self._held_bytes
 
     @property
     def _held_bytes(self) -> int:

@@ -20,9 +20,9 @@ from ..encoding.json import reading
 from ..errors import InputError
 from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
 from ..settings.measure_names import MEASURES
-from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners
+from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners, noted
+from .fold_report import PairedFold
 from .gathering import GatheringMachine
-from .paired_fold import PairedFold
 from .settings import ComparisonSettings
 
 MAGIC = b"RSLC"
@@ -69,13 +69,13 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
             for name, count in zip(self.settings.learners, failures.tolist(), strict=True)
             if count and (not row.learner_a or name in (row.learner_a, row.learner_b))
         ]
-        return row._replace(reason="; ".join([row.reason, *said] if row.reason else said)) if said else row
+        return noted(row, "; ".join(said)) if said else row
 
     # ---- state
 
     def to_bytes(self) -> bytes:
         """Return a snapshot: a frame with magic "RSLC" around the settings and the records that wait."""
-        return framed(MAGIC, VERSION, packed_text(self.settings.to_json()) + self._waiting.write())
+        return framed(MAGIC, VERSION, packed_text(self.settings.to_json()) + self._packed_waiting())
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings) -> LearnerComparisons:
@@ -87,7 +87,7 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
         self = cls(settings)
         with reading("the state of a comparison over folds"):
             settings.check(reader.text())
-            self._waiting.read(reader, self._place_of)
+            self._read_waiting(reader)
             reader.end()
         return self
 

@@ -16,6 +16,9 @@ MOST_INSTANCES = 1_000_000
 """Most instances of a fold's window if AUCs are compared: the window holds scores of every learner, which are
 ranked anew at every checkpoint."""
 
+TOO_MANY_INSTANCES = f"AUCs are compared over {MOST_INSTANCES:,} instances at the most; take a shorter window"
+"""Why AUCs are not compared in a window with too many instances."""
+
 _MEASURES = {True: ("auc", "accuracy"), False: ("accuracy", "kappa")}
 
 
@@ -62,7 +65,7 @@ class ComparisonSettings:
     def auc_refusal(self) -> str | None:
         """Why AUCs can never be compared in this window; None if they can."""
         if (self.window.size or 0) > MOST_INSTANCES:
-            return too_many_instances()
+            return TOO_MANY_INSTANCES
         if not (self.window.ticks or self.window.signal):
             return None
         kind = str(self.window).partition(":")[0]
@@ -94,8 +97,3 @@ class ComparisonSettings:
         """Raise OtherConfigurationError, naming every difference, unless a state has these settings."""
         there = read_object(stored, "the settings of a comparison")
         check_settings(self._meaning(), there)
-
-
-def too_many_instances() -> str:
-    """Return the reason why AUCs are not compared in a window with too many instances."""
-    return f"AUCs are compared over {MOST_INSTANCES:,} instances at the most; take a shorter window"

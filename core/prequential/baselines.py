@@ -37,7 +37,6 @@ class BaselineLearner:
         self._task = task
         self._size = size
         self._codes: dict[str, int] = {} if not task.is_binary else {"0": 0, "1": 1}
-        self._outputs: list[float | str] = [] if not task.is_binary else [0.0, 1.0]
         self._classes = np.zeros((_ROWS, max(2, len(self._codes))), np.int64)
         self._held: deque[int] = deque()
         self._seq = 0
@@ -47,6 +46,7 @@ class BaselineLearner:
         codes = self._codes_of(instances)
         classes, held, size = self._classes, self._held, self._size
         count = len(self._codes)
+        answers: list[float | str] = [0.0, 1.0] if self._task.is_binary else [*self._codes]
         none: float | str = 0.0 if self._task.is_binary else ""
         outputs: list[float | str | None] = [None] * len(codes)
         majority = int(majority_class(classes, count))
@@ -54,7 +54,7 @@ class BaselineLearner:
             zip(codes, weights.tolist(), tests.tolist(), strict=True)
         ):
             if is_tested:
-                outputs[row] = none if majority < 0 else self._outputs[majority]
+                outputs[row] = none if majority < 0 else answers[majority]
             if not weight:
                 continue
             if size is not None:
@@ -107,7 +107,6 @@ class BaselineLearner:
         code = self._codes.get(name)
         if code is None:
             code = self._codes[name] = len(self._codes)
-            self._outputs.append(name)
             if code >= self._classes.shape[1]:
                 self._classes = np.concatenate([self._classes, np.zeros_like(self._classes)], axis=1)
         return code

@@ -35,16 +35,13 @@ class RiverCalls:
 
     def __init__(self, model: Any, task: Task, has_learnt: bool) -> None:
         self.model = model
+        self.takes_many = _takes_many(model)
+        """Whether every part of the model takes tables."""
         self.has_learnt = has_learnt
         self._read, self._read_label = readers(task)
         self.learn: Callable[[Any, bool | str], None] = model.learn_one if has_learnt else self._learn_first
         has_probabilities = callable(getattr(model, "predict_proba_one", None))
         self.predict: Callable[[Any], Output] = self._first if has_probabilities else self._label
-
-    @property
-    def takes_many(self) -> bool:
-        """Whether every part of the model takes tables."""
-        return _takes_many(self.model)
 
     def check(self, name: str, instances: Instances) -> None:
         """Accept any features: dicts hold numbers and text."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array, UInt64Array
 from ..compare.fold_report import FoldReport
-from ..encoding.fields import Reader, framed, packed_text, unframed
+from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import read_json, read_object, reading, whole
 from ..errors import InputError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
@@ -63,14 +63,12 @@ class _Tested(NamedTuple):
 
     wrong: BoolArray
     missing: BoolArray
-    labels: Int8Array
-    scores: FloatArray
-    times: Int64Array
+    labels: Int8Array = np.empty(0, np.int8)
+    scores: FloatArray = np.empty(0)
+    times: Int64Array = np.empty(0, np.int64)
 
 
-_NOTHING = _Tested(
-    np.empty(0, np.bool_), np.empty(0, np.bool_), np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64)
-)
+_NOTHING = _Tested(np.empty(0, np.bool_), np.empty(0, np.bool_))
 
 
 class PrequentialFold:
@@ -92,12 +90,10 @@ class PrequentialFold:
         self._spec = settings.learners[learner]
         self._order = order_of(settings.evaluator.order)
         self._seed = seed_of(settings.folds.seed, self._spec.name, fold)
-        self._learner = self._spec.make(settings.task, self._seed, settings.window_events)
+        self._learner = self._spec.make(settings.task, self._seed, settings.evaluator.window.size)
         self._evaluator = ModelEvaluator(settings.of_folds, model=self._spec.name, slice=f"fold={fold}")
-        every = settings.evaluator.every
-        self._every, self._grid = every.events, every.micros
-        self._exchanges = settings.comparison.needs_scores
-        self._timed = settings.comparison.needs_times
+        self._every = settings.evaluator.every
+        self._comparison = settings.comparison
         self._config = settings.evaluator.config_hash()
         self._seq = self._checked = self._checkpoint = self._reported = self._failures = self._digest = 0
         self._greatest = NO_TIME
@@ -156,15 +152,13 @@ class PrequentialFold:
     def _cuts(self, batch: EventBatch) -> list[tuple[int, int]]:
         """Return the checkpoints in a batch: (row before which the checkpoint is due, its grid point)."""
         n = len(batch)
-        if self._every:
-            first = self._every - self._seq % self._every
-            return [(end, NO_TIME) for end in range(first, n + 1, self._every)]
+        if size := self._every.events:
+            return [(end, NO_TIME) for end in range(size - self._seq % size, n + 1, size)]
         if batch.times is None:
-            raise InputError(
-                f"every {self.settings.evaluator.every} needs times; name their column with --time"
-            )
+            raise InputError(f"every {self._every} needs times; name their column with --time")
+        grid = self._every.micros
         before = np.maximum.accumulate(np.concatenate(([self._greatest], batch.times)))[:n]
-        due = np.where(before == NO_TIME, 0, -(-before // self._grid) * self._grid)
+        due = np.where(before == NO_TIME, 0, -(-before // grid) * grid)
         cuts = np.flatnonzero((before != NO_TIME) & (batch.times > due))
         return list(zip(cuts.tolist(), due[cuts].tolist(), strict=True))
 
@@ -204,8 +198,8 @@ class PrequentialFold:
             yield self._refused(batch, outcome.failures)
         tested = np.flatnonzero(tests)
         self._counts["instances_tested"] += len(tested)
-        is_answered = ~np.isnan(outcome.scores[tested])
-        answered = tested[is_answered]
+        missing = np.isnan(outcome.scores[tested])
+        answered = tested[~missing]
         if isinstance(labels, TextColumn):
             predicted = TextColumn.of([outcome.predicted[row] or "" for row in answered.tolist()])
             truth = labels.take(answered)
@@ -220,41 +214,24 @@ class PrequentialFold:
         rows = self._evaluator.apply(scores, batch.labels[answered], times, truth, predicted)
         yield from self._noted(rows)
         self._digest = zlib.crc32(hashes[tested].tobytes(), self._digest)
-        self._note_tested(batch, tested, is_answered, wrong, scores)
-
-    def _note_tested(
-        self,
-        batch: EventBatch,
-        tested: Int64Array,
-        is_answered: BoolArray,
-        wrong: BoolArray,
-        scores: FloatArray,
-    ) -> None:
-        n = len(tested)
-        if not n:
-            return
-        all_wrong, all_scores = np.zeros(n, np.bool_), np.zeros(n)
-        all_wrong[is_answered], all_scores[is_answered] = wrong, scores
-        self._tested.append(
-            _Tested(
-                all_wrong, ~is_answered,
-                batch.labels[tested] if self._exchanges else _NOTHING.labels,
-                all_scores if self._exchanges else _NOTHING.scores,
-                batch.times[tested] if self._timed and batch.times is not None else _NOTHING.times,
-            )
-        )  # fmt: skip
+        note = _Tested(np.zeros(len(tested), np.bool_), missing)
+        note.wrong[~missing] = wrong
+        if self._comparison.needs_scores:
+            note = note._replace(labels=batch.labels[tested], scores=np.zeros(len(tested)))
+            note.scores[~missing] = scores
+        if self._comparison.needs_times and batch.times is not None:
+            note = note._replace(times=batch.times[tested])
+        if len(tested):
+            self._tested.append(note)
 
     def _refused(self, batch: EventBatch, failures: list[tuple[int, str]]) -> Rejected:
         """Return the instances at which the learner failed, each once. Their model is the learner's name."""
-        words: dict[int, str] = {}
-        for row, sentence in failures:
-            words[row] = f"{words[row]}; {sentence}" if row in words else sentence
-        rows = np.array(sorted(words), np.int64)
+        rows = np.array([row for row, _ in failures], np.int64)
         self._failures += len(rows)
         self._counts["learner_failures"] += len(rows)
         name = TextColumn.repeated(self._spec.name, len(rows))
         fold = self._place[1]
-        details = TextColumn.of([f"fold {fold} of the learner: {words[row]}" for row in rows.tolist()])
+        details = TextColumn.of([f"fold {fold} of the learner: {sentence}" for _, sentence in failures])
         return Rejected("invalid", batch.take(rows, models=name), Reason.LEARNER_FAILED, details)
 
     def _check(self, due: int) -> Iterator[Rows | FoldReport | Rejected]:
@@ -270,7 +247,7 @@ class PrequentialFold:
 
     def _end(self) -> Iterator[Rows | FoldReport | Rejected]:
         """Yield the last row and report, unless the stream ended at a checkpoint."""
-        if self._grid and self._order.greatest != NO_TIME:
+        if self._every.micros and self._order.greatest != NO_TIME:
             yield from self._noted(self._evaluator.advance_to(self._order.greatest))
         if self._seq != self._checked:
             yield from self._check(NO_TIME)
@@ -335,12 +312,10 @@ class PrequentialFold:
         held = self._order.held()
         tested = self._report(NO_TIME).pack()
         texts = json.dumps(self.settings.meaning()), json.dumps(head), json.dumps(self._order.progress())
-        parts = [*map(packed_text, texts)]
-        parts.append(struct.pack("<I", len(held)))
+        parts = [*map(packed_text, texts), struct.pack("<I", len(held))]
         for partition, sequence, packet in held:
-            parts += [struct.pack("<iqQ", partition, sequence, len(packet)), packet]
-        for content in (learner, self._evaluator.to_bytes(), tested):
-            parts += [struct.pack("<Q", len(content)), content]
+            parts += [struct.pack("<iq", partition, sequence), packed_bytes(packet)]
+        parts += map(packed_bytes, (learner, self._evaluator.to_bytes(), tested))
         return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
@@ -357,7 +332,8 @@ class PrequentialFold:
         with reading(_STATE):
             check_settings(settings.meaning(), read_object(reader.text(), "the settings of a fold"))
             learner_state = self._load(reader)
-        self._learner = self._spec.make(settings.task, self._seed, settings.window_events, learner_state)
+        window = settings.evaluator.window.size
+        self._learner = self._spec.make(settings.task, self._seed, window, learner_state)
         self._learner_bytes = len(learner_state)
         return self
 
@@ -374,11 +350,11 @@ class PrequentialFold:
         progress = read_object(reader.text(), "the progress of a fold")
         held = []
         for _ in range(reader.number("<I")):
-            partition, sequence, size = reader.numbers("<iqQ")
-            held.append((partition, sequence, bytes(reader.read(size))))
+            partition, sequence = reader.numbers("<iq")
+            held.append((partition, sequence, reader.sized()))
         if progress or held:
             self._order.go_on_from(progress, held)
-        state, evaluator, tested = (bytes(reader.read(reader.number("<Q"))) for _ in range(3))
+        state, evaluator, tested = (reader.sized() for _ in range(3))
         reader.end()
         self._evaluator = ModelEvaluator.from_bytes(evaluator, self.settings.of_folds)
         report = FoldReport.unpack(tested)

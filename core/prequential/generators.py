@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -72,7 +72,7 @@ class GeneratedStream:
     width: int = 0
     moving: int = 0
     speed: float = 0.0
-    noise: float | None = field(default=None)
+    noise: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -87,9 +87,8 @@ class GeneratedStream:
                 raise ConfigError(
                     f"{self.kind}: {name}={value!r}; give a whole number from {least:,} to {greatest:,}"
                 )
-        if not all(isinstance(at, int) and 0 < at < self.count for at in self.drifts) or list(
-            self.drifts
-        ) != sorted(set(self.drifts)):
+        are_places = all(isinstance(at, int) and 0 < at < self.count for at in self.drifts)
+        if not are_places or list(self.drifts) != sorted(set(self.drifts)):
             raise ConfigError(
                 f"{self.kind}: drifts={list(self.drifts)}; give numbers of instances in ascending order, "
                 f"above 0 and below the count of {self.count:,}"
@@ -142,10 +141,8 @@ class GeneratedStream:
         for name, value in parse_qsl(parts.query, keep_blank_values=True):
             if name == "drift":
                 drifts = [*(drifts or ()), *(_number(url, word, int) for word in value.split(",") if word)]
-            elif name in ("count", "seed", "width") and name not in choices:
-                choices[name] = _number(url, value, int)
-            elif name == "noise" and name not in choices:
-                choices[name] = _number(url, value, float)
+            elif name in ("count", "seed", "width", "noise") and name not in choices:
+                choices[name] = _number(url, value, float if name == "noise" else int)
             else:
                 raise ConfigError(
                     f"{url!r}: {name!r} is not known or given twice; there are count, seed, "

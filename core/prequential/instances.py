@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import repeat
 from typing import Any, NamedTuple, Protocol
 
@@ -40,38 +39,7 @@ class Instances(ColumnBatch):
         return len(self.hashes)
 
     def records(self) -> list[Record]:
-        """Return each instance's features by name, without missing ones. Computed once. O(values)."""
-        return self._records
-
-    def matrix(self) -> FloatArray:
-        """Return the numeric features, float64[n, d]. Computed once."""
-        return self._matrix
-
-    def answers(self) -> list[bool] | list[str]:
-        """Return the labels in the form that a learner learns: whether each is positive, or its class."""
-        if isinstance(self.labels, TextColumn):
-            return [text or "" for text in self.labels.to_list()]
-        answers: list[bool] = (self.labels == 1).tolist()
-        return answers
-
-    def incomplete(self) -> BoolArray:
-        """Return which instances lack a feature."""
-        lacking: BoolArray = np.asarray(np.isnan(self._matrix).any(axis=1))
-        for _, column in self.categories:
-            lacking |= column.codes < 0
-        return lacking
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Instances, (self.numbers, self.categories, self.labels, self.hashes)
-
-    @cached_property
-    def _matrix(self) -> FloatArray:
-        if not self.numbers:
-            return np.empty((len(self), 0))
-        return np.column_stack([column for _, column in self.numbers])
-
-    @cached_property
-    def _records(self) -> list[Record]:
+        """Return each instance's features by name, without missing ones. O(values)."""
         names = [name for name, _ in (*self.numbers, *self.categories)]
         if not names:
             return [{} for _ in range(len(self))]
@@ -84,6 +52,29 @@ class Instances(ColumnBatch):
                 name: value for name, value in records[row].items() if value is not None and value == value
             }
         return records
+
+    def matrix(self) -> FloatArray:
+        """Return the numeric features, float64[n, d]."""
+        if not self.numbers:
+            return np.empty((len(self), 0))
+        return np.column_stack([column for _, column in self.numbers])
+
+    def answers(self) -> list[bool] | list[str]:
+        """Return the labels in the form that a learner learns: whether each is positive, or its class."""
+        if isinstance(self.labels, TextColumn):
+            return [text or "" for text in self.labels.to_list()]
+        answers: list[bool] = (self.labels == 1).tolist()
+        return answers
+
+    def incomplete(self) -> BoolArray:
+        """Return which instances lack a feature."""
+        lacking: BoolArray = np.asarray(np.isnan(self.matrix()).any(axis=1))
+        for _, column in self.categories:
+            lacking |= column.codes < 0
+        return lacking
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Instances, (self.numbers, self.categories, self.labels, self.hashes)
 
 
 class Task(NamedTuple):
@@ -130,6 +121,9 @@ class Learner(Protocol):
 
         Raises InputError if the state is too long, or cannot be written.
         """
+
+    def restore(self, data: bytes) -> None:
+        """Set the state that `to_bytes` returned."""
 
 
 def outcome_of(

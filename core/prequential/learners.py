@@ -17,22 +17,21 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..ids.chances import seed_of
 from .baselines import BaselineLearner
-from .instances import Instances, Learner, Outcome, Task
+from .instances import Learner, Task
 from .models import BySteps, Make, OneByOne
 from .named import NAMED, named_learner
 from .noise import NoisyLearner
 from .wire import MAX_BYTES, told_as, unpickled
 
-__all__ = ["NAMED", "Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]
-
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_BASELINE = re.compile(r"persistent|majority(:(all|[1-9]\d{0,11}))?")
 _PICKLE = re.compile(r".*\.(pickle|pkl)", re.DOTALL)
 _MAX_STEP = 1_000_000
 
@@ -76,7 +75,7 @@ class LearnerSpec:
                     "is in it; where you trust its author, say --trust-learners, or name a factory "
                     "(module:factory)"
                 )
-        elif self.factory not in (*NAMED, "persistent") and not self._is_majority():
+        elif self.factory not in NAMED and not _BASELINE.fullmatch(self.factory):
             if not _FACTORY.fullmatch(self.factory):
                 raise ConfigError(
                     f"learner {self.factory!r} is none: there are majority, majority:N, majority:all, "
@@ -95,23 +94,20 @@ class LearnerSpec:
 
         trust  pickle files may be read. `parse` reads them, so that workers need no file
         """
-        name, equals, factory = text.partition("=")
+        name, equals, factory = (word.strip() for word in text.partition("="))
         if not equals:
-            name, factory = "", text
-        name, factory = name.strip(), factory.strip()
-        if not name and not equals:
-            name = Path(factory).stem if _PICKLE.fullmatch(factory) else factory
+            factory = name
             if _FACTORY.fullmatch(factory) and not factory.startswith("majority:"):
                 name = factory.partition(":")[2]
-        pickled = None
-        if trust and _PICKLE.fullmatch(factory):
-            pickled = _file_bytes(name, factory)
+            elif _PICKLE.fullmatch(factory):
+                name = Path(factory).stem
+        pickled = _file_bytes(name, factory) if trust and _PICKLE.fullmatch(factory) else None
         return cls(name, factory, noise, batch, pickled)
 
     def make(self, task: Task, seed: int, window: int | None, state: bytes | None = None) -> Learner:
         """Return a new learner, or the learner of a state; a pickled learner keeps what it had learnt.
 
-        seed    see `seed_of`
+        seed    see `ids.chances.seed_of`
         window  events of the evaluation window last:N, which `majority` follows; None: `majority` uses all
                 events
         state   bytes that `Learner.to_bytes` gave. Reading them may run code: only a job's own state may be
@@ -125,25 +121,18 @@ class LearnerSpec:
                 f"threshold={task.threshold!r}: scores of learners are probabilities; give a number above 0, "
                 "up to 1"
             )
-        noisy = None
-        learner: BaselineLearner | OneByOne | BySteps
-        if self.factory == "persistent" or self._is_majority():
+        learner: Learner
+        if _BASELINE.fullmatch(self.factory):
             learner = BaselineLearner(self.name, task, self._size(window))
+        elif self.batch > 1:
+            learner = BySteps(self.name, task, self.batch, self._model_maker(task, seed))
         else:
-            make = self._model_maker(task, seed)
-            by_steps = self.batch > 1
-            learner = (
-                BySteps(self.name, task, self.batch, make) if by_steps else OneByOne(self.name, task, make)
-            )
+            learner = OneByOne(self.name, task, self._model_maker(task, seed))
         if self.noise:
-            noisy = NoisyLearner(self.name, learner, task, self.noise, seed)
-            state = state if state is None else noisy.restore(state)
+            learner = NoisyLearner(self.name, learner, task, self.noise, seed)
         if state is not None:
             learner.restore(state)
-        return noisy or learner
-
-    def _is_majority(self) -> bool:
-        return re.fullmatch(r"majority(:(all|[1-9]\d{0,11}))?", self.factory) is not None
+        return learner
 
     def _size(self, window: int | None) -> int | None:
         if self.factory == "persistent":
@@ -156,10 +145,10 @@ class LearnerSpec:
     def _model_maker(self, task: Task, seed: int) -> Make:
         if self.pickled is not None:
             model = unpickled(self.name, self.factory, self.pickled)
-            return lambda _: model
-        if self.factory in NAMED:
+        elif self.factory in NAMED:
             return named_learner(self.name, self.factory, task, seed, self.batch)
-        model = self._call(self._imported(), seed)
+        else:
+            model = self._call(self._imported(), seed)
         return lambda _: model
 
     def _imported(self) -> Callable[..., Any]:
@@ -187,11 +176,10 @@ class LearnerSpec:
 
     def _call(self, factory: Callable[..., Any], seed: int) -> Any:
         """Call the factory, with the seed if it takes a seed. Raises ConfigError."""
-        try:
-            names = inspect.signature(factory).parameters.keys()
-        except (TypeError, ValueError):  # extension types without a signature
-            names = {}.keys()
-        choices = {name: seed for name in ("seed", "random_state") if name in names}
+        choices = {}
+        with suppress(TypeError, ValueError):  # extension types have no signature
+            names = inspect.signature(factory).parameters
+            choices = {name: seed for name in ("seed", "random_state") if name in names}
         with told_as(
             ConfigError,
             f"learner {self.name!r}: {self.factory} raised ",

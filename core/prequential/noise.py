@@ -63,14 +63,14 @@ class NoisyLearner:
         head = self._settings() | {"seen": self._seen}
         return pack_learner(self._name, head, self._learner.to_bytes())
 
-    def restore(self, data: bytes) -> bytes:
-        """Set the state that `to_bytes` returned; return the bytes of the learner inside."""
+    def restore(self, data: bytes) -> None:
+        """Set the state that `to_bytes` returned, also of the learner inside."""
         head, body = unpack_learner(self._name, data, self._settings())
         seen = head.get("seen")
         if not isinstance(seen, list) or not all(isinstance(name, str) for name in seen):
             raise contradiction("its classes are no text")
         self._seen = seen
-        return body
+        self._learner.restore(body)
 
     def _settings(self) -> dict[str, object]:
         return {"noise": self._chance, "seed": self._seed}

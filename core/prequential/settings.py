@@ -91,10 +91,10 @@ class PrequentialSettings:
         labels = none.astype(np.int8) if self.task.is_binary else no_text
         columns = tuple((name, none) for name in numbers), tuple((name, no_text) for name in categories)
         for spec in self.learners:
-            learner = spec.make(self.task, 0, self.window_events)
+            learner = spec.make(self.task, 0, self.evaluator.window.size)
             nothing = Instances(*columns, labels, np.empty(0, np.uint64))
             learner.run(nothing, np.empty(0, np.int64), np.empty(0, np.bool_))
-            spec.make(self.task, 0, self.window_events, learner.to_bytes())
+            spec.make(self.task, 0, self.evaluator.window.size, learner.to_bytes())
 
     @property
     def of_folds(self) -> EvaluatorSettings:
@@ -102,11 +102,6 @@ class PrequentialSettings:
         if self.evaluator.every.events:
             return replace(self.evaluator, every=_NEVER)
         return self.evaluator
-
-    @property
-    def window_events(self) -> int | None:
-        """How many events the window holds, if it slides by count; otherwise None."""
-        return self.evaluator.window.size
 
     def meaning(self) -> dict[str, object]:
         """Return the settings that decide the meaning of a state, by name, as JSON values."""

@@ -61,11 +61,8 @@ landings: three weeks). The other signals report drift as often: at .002, error 
 """
 
 _TITLE = f"Flights from New York, 2013: who lands {LATE_MINUTES} minutes late or more?"
-_YEAR = "AUC over 2013"
 _FATES = ("unmatched", "late", "duplicate", "invalid")
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _HEAD = f"  {'learner':<13}  {'AUC [95% interval]':<23} {'H':>6} {'KS':>6} {'kappa':>6} {'kappa_m':>8}  "
-_LEARNERS_SHOWN = ("auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m")
 
 
 def demo_command(options: argparse.Namespace) -> int:
@@ -187,13 +184,8 @@ def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:
     """Return the demo's tables as text: each learner's last measures and adaptive window, AUC per carrier."""
     columns = _columns(rows)
     whole, full = columns["slice"] == "", columns["window_events"] == MAJORITY_WINDOW
-    lines = [
-        (
-            f"\nDoes the flight land {LATE_MINUTES} minutes late or more? "
-            f"The last {MAJORITY_WINDOW:,} landings:\n"
-        ),
-        _HEAD + _YEAR,
-    ]
+    question = f"Does the flight land {LATE_MINUTES} minutes late or more?"
+    lines = [f"\n{question} The last {MAJORITY_WINDOW:,} landings:\n", f"{_HEAD}AUC over 2013"]
     for model in models:
         of_model = whole & (columns["model"] == model)
         lines.append(f"{_learner(columns, of_model)}  {_range(columns, np.flatnonzero(of_model & full))}")
@@ -226,27 +218,24 @@ def _accounts(training: Training, rows: pa.Table, letters: pa.Table, counts: Map
     """
     columns = _columns(rows.select(["model", "slice", "seq"]))
     whole = columns["slice"] == ""
-    applied = dict(
-        zip(columns["model"][whole], columns["seq"][whole].tolist(), strict=True)
-    )  # the last rows'
+    # of several rows of a model, dict keeps the last
+    applied = dict(zip(columns["model"][whole], columns["seq"][whole].tolist(), strict=True))
     gone = Counter(zip(*(letters[name].to_pylist() for name in ("source", "model", "kind")), strict=True))
     predictions, labels = (
         list_sources([str(path)])[0].name for path in (training.predictions, training.labels)
     )
-    streams: list[tuple[str, tuple[str, str | None], int, int]] = [
-        *(
-            (model, (predictions, model), training.flights, applied.get(model, 0))
-            for model in training.models
-        ),
-        ("labels", (labels, None), training.landed, counts["labels_used"]),
+    streams: list[tuple[str, str | None, int, int]] = [
+        (predictions, model, training.flights, applied.get(model, 0)) for model in training.models
     ]
+    streams.append((labels, None, training.landed, counts["labels_used"]))
     way = duration_text(LONGEST_WAY)
     lines = [
         f"\nPredictions and labels came apart and out of order, up to {way} after their time. They became:\n",
         f"  {'learner':<13}  {'came':>8}   {'applied':>8}" + "".join(f"   {fate:>9}" for fate in _FATES),
     ]
-    for name, whose, came, used in streams:
-        fates = [gone[*whose, fate] for fate in _FATES]
+    for source, model, came, used in streams:
+        name = model or "labels"
+        fates = [gone[source, model, fate] for fate in _FATES]
         known = used + sum(fates)
         if known != came:
             told = ", ".join(f"{number:,} {fate}" for fate, number in zip(_FATES, fates, strict=True))
@@ -270,7 +259,8 @@ def _columns(rows: pa.Table) -> dict[str, Any]:
 def _learner(columns: dict[str, Any], rows: Any) -> str:
     """Return the line of a learner's last values, in the columns of `_HEAD`."""
     last = np.flatnonzero(rows)[-1]
-    auc, low, high, h, ks, kappa, kappa_m = (columns[name][last] for name in _LEARNERS_SHOWN)
+    names = "auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m"
+    auc, low, high, h, ks, kappa, kappa_m = (columns[name][last] for name in names)
     return (
         f"  {columns['model'][last]:<13}  {auc:.4f} [{low:.4f}, {high:.4f}] {h:>6.4f} {ks:>6.3f} "
         f"{kappa:>6.3f} {kappa_m:>8.3f}"
@@ -295,7 +285,7 @@ def _range(columns: dict[str, Any], rows: Any) -> str:
 
 def _day(moment: np.datetime64) -> str:
     day = moment.astype("M8[D]").item()
-    return f"{day.day} {_MONTHS[day.month - 1]}"
+    return f"{day.day} {day:%b}"
 
 
 def _shown(value: float) -> str:

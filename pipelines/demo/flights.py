@@ -28,7 +28,7 @@ from __future__ import annotations
 import importlib.util
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from pyarrow import compute, csv
 
 from ...core.arrays import FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
+from ...core.events.columns import ColumnBatch
 from ...core.events.times import NO_TIME
 
 DATA_FILES = ("flights.csv.zip", "weather.csv", "airports.csv")
@@ -60,7 +61,7 @@ Known = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Flights:
+class Flights(ColumnBatch):
     """Columns of n flights, in order of departure, then id.
 
     id           text, unique: carrier, number, date, origin and scheduled time of departure
@@ -99,13 +100,9 @@ class Flights:
     def __len__(self) -> int:
         return len(self.id)
 
-    def take(self, rows: Int64Array) -> Flights:
-        """Return the chosen flights; rows must ascend."""
-        return Flights(*(getattr(self, field.name)[rows] for field in fields(self)))
-
     def first(self, n: int) -> Flights:
         """Return the n flights that depart first."""
-        return self.take(np.arange(min(n, len(self))))
+        return self.part(0, n)
 
     @cached_property
     def landing_order(self) -> Int64Array:
@@ -243,14 +240,12 @@ def _recent(
 def _utc_offsets(folder: Path, destination: TextArray, departure: Int64Array) -> Int64Array:
     """Return the minutes that a destination's clock is ahead of UTC at the given minutes UTC."""
     airports = _read(folder / "airports.csv", "faa tz dst")
-    codes = airports["faa"].to_pylist()
-    zones = dict(zip(codes, airports["tz"].to_pylist(), strict=True))
-    flags = dict(zip(codes, airports["dst"].to_pylist(), strict=True))
-    zones.update(dict.fromkeys(_ATLANTIC, -4))
-    flags.update(dict.fromkeys(_ATLANTIC, "N"))
+    zones = {row["faa"]: (row["tz"], row["dst"]) for row in airports.to_pylist()}
+    zones |= dict.fromkeys(_ATLANTIC, (-4, "N"))
     names, which = np.unique(destination, return_inverse=True)
-    standard = 60 * np.array([zones[name] for name in names.tolist()], np.int64)[which]
-    saves = np.array([flags[name] == "A" for name in names.tolist()])[which]
+    hours, flags = zip(*(zones[name] for name in names.tolist()), strict=True)
+    standard = 60 * np.array(hours, np.int64)[which]
+    saves = (np.array(flags) == "A")[which]
     # Clocks change at 2:00 local standard time in spring, and at 1:00 (2:00 summer time) in autumn.
     spring, autumn = np.array(["2013-03-10T02", "2013-11-03T01"], "M8[m]").astype(np.int64)
     summer = saves & (departure + standard >= spring) & (departure + standard < autumn)

@@ -326,13 +326,11 @@ def _write_stream(table: pa.Table, folder: Path, name: str) -> Path:
 def _forget(folder: Path, but: str) -> None:
     """Remove years of other versions, except the few used last. Files with other names stay."""
     with contextlib.suppress(OSError):
-        used: dict[str, int] = {}
-        ours = [(path, found[1]) for path in folder.iterdir() if (found := _OURS.fullmatch(path.name))]
-        for path, year in ours:
-            used[year] = max(used.get(year, 0), path.stat().st_mtime_ns)
-        others = sorted(set(used) - {but.removeprefix("flights-")}, key=used.__getitem__, reverse=True)
-        for path, year in ours:
-            if year in others[_OTHERS_KEPT:]:
+        years = {path: found[1] for path in folder.iterdir() if (found := _OURS.fullmatch(path.name))}
+        last_used_first = sorted(years, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        others = dict.fromkeys(years[path] for path in last_used_first if f"flights-{years[path]}" != but)
+        for path in last_used_first:
+            if years[path] in [*others][_OTHERS_KEPT:]:
                 path.unlink(missing_ok=True)
 
 

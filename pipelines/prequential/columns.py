@@ -74,7 +74,7 @@ def instance_columns(
     doubts = tuple(
         _doubt(name, head.column(name), word)
         for name, word in words.items()
-        if word is not None and word.is_doubtful
+        if word is not None and 2 * word.numbers > word.there  # it was probably meant to hold numbers
     )
     return InstanceColumns(known, _classes(source, head, known), doubts)
 
@@ -103,11 +103,6 @@ class _Word(NamedTuple):
     row: int
     numbers: int
     there: int
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether the column was probably meant to hold numbers: most of its values are numbers."""
-        return 2 * self.numbers > self.there
 
 
 def _word(column: pa.Array) -> _Word | None:
@@ -138,9 +133,8 @@ def _doubt(name: str, column: pa.Array, word: _Word) -> str:
 
 
 def _classes(source: SourceFile, head: pa.RecordBatch, fields: EventFields) -> tuple[str, ...]:
-    column = texts(head.column(fields.label), fields.class_of)
-    used = np.unique(column.codes[column.codes >= 0]).tolist()
-    classes = tuple(sorted({column.values[code] for code in used}))
+    labels = texts(head.column(fields.label), fields.class_of).to_list()
+    classes = tuple(sorted({label for label in labels if label is not None}))
     shown = ", ".join(classes[:_SHOWN]) + (", ..." if len(classes) > _SHOWN else "")
     if not classes:
         raise InputError(

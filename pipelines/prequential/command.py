@@ -13,10 +13,9 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
+from pyarrow import parquet
 
 from ...core.compare.comparisons import COMPARED, ComparisonRow
 from ...core.errors import ConfigError, InputError
@@ -46,7 +45,7 @@ from ...transforms.sinks.open import PLAIN_SINKS, write_batches
 from ...transforms.sources.files.listing import check_columns
 from ...transforms.sources.files.partition import FilePartition
 from ...transforms.sources.files.read import ReadFiles
-from ...transforms.tables.read import read_tables
+from ...transforms.tables.read import read_tables, rows_settings
 from ..arguments import level, number, whole_number
 from ..compare import summary
 from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
@@ -59,10 +58,9 @@ from ..outputs import is_text, staged
 from ..words import counted
 from .columns import InstanceColumns, instance_columns
 
-ROWS_FILE, COMPARISONS_FILE, MEANS_FILE = "rows.parquet", "comparisons.parquet", "means.parquet"
-LETTERS_FILE, REPORT_FILE = "dead_letters.parquet", "report.html"
+COMPARISONS_FILE, LETTERS_FILE = "comparisons.parquet", "dead_letters.parquet"
 _TITLE = "How well learners rank and decide on a stream"
-FILES = (ROWS_FILE, COMPARISONS_FILE, MEANS_FILE, LETTERS_FILE, REPORT_FILE)
+FILES = ("rows.parquet", COMPARISONS_FILE, "means.parquet", LETTERS_FILE, "report.html")
 
 
 @dataclass(frozen=True)
@@ -91,8 +89,14 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
     if (missing := problem(job.runner)) is not None:
         raise ConfigError(f"runner {job.runner.name}: {missing}")
     size = sum(source.size for source in job.sources)
-    with ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)):
-        outcome = run_prequential(job)
+    paths = [str(job.output / name) for name in FILES]  # no file is left of a job that fails
+    with (
+        ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)),
+        staged(paths, job.runner.here) as (*tables, report),
+    ):
+        outcome = run_pipeline(_pipeline(job, tables), job.runner)
+        if job.runner.here:
+            _report_on(job, tables, report)
     for line in _said(job, outcome):
         say(line)
     say(f"{job.output}/ ({time.monotonic() - started:.1f} s)")
@@ -199,19 +203,6 @@ def _folder(path: str, sources: Sequence[SourceFile]) -> Path:
     return folder
 
 
-def run_prequential(job: PrequentialJob) -> Outcome:
-    """Build the pipeline, run it, wait for its end, and write the page.
-
-    Raises RocsteadyError, with the reason in a sentence, where the job fails; then no file is left.
-    """
-    with staged([str(job.output / name) for name in FILES], job.runner.here) as places:
-        *tables, report = places
-        outcome = run_pipeline(_pipeline(job, tables), job.runner)
-        if job.runner.here:
-            _report_on(job, tables, report)
-    return outcome
-
-
 def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
     settings = job.settings
     files = [
@@ -256,7 +247,6 @@ class _Gathered(beam.DoFn):
 
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     """Write the report about a job whose tables are complete."""
-    from ...transforms.tables.read import rows_settings
     from ..report.report import write_report
     from ..report.rows import count_dead_letters
 
@@ -314,13 +304,6 @@ def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:
     for kind, reason, count, _ in outcome.letters:
         yield f"{count:,} {kind}: {reason}; see {job.output / LETTERS_FILE}"
     if job.runner.here:
-        yield from _who_is_better(job.output / COMPARISONS_FILE)
-
-
-def _who_is_better(path: Path) -> Iterator[str]:
-    """Yield the results of Wilcoxon's test at the last checkpoint that has enough folds."""
-    table = pa.parquet.read_table(path)
-    by_wilcoxon = table.filter(pc.equal(table.column("test"), "wilcoxon"))
-    rows = [ComparisonRow(**row) for row in by_wilcoxon.to_pylist()]
-    if rows:
-        yield from summary(rows)
+        of_wilcoxon = [("test", "=", "wilcoxon")]
+        rows = parquet.read_table(job.output / COMPARISONS_FILE, filters=of_wilcoxon).to_pylist()
+        yield from summary([ComparisonRow(**row) for row in rows])

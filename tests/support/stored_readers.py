@@ -20,9 +20,8 @@ from fold_reports import reports_of
 from rocsteady.core.alerts.rows import WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.compare.fold_pairs import FoldPairs
-from rocsteady.core.compare.fold_report import FoldReport
+from rocsteady.core.compare.fold_report import FoldReport, PairedFold
 from rocsteady.core.compare.learners import LearnerComparisons
-from rocsteady.core.compare.paired_fold import PairedFold
 from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
 from rocsteady.core.evaluator.adwin import Adwin
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
@@ -561,7 +560,7 @@ FORMS: dict[str, Form] = {
     "core.evaluator.evaluator:ModelEvaluator.from_bytes": Form(
         evaluator_samples, ModelEvaluator.from_bytes, use_evaluator
     ),
-    "core.compare.paired_fold:PairedFold.unpack": Form(
+    "core.compare.fold_report:PairedFold.unpack": Form(
         lambda: [paired().pack()],
         PairedFold.unpack,
         lambda found, _: LearnerComparisons(COMPARED).apply(found.pack()),

@@ -82,17 +82,6 @@ class FoldFactory:
         return PrequentialFold.from_bytes(snapshot, self.settings, *place_of(key))
 
 
-class _ToEveryFold(beam.DoFn):
-    """A record of the stream -> the same record for every fold of every learner."""
-
-    def __init__(self, keys: tuple[str, ...]) -> None:
-        self._keys = keys
-
-    def process(self, element: tuple[str, bytes]) -> Iterator[tuple[str, bytes]]:
-        shared = shared_record(element[1])
-        return ((key, shared) for key in self._keys)
-
-
 class EvaluateFolds(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
     """Trains, tests and measures all folds of all learners on packets (shard, record) of one shard.
 
@@ -119,8 +108,12 @@ class EvaluateFolds(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machine
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Apply to packets; raises ConfigError for windows that merge."""
-        spread = packets | "To every fold" >> beam.ParDo(_ToEveryFold(self._keys)).with_output_types(
-            tuple[str, bytes]
-        )
-        outputs: MachineOutputs = spread | "Machines" >> self._machines
+        spread = beam.FlatMap(_to_every_fold, self._keys).with_output_types(tuple[str, bytes])
+        outputs: MachineOutputs = packets | "To every fold" >> spread | "Machines" >> self._machines
         return outputs
+
+
+def _to_every_fold(packet: tuple[str, bytes], keys: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    """Return a record of the stream for every fold of every learner."""
+    shared = shared_record(packet[1])
+    return ((key, shared) for key in keys)

@@ -19,8 +19,8 @@ from rocsteady.core.compare.comparisons import (
     FoldMean,
     compare_learners,
 )
+from rocsteady.core.compare.fold_report import PairedFold
 from rocsteady.core.compare.learners import MAGIC, VERSION, LearnerComparisons
-from rocsteady.core.compare.paired_fold import PairedFold
 from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import CorruptBytesError, InputError, OtherConfigurationError, WireError
