@@ -44,7 +44,8 @@ from .kernels import (
     write_rows,
 )
 
-_NO_WEIGHTS = np.empty(0)
+NO_WEIGHTS = np.empty(0)
+"""Weights of events that are all 1."""
 
 
 class Aum(NamedTuple):
@@ -183,13 +184,12 @@ def aum_of_labels(
     """
     y = as_binary(as_array("labels", labels), OTHER_LABELS)
     s = as_numbers("scores", scores) + 0.0  # -0.0 ties with 0.0
-    w = _NO_WEIGHTS if weights is None else as_weights(weights)
+    w = NO_WEIGHTS if weights is None else as_weights(weights)
     check_lengths(labels=y, scores=s, **({} if weights is None else {"weights": w}))
     if not len(y):
         raise InputError("labels are empty: AUM needs at least one event")
     check_finite("scores", s)
-    p, n = class_masses(y, w)
-    if rate and not (p and n):
+    if rate and (y == y[0]).all():
         raise InputError(
             f"all labels are {int(y[0])}: rates need events of both classes; take counts, or more events"
         )
@@ -242,9 +242,7 @@ def as_breakpoints(
     at = as_array("example", example)
     if len(at) and at.dtype.kind not in "iu":
         raise InputError(f"example is of type {at.dtype}: give whole numbers, the indices of predictions")
-    arrays = {"breakpoint": breakpoint, "fp_diff": fp_diff, "fn_diff": fn_diff}
-    numbers = {name: numbers_of(name, values) for name, values in arrays.items()}
-    check_lengths(example=at, **numbers)
+    numbers = numbers_along(at, breakpoint=breakpoint, fp_diff=fp_diff, fn_diff=fn_diff)
     f = numbers_of("predictions", predictions)
     if not len(f):
         raise InputError("predictions are empty: AUM needs at least one")
@@ -274,6 +272,13 @@ def numbers_of(name: str, values: npt.ArrayLike) -> FloatArray:
     if array.ndim != 1:
         raise InputError(f"{name} has the shape {array.shape}: give one dimension")
     return np.require(array, np.float64, ["C", "W"])  # kernels are compiled for one kind of array
+
+
+def numbers_along(example: npt.NDArray[Any], **arrays: npt.ArrayLike) -> dict[str, FloatArray]:
+    """Return arguments as float64[n] by name, with a number for each `example`. Raises InputError."""
+    numbers = {name: numbers_of(name, values) for name, values in arrays.items()}
+    check_lengths(example=example, **numbers)
+    return numbers
 
 
 def check_lengths(**arrays: npt.NDArray[Any]) -> None:

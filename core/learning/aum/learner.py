@@ -32,13 +32,12 @@ from ...encoding.json import read_object, reading, whole
 from ...errors import ConfigError, InputError
 from ..features import Column, columns_head, columns_of, columns_of_head
 from ..settings import check_number, check_whole
-from .aum import aum_of_classes
+from .aum import NO_WEIGHTS, aum_of_classes
 
 MAGIC = b"RSAL"
 VERSION = 1
 _STATE = "the state of an AumLearner"
 
-_NO_WEIGHTS = np.empty(0)
 _ROOM = 256
 _LEAST_SLOPE = 1e-6
 MARGIN = 1.0
@@ -279,7 +278,7 @@ class AumLearner:
             model.offset = odds - model.slope * float(scores.mean())
             return
         shifted = scores - positive * MARGIN + 0.0
-        loss = aum_of_classes(positive, shifted, _NO_WEIGHTS, rate=True, together=True)
+        loss = aum_of_classes(positive, shifted, NO_WEIGHTS, rate=True, together=True)
         model.weights = model.weights - self.step * np.asarray(matrix.T @ loss.gradient)
         scores = np.asarray(matrix @ model.weights)
         above, below = scores[positive == 1], scores[positive == 0]

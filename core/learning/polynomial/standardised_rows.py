@@ -190,14 +190,12 @@ class SparseRows:
         scaled = features.data * inverse[columns]
         self._rows = sparse.csr_matrix((scaled, columns, features.indptr), features.shape)
         beside = scaled * (scaled + 2.0 * self._base[columns])
-        ones = np.ones(len(inverse))
-        squares = sparse.csr_matrix((beside, columns, features.indptr), features.shape) @ ones
+        entries = sparse.csr_matrix((beside, columns, features.indptr), features.shape)
+        squares = entries @ np.ones(len(inverse)) + self._base @ self._base
         limit = standardiser.radius**2
-        if np.isfinite(limit):
-            squares = np.maximum(squares + self._base @ self._base, limit)
-            self._shrinkage = np.sqrt(limit / squares)
-        else:
-            self._shrinkage = np.ones(features.shape[0])
+        far = squares > limit
+        self._shrinkage = np.ones(len(squares))
+        self._shrinkage[far] = np.sqrt(limit / squares[far])
 
     def scores(self, weights: FloatArray) -> FloatArray:
         """See `DenseRows`."""
