@@ -26,10 +26,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy import sparse
 
-from ...arrays import FloatArray, Int8Array
+from ...arrays import FloatArray, Int8Array, Int64Array
 from ..features import check_size, ranges_of, sparse_squares
 from ..settings import check_choice, check_number, check_whole
-from .aum import Aum, aum_of_breakpoints, aum_of_classes
+from .aum import Aum, aum_of_classes
 from .error_functions import ErrorFunctions
 from .error_roc import ErrorRoc
 from .line_search import LineSearch, search_line
@@ -46,6 +46,10 @@ class Scaling(NamedTuple):
 
     mean: FloatArray
     scale: FloatArray
+
+    def take(self, columns: Int64Array) -> Scaling:
+        """Return the scaling of some features."""
+        return Scaling(self.mean[columns], self.scale[columns])
 
 
 def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
@@ -107,7 +111,7 @@ class ErrorLoss:
 
     def aum(self, predictions: FloatArray) -> Aum:
         """Return AUM and its derivatives. O(B log B)."""
-        return aum_of_breakpoints(self._errors.breakpoints(predictions, self._rate))
+        return self._errors.aum(predictions, self._rate)
 
     def line(self, predictions: FloatArray, direction: FloatArray) -> LineSearch:
         """Return AUM along a line, to its first B crossings. O(B log B)."""
@@ -237,12 +241,9 @@ def descend(
             deviation = 1.0
         here = loss.aum(predictions)
         found.aum.append(here.value)
-        if valid is not None:
-            criterion = _validate(valid, weights, settings, found)
-            if criterion > best:
-                best, found.best, found.weights = criterion, found.n_iter, weights
-        else:
-            found.best, found.weights = found.n_iter, weights
+        criterion = np.inf if valid is None else _validate(valid, weights, settings, found)
+        if valid is None or criterion > best:
+            best, found.best, found.weights = criterion, found.n_iter, weights
         found.reason = _reason_to_stop(here, deviation, settings, found)
         if found.reason:
             return found

@@ -17,17 +17,7 @@ import numpy.typing as npt
 from ...arrays import FloatArray, Int64Array
 from ...errors import InputError
 from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_weights
-from .aum import (
-    Aum,
-    Breakpoints,
-    as_rates,
-    aum_of_breakpoints,
-    check_finite,
-    check_lengths,
-    negative_errors,
-    numbers_along,
-    numbers_of,
-)
+from .aum import Aum, Breakpoints, check_finite, check_lengths, negative_errors, numbers_along, numbers_of
 from .error_roc import ErrorRoc, roc_of
 
 
@@ -182,18 +172,18 @@ class ErrorFunctions:
         )
 
     def breakpoints(self, predictions: npt.ArrayLike, rate: bool = False) -> Breakpoints:
-        """Return `Breakpoints` with predictions, float64[n], for `aum_of_breakpoints`. Raises InputError."""
+        """Return `Breakpoints` with predictions, float64[n]. Raises InputError."""
         f = numbers_of("predictions", predictions)
         if len(f) != len(self):
             raise InputError(
                 f"there are {len(f):,} predictions and {len(self):,} examples; give one for each"
             )
         given = Breakpoints(f, self.example, self.breakpoint, self.fp_diff, self.fn_diff)
-        return as_rates(given) if rate else given
+        return given.with_rates(rate)
 
     def aum(self, predictions: npt.ArrayLike, rate: bool = False) -> Aum:
         """Return AUM of predictions and its derivatives, as the function `aum`. O(B log B)."""
-        return aum_of_breakpoints(self.breakpoints(predictions, rate))
+        return self.breakpoints(predictions, rate).aum()
 
     def roc(self, predictions: npt.ArrayLike) -> ErrorRoc:
         """Return the ROC curve of predictions. O(B log B)."""

@@ -149,10 +149,8 @@ class AumLearner:
         known = {(type(label), label): place for place, label in enumerate(classes)}
 
         def places(labels: list[Hashable]) -> Int64Array:
-            for label in labels:
-                if (type(label), label) not in known:
-                    known[type(label), label] = len(known)
-            return np.array([known[type(label), label] for label in labels], np.int64)
+            keys = ((type(label), label) for label in labels)
+            return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
 
         windows = []
         for chunk in (*self._chunks, _chunk_of(self._rows, self._labels)):
@@ -310,15 +308,13 @@ class AumLearner:
         live = np.unique(np.concatenate([chunk.columns for chunk in self._chunks]))
         if len(self._columns) <= 2 * len(live) + _ROOM:
             return
-        is_live = np.zeros(len(self._columns), bool)
-        is_live[live] = True
-        kept = [i for name, i in self._columns.items() if isinstance(name, str) or is_live[i]]
+        alive = set(live.tolist())
+        kept = [i for name, i in self._columns.items() if isinstance(name, str) or i in alive]
         place = np.full(len(self._columns), -1)
         place[kept] = np.arange(len(kept))
         self._columns = {name: int(place[i]) for name, i in self._columns.items() if place[i] >= 0}
-        for _ in range(len(self._chunks)):
-            chunk = self._chunks.popleft()
-            self._chunks.append(chunk._replace(columns=place[chunk.columns]))
+        moved = [chunk._replace(columns=place[chunk.columns]) for chunk in self._chunks]
+        self._chunks = deque(moved, self._chunks.maxlen)
         held = np.array([i for i in kept if i < len(self._count)], np.int64)
         moments = (self._count, self._mean, self._square)
         self._count, self._mean, self._square = (moment[held] for moment in moments)

@@ -105,14 +105,11 @@ class Line:
         negatives, positives = self.moments(alphas)
         return pairs.value(positives, negatives)
 
-    def _value(self, pairs: PairObjective, alpha: float) -> float:
-        return float(self._values(pairs, np.array([alpha]))[0])
-
     def search(self, pairs: PairObjective, stays: bool) -> Iteration:
         """Return the point of the greatest objective; with `stays`, the point alpha = 0. O(d^4)."""
-        before = self._value(pairs, 0.0)
+        before = float(self._values(pairs, np.zeros(1))[0])
         if not self._first.half:  # the model gives all rows the same score
-            return Iteration(before, self._value(pairs, 1.0), 1.0)
+            return Iteration(before, float(self._values(pairs, np.ones(1))[0]), 1.0)
         if stays or not self._second.half:
             return Iteration(before, before, 0.0)
         breaks = self._breaks()

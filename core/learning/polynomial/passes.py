@@ -19,7 +19,7 @@ from ...events.inputs import as_array, as_numbers
 from ...measures.step_polynomials import nodes_and_transform
 from ..features import check_size, ranges_of, sparse_squares
 from .chebyshev import chebyshev_values, widen_ranges
-from .standardised_rows import Block, Slopes, Standardiser, blocks_of
+from .standardised_rows import Slopes, Standardiser, blocks_of
 
 Label = Any
 Classes = tuple[Label, Label]
@@ -63,18 +63,12 @@ class FeatureSums:
             raise InputError(f"labels cannot be compared: {problem}; give two of one type") from None
         for label in distinct:
             for block in blocks_of(features, labels == label, weights):
-                self._add_class(label, block)
+                chosen = block.is_positive
+                if chosen.any():
+                    part = block.features[chosen]
+                    self._include(*ranges_of(part))
+                    self._merge_class(label, _moments(part, block.weights[chosen]))
         self.rows += len(labels)
-
-    def _add_class(self, label: Label, block: Block) -> None:
-        chosen = block.is_positive
-        if not chosen.any():
-            return
-        part, weights = block.features[chosen], block.weights[chosen]
-        if not sparse.issparse(part):
-            part = np.asarray(part, np.float64)
-        self._include(*ranges_of(part))
-        self._merge_class(label, _moments(part, weights))
 
     def _include(self, low: FloatArray, high: FloatArray) -> None:
         bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
@@ -238,12 +232,11 @@ class LineSums:
         chebyshev_values(second, self.spans[1].middle, self.spans[1].half, np.ones(len(first)), by_second)
         self.sums[positive] += by_first @ by_second.T
 
-    def _include(self, first: Span, second: Span) -> tuple[Span, Span]:
+    def _include(self, first: Span, second: Span) -> None:
         """Widen the spans; convert the sums to the new scale."""
         spans = self.spans[0].united(first), self.spans[1].united(second)
         if spans != self.spans:
             self.sums, self.spans = self._sums_in(spans), spans
-        return spans
 
     def _sums_in(self, spans: tuple[Span, Span]) -> FloatArray:
         """Return the sums, converted to wider spans. O(d^3)."""
@@ -255,8 +248,8 @@ class LineSums:
 
     def merge(self, other: LineSums) -> None:
         """Add the rows of another scan."""
-        spans = self._include(*other.spans)
-        self.sums += other._sums_in(spans)
+        self._include(*other.spans)
+        self.sums += other._sums_in(self.spans)
         self.ranges = [held.united(span) for held, span in zip(self.ranges, other.ranges, strict=True)]
         self.lows, self.highs = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)
         self.rows += other.rows
