@@ -161,15 +161,10 @@ class ErrorFunctions:
         chosen = as_indices("examples", examples, len(self))
         place = np.full(len(self), -1)
         place[chosen] = np.arange(len(chosen))
-        kept = np.flatnonzero(place[self.example] >= 0)
-        rows = kept[np.argsort(place[self.example[kept]], kind="stable")]
-        return ErrorFunctions(
-            place[self.example[rows]],
-            self.breakpoint[rows],
-            self.fp_diff[rows],
-            self.fn_diff[rows],
-            tuple(self.names[i] for i in chosen.tolist()),
-        )
+        example = place[self.example]
+        rows = np.argsort(example, kind="stable")[np.count_nonzero(example < 0) :]
+        columns = (each[rows] for each in (example, self.breakpoint, self.fp_diff, self.fn_diff))
+        return ErrorFunctions(*columns, names=tuple(self.names[i] for i in chosen.tolist()))
 
     def breakpoints(self, predictions: npt.ArrayLike, rate: bool = False) -> Breakpoints:
         """Return `Breakpoints` with predictions, float64[n]. Raises InputError."""
@@ -242,9 +237,8 @@ def _merged(
     """Return breakpoints in order; merge breakpoints at one place, and drop breakpoints without effect."""
     order = np.lexsort((at, example))
     e, v, dfp, dfn = example[order], at[order], fp_diff[order], fn_diff[order]
-    if len(order):
-        first = np.flatnonzero(np.append(True, (np.diff(e) > 0) | (np.diff(v) > 0)))
-        e, v, dfp, dfn = e[first], v[first], np.add.reduceat(dfp, first), np.add.reduceat(dfn, first)
+    first = np.flatnonzero((np.diff(e, prepend=-1) > 0) | (np.diff(v, prepend=-np.inf) > 0))
+    e, v, dfp, dfn = e[first], v[first], np.add.reduceat(dfp, first), np.add.reduceat(dfn, first)
     kept = (dfp != 0.0) | (dfn != 0.0)
     return e[kept], v[kept], dfp[kept], dfn[kept]
 

@@ -120,14 +120,17 @@ def search_line(given: Breakpoints, direction: FloatArray, max_crossings: int | 
     at = given.breakpoint - given.predictions[given.example]
     order = np.lexsort((slopes, at))
     lines = np.stack([each[order] for each in (at, slopes, given.fp_diff, given.fn_diff)])
-    if len(at):  # the same line is one line
-        first = np.flatnonzero(np.append(True, (np.diff(lines[:2]) > 0).any(axis=0)))
-        lines = np.concatenate([lines[:2, first], np.add.reduceat(lines[2:], first, axis=1)])
+    # the same line is one line
+    first = np.flatnonzero((np.diff(lines[:2], prepend=-np.inf) > 0).any(axis=0))
+    lines = np.concatenate([lines[:2, first], np.add.reduceat(lines[2:], first, axis=1)])
     count = lines.shape[1]
+    totals = np.zeros((2, count + 1))
+    totals[0, 1:] = np.cumsum(lines[2])
+    totals[1, :-1] = np.cumsum(-lines[3, ::-1])[::-1]
     limit = len(given.example) if max_crossings is None else max_crossings
     leaves = 1 << max(count - 1, 1).bit_length()
     found = np.zeros((4, min(limit, count * (count - 1) // 2) + 1))
-    size, is_complete = walk(lines, np.zeros((2, count + 1)), np.full(2 * leaves, np.inf), limit, found)
+    size, is_complete = walk(lines, totals, np.full(2 * leaves, np.inf), limit, found)
     return LineSearch(*found[:, :size], bool(is_complete))
 
 
@@ -138,7 +141,7 @@ def walk(
     """Go from crossing to crossing; return how many steps were written, and whether none is left.
 
     lines       float64[4, B], in order: threshold, slope and differences of FP and FN; they are permuted
-    totals      float64[2, B + 1], scratch: FP and FN below line r
+    totals      float64[2, B + 1]: FP and FN below line r; they are changed
     tournament  float64[2 * leaves], inf: leaf r says where the lines r and r + 1 cross
     found       float64[4, k], written: step, AUM, slope and AUC
     """
@@ -147,11 +150,6 @@ def walk(
     steps, aum, slope, auc = found[0], found[1], found[2], found[3]
     count = len(at)
     leaves = len(tournament) // 2
-    fp[0] = fn[count] = 0.0
-    for r in range(count):
-        fp[r + 1] = fp[r] + fp_diff[r]
-    for r in range(count - 1, -1, -1):
-        fn[r] = fn[r + 1] - fn_diff[r]
     fp_all, fn_all = fp[count], fn[0]
     area = rise = curve = 0.0
     for r in range(count):
@@ -160,9 +158,8 @@ def walk(
             area += (at[r] - at[r - 1]) * below
         rise += slopes[r] * (below - above)
         curve += (fp[r + 1] - fp[r]) * (2.0 * fn_all - fn[r] - fn[r + 1])
-    scale = 2.0 * fp_all * fn_all
-    steps[0], aum[0], slope[0] = 0.0, area, rise
-    auc[0] = curve / scale if fp_all > 0.0 and fn_all > 0.0 else np.nan
+    scale = 2.0 * fp_all * fn_all if fp_all > 0.0 and fn_all > 0.0 else np.nan
+    steps[0], aum[0], slope[0], auc[0] = 0.0, area, rise, curve / scale
     for r in range(count - 1):
         if slopes[r] > slopes[r + 1]:
             tournament[leaves + r] = (at[r + 1] - at[r]) / (slopes[r] - slopes[r + 1])
@@ -217,6 +214,6 @@ def walk(
                     node //= 2
                     tournament[node] = min(tournament[2 * node], tournament[2 * node + 1])
         written += is_new
-        steps[written - 1], aum[written - 1], slope[written - 1] = step, area, rise
-        auc[written - 1] = curve / scale if fp_all > 0.0 and fn_all > 0.0 else np.nan
+        place = written - 1
+        steps[place], aum[place], slope[place], auc[place] = step, area, rise, curve / scale
     return written, tournament[1] == np.inf

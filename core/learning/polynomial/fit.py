@@ -33,25 +33,12 @@ from ...measures.step_polynomials import nodes_and_transform
 from ..settings import is_number
 from .line import Iteration, Line
 from .objectives import Objective, PairFit, PairObjective
-from .passes import (
-    NO_SCORES,
-    NOT_FINITE,
-    Classes,
-    FeatureSums,
-    GradientSums,
-    GradientTask,
-    LineSums,
-    LineTask,
-    Sums,
-)
+from .passes import NO_SCORES, NOT_FINITE, FeatureSums, GradientSums, GradientTask, LineSums, LineTask, Sums
 from .standardised_rows import Slopes, Standardiser
 
 Direction = Literal["conjugate", "gradient"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 StopReason = Literal["tolerance", "iterations", "separated"]
-
-_SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
-"""Shares of the direction, scaled to the length of the weights, at which ranges of scores are measured."""
 
 
 @dataclass(eq=False, repr=False)
@@ -106,7 +93,7 @@ class PolynomialAucModel:
     rows                number of rows
     """
 
-    classes: Classes
+    classes: tuple[Any, Any]
     coef: FloatArray
     intercept: float
     auc: float
@@ -241,7 +228,8 @@ class FitState:
             given = np.divide(self.start, inverse, out=np.zeros_like(inverse), where=varies)
             if given.any():
                 weights, direction = given, apart
-        task = self._line_task(standardiser, (negative, positive), weights, direction)
+        degree = self.settings.degree
+        task = LineTask.along(standardiser, (negative, positive), degree, weights, direction)
         return replace(self, rows=sums.rows, task=task)
 
     def _after_line(self, sums: LineSums) -> FitState:
@@ -297,14 +285,9 @@ class FitState:
             conjugate = conjugate - (conjugate @ axis) * axis
             if conjugate @ gradient > 0:
                 direction = conjugate
-        line = self._line_task(task.standardiser, task.classes, weights, direction)
+        degree = self.settings.degree
+        line = LineTask.along(task.standardiser, task.classes, degree, weights, direction)
         return replace(self, ascent=(gradient, direction), task=line)
-
-    def _line_task(
-        self, standardiser: Standardiser, classes: Classes, weights: FloatArray, direction: FloatArray
-    ) -> LineTask:
-        shares = _SHARES * (np.linalg.norm(weights) / np.linalg.norm(direction))
-        return LineTask(standardiser, classes, self.settings.degree, weights, direction, shares)
 
 
 def begin(settings: FitSettings, start: FloatArray | None = None) -> FitState:

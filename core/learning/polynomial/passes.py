@@ -30,6 +30,9 @@ NOT_FINITE = "features are no finite numbers in this scan: every scan must give 
 _PIECE = 512
 """Scores whose polynomials are held at a time: at degree 30 they take 254 KB, which fit into the cache."""
 
+_SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
+"""Shares of the direction, scaled to the length of the weights, at which ranges of scores are measured."""
+
 
 class ClassMoments(NamedTuple):
     """Moments of the rows of a class: weight, mean of each feature, and sum of squares around each mean."""
@@ -185,6 +188,14 @@ class LineTask:
     weights: FloatArray
     direction: FloatArray
     shares: FloatArray
+
+    @staticmethod
+    def along(
+        standardiser: Standardiser, classes: Classes, degree: int, weights: FloatArray, direction: FloatArray
+    ) -> LineTask:
+        """Return the task with the usual shares."""
+        shares = _SHARES * (np.linalg.norm(weights) / np.linalg.norm(direction))
+        return LineTask(standardiser, classes, degree, weights, direction, shares)
 
 
 class LineSums:
