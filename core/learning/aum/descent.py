@@ -72,31 +72,29 @@ def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
 
 
 class Design:
-    """Scaled features: predictions from weights, gradients from derivatives. A sparse matrix stays sparse."""
+    """Scaled features: predictions from weights, gradients from derivatives. A sparse matrix stays sparse.
+
+    matrix  the scaled features, float64[n, d]; a sparse matrix as it was given
+    """
 
     def __init__(self, features: Any, scaling: Scaling) -> None:
-        self._matrix, self._scaling = features, scaling
+        self.matrix, self._scaling = features, scaling
         if not sparse.issparse(features):
-            self._matrix = (features - scaling.mean) / scaling.scale
+            self.matrix = (features - scaling.mean) / scaling.scale
             self._scaling = Scaling(np.zeros_like(scaling.mean), np.ones_like(scaling.scale))
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return int(self._matrix.shape[0])
-
-    @property
-    def matrix(self) -> FloatArray:
-        """The scaled features of a dense matrix, float64[n, d]."""
-        return np.asarray(self._matrix)
+        return int(self.matrix.shape[0])
 
     def predictions(self, weights: FloatArray) -> FloatArray:
         """Return X w, float64[n]. O(values)."""
         scaled = weights / self._scaling.scale
-        return np.asarray(self._matrix @ scaled) - float(self._scaling.mean @ scaled)
+        return np.asarray(self.matrix @ scaled) - float(self._scaling.mean @ scaled)
 
     def gradient(self, derivatives: FloatArray) -> FloatArray:
         """Return X' g, float64[d]. O(values)."""
-        plain = np.asarray(self._matrix.T @ derivatives) - self._scaling.mean * derivatives.sum()
+        plain = np.asarray(self.matrix.T @ derivatives) - self._scaling.mean * derivatives.sum()
         return np.asarray(plain / self._scaling.scale)
 
 

@@ -293,11 +293,11 @@ class AumLearner:
         old_count, old_mean, old_square = (np.append(each, np.zeros(size - len(each))) for each in moments)
         is_number = np.fromiter((isinstance(name, str) for name in self._columns), bool, size)
         count = np.bincount(new.columns, minlength=size) * is_number
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(count > 0, np.bincount(new.columns, new.values, size) / count, old_mean)
-            apart = (new.values - mean[new.columns]) ** 2
-            total = old_count + count
-            share = np.where(count > 0, count / total, 0.0)
+        sums = np.bincount(new.columns, new.values, size)
+        mean = np.where(count > 0, sums / np.maximum(count, 1), old_mean)
+        apart = (new.values - mean[new.columns]) ** 2
+        total = old_count + count
+        share = count / np.maximum(total, 1.0)
         square = np.bincount(new.columns, apart, size) * is_number
         self._count = total
         self._mean = old_mean + (mean - old_mean) * share

@@ -254,8 +254,7 @@ class LineSums:
         by_first, by_second = (
             turned(old, new, self.task.degree) for old, new in zip(self.spans, spans, strict=True)
         )
-        found: FloatArray = by_first @ self.sums @ by_second.T
-        return found
+        return np.asarray(by_first @ self.sums @ by_second.T)
 
     def merge(self, other: LineSums) -> None:
         """Add the rows of another scan."""
