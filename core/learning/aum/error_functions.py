@@ -163,8 +163,8 @@ class ErrorFunctions:
         place[chosen] = np.arange(len(chosen))
         example = place[self.example]
         rows = np.argsort(example, kind="stable")[np.count_nonzero(example < 0) :]
-        columns = (each[rows] for each in (example, self.breakpoint, self.fp_diff, self.fn_diff))
-        return ErrorFunctions(*columns, names=tuple(self.names[i] for i in chosen.tolist()))
+        at, dfp, dfn = (each[rows] for each in (self.breakpoint, self.fp_diff, self.fn_diff))
+        return ErrorFunctions(example[rows], at, dfp, dfn, tuple(self.names[i] for i in chosen.tolist()))
 
     def breakpoints(self, predictions: npt.ArrayLike, rate: bool = False) -> Breakpoints:
         """Return `Breakpoints` with predictions, float64[n]. Raises InputError."""

@@ -131,7 +131,8 @@ def search_line(given: Breakpoints, direction: FloatArray, max_crossings: int | 
     leaves = 1 << max(count - 1, 1).bit_length()
     found = np.zeros((4, min(limit, count * (count - 1) // 2) + 1))
     size, is_complete = walk(lines, totals, np.full(2 * leaves, np.inf), limit, found)
-    return LineSearch(*found[:, :size], bool(is_complete))
+    steps, aum, slope, auc = found[:, :size]
+    return LineSearch(steps, aum, slope, auc, bool(is_complete))
 
 
 @entry
