@@ -23,14 +23,12 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the score of each row: above 0 for classes_[1]."""
         check_is_fitted(self)
         rows = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores: FloatArray = rows @ self.coef_[0] + self.intercept_[0]
-        return scores
+        return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """Return the class of each row: classes_[1] if the score is above 0."""
         is_positive = self.decision_function(X) > 0
-        chosen: npt.NDArray[Any] = self.classes_[is_positive.astype(np.int8)]
-        return chosen
+        return np.asarray(self.classes_[is_positive.astype(np.int8)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

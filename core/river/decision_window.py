@@ -14,28 +14,11 @@ import numpy as np
 from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..evaluator.eviction import sliding_steps
 from ..kernels.rings import unrolled
-from ..measures.decisions import (
-    CLASSES,
-    CORRECT,
-    COUNTERS,
-    HEAD,
-    HELD,
-    LABELS,
-    LAST_LABEL,
-    MAJORITY,
-    MAJORITY_HIT,
-    MAJORITY_HITS,
-    PERSISTENT_HIT,
-    PERSISTENT_HITS,
-    PREDICTIONS,
-    apply_decisions,
-    decision_measures,
-    majority_class,
-)
+from ..measures import decisions
+from ..rows import slots
 from ..rows.columns import NUMBER_COLUMNS, REASONS
 from ..settings.measure_names import MEASURES
 
-_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _NO_ROWS: FloatArray = np.empty((0, len(NUMBER_COLUMNS)))
 _NO_REASONS: Int8Array = np.empty((0, len(MEASURES)), np.int8)
 
@@ -53,8 +36,8 @@ class DecisionWindow:
     def __init__(self, size: int) -> None:
         self._size = size
         self._codes: dict[Hashable, int] = {}
-        self._counters: Int64Array = np.zeros(COUNTERS, np.int64)
-        self._counters[[LAST_LABEL, MAJORITY]] = -1
+        self._counters: Int64Array = np.zeros(decisions.COUNTERS, np.int64)
+        self._counters[[decisions.LAST_LABEL, decisions.MAJORITY]] = -1
         self._classes: Int64Array = np.zeros((4, 2), np.int64)
         self._labels: Int32Array = np.zeros(size, np.int32)
         self._predictions: Int32Array = np.zeros(size, np.int32)
@@ -71,9 +54,9 @@ class DecisionWindow:
         """Apply events by codes, in order; the oldest events leave when the window is full."""
         while len(self._codes) > self._classes.shape[1]:
             self._classes = np.concatenate([self._classes, np.zeros_like(self._classes)], axis=1)
-        self._counters[CLASSES] = len(self._codes)
-        steps = sliding_steps(len(labels), int(self._counters[HELD]), self._size)
-        apply_decisions(
+        self._counters[decisions.CLASSES] = len(self._codes)
+        steps = sliding_steps(len(labels), int(self._counters[decisions.HELD]), self._size)
+        decisions.apply_decisions(
             np.array(labels, np.int32), np.array(predictions, np.int32), steps.flags, steps.leaving,
             steps.shifts, -1, self._counters, self._classes, self._labels, self._predictions, self._hits,
             -1, _NO_ROWS, _NO_REASONS,
@@ -84,7 +67,8 @@ class DecisionWindow:
 
         The other events keep their hits.
         """
-        head, held = int(self._counters[HEAD]), int(self._counters[HELD])
+        counters, classes = self._counters, self._classes
+        head, held = int(counters[decisions.HEAD]), int(counters[decisions.HELD])
         rings: tuple[Any, ...] = (self._labels, self._predictions, self._hits)
         labels, predictions, all_hits = (unrolled(ring, head, held) for ring in rings)
         found = np.flatnonzero((labels == label) & (predictions == prediction))
@@ -93,14 +77,14 @@ class DecisionWindow:
         hits = all_hits[found[0]]
         for ring, entries in zip(rings, (labels, predictions, all_hits), strict=True):
             ring[: held - 1] = np.delete(entries, found[0])
-        self._counters[HEAD] = 0
-        self._counters[HELD] = held - 1
-        self._counters[MAJORITY_HITS] -= hits & MAJORITY_HIT
-        self._counters[PERSISTENT_HITS] -= (hits & PERSISTENT_HIT) >> 1
-        self._classes[LABELS, label] -= 1
-        self._classes[PREDICTIONS, prediction] -= 1
-        self._classes[CORRECT, label] -= label == prediction
-        self._counters[MAJORITY] = majority_class(self._classes, int(self._counters[CLASSES]))
+        counters[decisions.HEAD] = 0
+        counters[decisions.HELD] = held - 1
+        counters[decisions.MAJORITY_HITS] -= hits & decisions.MAJORITY_HIT
+        counters[decisions.PERSISTENT_HITS] -= (hits & decisions.PERSISTENT_HIT) >> 1
+        classes[decisions.LABELS, label] -= 1
+        classes[decisions.PREDICTIONS, prediction] -= 1
+        classes[decisions.CORRECT, label] -= label == prediction
+        counters[decisions.MAJORITY] = decisions.majority_class(classes, classes.shape[1])
         return True
 
     def measure(self, name: str) -> tuple[float, str | None]:
@@ -108,10 +92,10 @@ class DecisionWindow:
 
         Takes O(classes).
         """
-        if not self._counters[HELD]:
+        if not self._counters[decisions.HELD]:
             return np.nan, "no events"
         numbers: FloatArray = np.full(len(NUMBER_COLUMNS), np.nan)
         reasons: Int8Array = np.zeros(len(MEASURES), np.int8)
-        decision_measures(self._counters, self._classes, -1, numbers, reasons)
+        decisions.decision_measures(self._counters, self._classes, -1, numbers, reasons)
         index = MEASURES.index(name)
-        return float(numbers[_MEASURE + index]), REASONS[reasons[index]] or None
+        return float(numbers[slots.MEASURES + index]), REASONS[reasons[index]] or None

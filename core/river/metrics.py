@@ -52,8 +52,6 @@ class RollingAUC(RollingRanking):
     RollingAUC: 66.67%
     """
 
-    _needs_hull = False
-
     def _measure(self, row: TreeRow) -> float:
         return float(row["pairs2"] / (2 * row["positives"] * row["negatives"]))
 

@@ -132,8 +132,7 @@ TreeRow = dict[str, Any]
 class RollingRanking(Rolling, BinaryMetric):
     """Base of the measures of how scores rank, which are read off the tree of the window."""
 
-    _ask = NOTHING
-    _needs_hull = True
+    _ask = NOTHING  # beside the counts of pairs; all else needs the hull
     _cost = (2, 2)
 
     def __init__(self, window_size: int = 1000, pos_val: Any = True) -> None:
@@ -145,7 +144,7 @@ class RollingRanking(Rolling, BinaryMetric):
     def _new_window(self) -> ScoreWindow:
         return ScoreWindow(
             self.window_size, cost=self._cost,
-            keeps_hull=self._needs_hull and keeps_hull_for(self.window_size, 1),
+            keeps_hull=self._ask != NOTHING and keeps_hull_for(self.window_size, 1),
         )  # fmt: skip
 
     def works_with(self, model: Estimator) -> bool:

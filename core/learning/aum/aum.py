@@ -31,20 +31,10 @@ import numpy.typing as npt
 from ...arrays import FloatArray, Int8Array, Int64Array
 from ...errors import InputError
 from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_numbers, as_weights
-from .kernels import (
-    FINE,
-    FP_NEGATIVE,
-    NO_SUCH_EXAMPLE,
-    THRESHOLD,
-    crossing,
-    gather,
-    sums_about,
-    sweep,
-    write_keys,
-    write_rows,
-)
+from . import kernels
 
-_NO_WEIGHTS = np.empty(0)
+NO_WEIGHTS = np.empty(0)
+"""Weights of events that are all 1."""
 
 
 class Aum(NamedTuple):
@@ -87,13 +77,13 @@ class Breakpoints(NamedTuple):
         """
         count = len(self.breakpoint)
         rows, keys = np.empty((count, 4)), np.empty(count, np.int64)
-        code, at = write_rows(*self, rows, keys.view(np.float64))
-        if code == NO_SUCH_EXAMPLE:
+        code, at = kernels.write_rows(*self, rows, keys.view(np.float64))
+        if code == kernels.NO_SUCH_EXAMPLE:
             raise InputError(
                 f"example[{at}] is {self.example[at]}, and there are {len(self.predictions):,} predictions: "
                 f"give an index from 0 to {len(self.predictions) - 1:,}"
             )
-        if code != FINE:
+        if code != kernels.FINE:
             v, e = float(self.breakpoint[at]), int(self.example[at])
             p = float(self.predictions[e])
             what = f"breakpoint[{at}] is {v:g} and predictions[{e}] is {p:g}"
@@ -102,16 +92,37 @@ class Breakpoints(NamedTuple):
                 "error function does not change, and mend the prediction"
             )
         low = count.bit_length()
-        write_keys(keys, low)
+        kernels.write_keys(keys, low)
         keys.sort()
         ordered = np.empty((count, 4))
-        if gather(keys, low, rows, ordered):
+        if kernels.gather(keys, low, rows, ordered):
             return ordered
-        return np.take(rows, np.argsort(rows[:, THRESHOLD].copy()), axis=0)
+        return np.take(rows, np.argsort(rows[:, kernels.THRESHOLD].copy()), axis=0)
+
+    def with_rates(self, rate: bool = True) -> Breakpoints:
+        """Return breakpoints of FP / FP(+inf) and FN / FN(-inf). Raises InputError if a total is 0."""
+        if not rate:
+            return self
+        fp, fn = float(self.fp_diff.sum()), 0.0 - float(self.fn_diff.sum())
+        for name, total, slack, end in zip(("FP", "FN"), (fp, fn), self.slack, ("+inf", "-inf"), strict=True):
+            if total <= slack:
+                raise InputError(
+                    f"the total {name} at {end} is {total:g}: rates need errors of both kinds; take counts"
+                )
+        return self._replace(fp_diff=self.fp_diff / fp, fn_diff=self.fn_diff / fn)
+
+    def aum(self) -> Aum:
+        """Return AUM and its derivatives. O(B log B). Raises InputError."""
+        rows, n = self.rows(), len(self.predictions)
+        derivatives = np.zeros((n, 2))
+        code, value = kernels.sweep(rows, *self.slack, np.empty(len(rows) + 1), derivatives, np.zeros((n, 2)))
+        if code != kernels.FINE:
+            raise self.refusal(code, value)
+        return Aum(_finite(value), *derivatives.T)
 
     def refusal(self, code: int, at: float) -> InputError:
         """Return the error for a total that is negative at a threshold, with the example that makes it so."""
-        name = "FP" if code == FP_NEGATIVE else "FN"
+        name = "FP" if code == kernels.FP_NEGATIVE else "FN"
         return negative_errors(*self[1:], (name,)) or InputError(
             f"the total {name} is negative at threshold {at:g}; every example's {name} must be at least 0"
         )
@@ -145,17 +156,7 @@ def aum(
     >>> result.value, result.left.tolist(), result.right.tolist()
     (2.0, [1.0, -1.0], [1.0, -1.0])
     """
-    return aum_of_breakpoints(as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate))
-
-
-def aum_of_breakpoints(given: Breakpoints) -> Aum:
-    """Return AUM of arrays that are of the right kinds, as learners call it again and again."""
-    rows, n = given.rows(), len(given.predictions)
-    derivatives = np.zeros((n, 2))
-    code, value = sweep(rows, *given.slack, np.empty(len(rows) + 1), derivatives, np.zeros((n, 2)))
-    if code != FINE:
-        raise given.refusal(code, value)
-    return Aum(_finite(value), *derivatives.T)
+    return as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate).aum()
 
 
 def aum_of_labels(
@@ -183,13 +184,12 @@ def aum_of_labels(
     """
     y = as_binary(as_array("labels", labels), OTHER_LABELS)
     s = as_numbers("scores", scores) + 0.0  # -0.0 ties with 0.0
-    w = _NO_WEIGHTS if weights is None else as_weights(weights)
+    w = NO_WEIGHTS if weights is None else as_weights(weights)
     check_lengths(labels=y, scores=s, **({} if weights is None else {"weights": w}))
     if not len(y):
         raise InputError("labels are empty: AUM needs at least one event")
     check_finite("scores", s)
-    p, n = class_masses(y, w)
-    if rate and not (p and n):
+    if rate and (y == y[0]).all():
         raise InputError(
             f"all labels are {int(y[0])}: rates need events of both classes; take counts, or more events"
         )
@@ -213,12 +213,12 @@ def aum_of_classes(
     unit = -math.frexp(max(p, n))[1]  # so that products of masses of any unit are in range
     selecting = np.array([math.ldexp(p, unit), math.ldexp(n, unit)]) if rate else np.ones(2)
     width = 8 if len(labels) < 100_000 else 16  # of bins, which are to be emptied
-    at = crossing(
+    at = kernels.crossing(
         scores.view(np.int64), labels, weights, selecting, n * selecting[0], width, np.empty(1 << width),
         np.empty(len(labels), np.int64),
     )  # fmt: skip
     own = np.array([1.0 / n, 1.0 / p]) if rate else np.ones(2)
-    value = sums_about(float(scores[at]), labels, scores, weights, own, together, left, right)
+    value = kernels.sums_about(float(scores[at]), labels, scores, weights, own, together, left, right)
     return Aum(_finite(value), left, right)
 
 
@@ -242,28 +242,14 @@ def as_breakpoints(
     at = as_array("example", example)
     if len(at) and at.dtype.kind not in "iu":
         raise InputError(f"example is of type {at.dtype}: give whole numbers, the indices of predictions")
-    arrays = {"breakpoint": breakpoint, "fp_diff": fp_diff, "fn_diff": fn_diff}
-    numbers = {name: numbers_of(name, values) for name, values in arrays.items()}
-    check_lengths(example=at, **numbers)
+    numbers = numbers_along(at, breakpoint=breakpoint, fp_diff=fp_diff, fn_diff=fn_diff)
     f = numbers_of("predictions", predictions)
     if not len(f):
         raise InputError("predictions are empty: AUM needs at least one")
     check_finite("predictions", f)
     for name in ("fp_diff", "fn_diff"):
         check_finite(name, numbers[name])
-    given = Breakpoints(f, np.require(at, np.int64, ["C", "W"]), **numbers)
-    return as_rates(given) if rate else given
-
-
-def as_rates(given: Breakpoints) -> Breakpoints:
-    """Return FP / FP(+inf) and FN / FN(-inf) as breakpoints. Raises InputError if a total is 0."""
-    fp, fn = float(given.fp_diff.sum()), 0.0 - float(given.fn_diff.sum())
-    for name, total, slack, end in zip(("FP", "FN"), (fp, fn), given.slack, ("+inf", "-inf"), strict=True):
-        if total <= slack:
-            raise InputError(
-                f"the total {name} at {end} is {total:g}: rates need errors of both kinds; take counts"
-            )
-    return given._replace(fp_diff=given.fp_diff / fp, fn_diff=given.fn_diff / fn)
+    return Breakpoints(f, np.require(at, np.int64, ["C", "W"]), **numbers).with_rates(rate)
 
 
 def numbers_of(name: str, values: npt.ArrayLike) -> FloatArray:
@@ -274,6 +260,13 @@ def numbers_of(name: str, values: npt.ArrayLike) -> FloatArray:
     if array.ndim != 1:
         raise InputError(f"{name} has the shape {array.shape}: give one dimension")
     return np.require(array, np.float64, ["C", "W"])  # kernels are compiled for one kind of array
+
+
+def numbers_along(example: npt.NDArray[Any], **arrays: npt.ArrayLike) -> dict[str, FloatArray]:
+    """Return arguments as float64[n] by name, with a number for each `example`. Raises InputError."""
+    numbers = {name: numbers_of(name, values) for name, values in arrays.items()}
+    check_lengths(example=example, **numbers)
+    return numbers
 
 
 def check_lengths(**arrays: npt.NDArray[Any]) -> None:

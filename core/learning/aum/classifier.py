@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...errors import ConfigError, InputError
 from ..settings import check_choice, check_number, missing_sklearn
+from .aum import NO_WEIGHTS
 from .descent import Criterion, DescentSettings, Design, Examples, LabelLoss, descend, scaling_of
 
 try:
@@ -94,12 +95,10 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
             train, valid = _split(positive, self.validation_fraction, random)
         scaling = scaling_of(features[train], None if weights is None else weights[train])
 
-        def loss_of(rows: npt.NDArray[Any], margin: float) -> LabelLoss:
-            mass = np.empty(0) if weights is None else weights[rows]
-            return LabelLoss(positive[rows].astype(np.int8), mass, self.rate, margin)
-
         def examples(rows: npt.NDArray[Any]) -> Examples:
-            return Examples(Design(features[rows], scaling), loss_of(rows, self.margin))
+            mass = NO_WEIGHTS if weights is None else weights[rows]
+            loss = LabelLoss(positive[rows].astype(np.int8), mass, self.rate, self.margin)
+            return Examples(Design(features[rows], scaling), loss)
 
         trained = examples(train)
         by_prediction = trained.loss.aum(np.zeros(len(train))).gradient
@@ -112,8 +111,7 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
         self.descent_ = descend(trained, start, self, None if valid is None else examples(valid))
         self.n_iter_ = max(self.descent_.n_iter, 1)
         self.converged_reason_ = self.descent_.reason
-        errors = loss_of(train, 0.0)  # of classes as they are predicted, which knows no margin
-        constant = errors.roc(trained.design.predictions(self.descent_.weights)).best_constant
+        constant = trained.loss.roc(trained.design.predictions(self.descent_.weights)).best_constant
         coef = self.descent_.weights / scaling.scale
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([constant - float(scaling.mean @ coef)])

@@ -20,17 +20,16 @@ enough: if features nearly depend on each other, AUM and sd(f) are both small in
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy import sparse
 
-from ...arrays import FloatArray, Int8Array
+from ...arrays import FloatArray, Int8Array, Int64Array
 from ..features import check_size, ranges_of, sparse_squares
 from ..settings import check_choice, check_number, check_whole
-from .aum import Aum, aum_of_breakpoints, aum_of_classes
+from .aum import Aum, aum_of_classes
 from .error_functions import ErrorFunctions
 from .error_roc import ErrorRoc
 from .line_search import LineSearch, search_line
@@ -47,6 +46,10 @@ class Scaling(NamedTuple):
 
     mean: FloatArray
     scale: FloatArray
+
+    def take(self, columns: Int64Array) -> Scaling:
+        """Return the scaling of some features."""
+        return Scaling(self.mean[columns], self.scale[columns])
 
 
 def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
@@ -69,34 +72,29 @@ def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
 
 
 class Design:
-    """Scaled features: predictions from weights, gradients from derivatives. A sparse matrix stays sparse."""
+    """Scaled features: predictions from weights, gradients from derivatives. A sparse matrix stays sparse.
+
+    matrix  the scaled features, float64[n, d]; a sparse matrix as it was given
+    """
 
     def __init__(self, features: Any, scaling: Scaling) -> None:
-        self._scaling = scaling
-        self._is_sparse = sparse.issparse(features)
-        self._matrix = features.tocsr() if self._is_sparse else (features - scaling.mean) / scaling.scale
+        self.matrix, self._scaling = features, scaling
+        if not sparse.issparse(features):
+            self.matrix = (features - scaling.mean) / scaling.scale
+            self._scaling = Scaling(np.zeros_like(scaling.mean), np.ones_like(scaling.scale))
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return int(self._matrix.shape[0])
-
-    @property
-    def matrix(self) -> FloatArray:
-        """The scaled features of a dense matrix, float64[n, d]."""
-        return np.asarray(self._matrix)
+        return int(self.matrix.shape[0])
 
     def predictions(self, weights: FloatArray) -> FloatArray:
         """Return X w, float64[n]. O(values)."""
-        if not self._is_sparse:
-            return np.asarray(self._matrix @ weights)
         scaled = weights / self._scaling.scale
-        return np.asarray(self._matrix @ scaled) - float(self._scaling.mean @ scaled)
+        return np.asarray(self.matrix @ scaled) - float(self._scaling.mean @ scaled)
 
     def gradient(self, derivatives: FloatArray) -> FloatArray:
         """Return X' g, float64[d]. O(values)."""
-        if not self._is_sparse:
-            return np.asarray(self._matrix.T @ derivatives)
-        plain = np.asarray(self._matrix.T @ derivatives) - self._scaling.mean * derivatives.sum()
+        plain = np.asarray(self.matrix.T @ derivatives) - self._scaling.mean * derivatives.sum()
         return np.asarray(plain / self._scaling.scale)
 
 
@@ -111,15 +109,20 @@ class ErrorLoss:
 
     def aum(self, predictions: FloatArray) -> Aum:
         """Return AUM and its derivatives. O(B log B)."""
-        return aum_of_breakpoints(self._errors.breakpoints(predictions, self._rate))
+        return self._errors.aum(predictions, self._rate)
 
     def line(self, predictions: FloatArray, direction: FloatArray) -> LineSearch:
         """Return AUM along a line, to its first B crossings. O(B log B)."""
         return search_line(self._errors.breakpoints(predictions, self._rate), direction)
 
     def roc(self, predictions: FloatArray) -> ErrorRoc:
-        """Return the ROC curve: of rates, where AUM is. O(B log B)."""
+        """Return the ROC curve, without a margin: of rates, where AUM is. O(B log B)."""
         return self._errors.roc(predictions).with_rates(self._rate)
+
+    def objective(self, predictions: FloatArray) -> float:
+        """Return what a descent lowers: AUM; if it is homogeneous, AUM by the standard deviation."""
+        value = self.aum(predictions).value
+        return value / (self.spread(predictions)[1] or np.inf) if self.is_homogeneous else value
 
     def spread(self, values: FloatArray) -> tuple[FloatArray, float]:
         """Return values less their mean, by mass, and their standard deviation."""
@@ -135,9 +138,8 @@ class LabelLoss(ErrorLoss):
 
     def __init__(self, labels: Int8Array, weights: FloatArray, rate: bool, margin: float = 0.0) -> None:
         errors = ErrorFunctions.of_labels(labels, weights if len(weights) else None)
+        super().__init__(errors, rate)
         self._shift = np.asarray(margin * labels, np.float64)
-        super().__init__(replace(errors, breakpoint=self._shift), rate)
-        self._plain = errors
         self.is_homogeneous = not margin
         self._labels = labels
         self._weights = weights
@@ -148,9 +150,9 @@ class LabelLoss(ErrorLoss):
             self._labels, predictions - self._shift + 0.0, self._weights, self._rate, together=True
         )
 
-    def roc(self, predictions: FloatArray) -> ErrorRoc:
-        """Return the ROC curve of predictions, without a margin: of rates, where AUM is. O(n log n)."""
-        return self._plain.roc(predictions).with_rates(self._rate)
+    def line(self, predictions: FloatArray, direction: FloatArray) -> LineSearch:
+        """Return AUM along a line, to its first n crossings. O(n log n)."""
+        return super().line(predictions - self._shift, direction)
 
     def spread(self, values: FloatArray) -> tuple[FloatArray, float]:
         """Return values less their mean, by mass, and their standard deviation."""
@@ -237,13 +239,10 @@ def descend(
             deviation = 1.0
         here = loss.aum(predictions)
         found.aum.append(here.value)
-        if valid is not None:
-            criterion = _validate(valid, weights, settings, found)
-            if criterion > best:
-                best, found.best, found.weights = criterion, found.n_iter, weights
-        else:
-            found.best, found.weights = found.n_iter, weights
-        found.reason = _reason_to_stop(here, deviation, settings, found, valid is not None)
+        criterion = np.inf if valid is None else _validate(valid, weights, settings, found)
+        if valid is None or criterion > best:
+            best, found.best, found.weights = criterion, found.n_iter, weights
+        found.reason = _reason_to_stop(here, deviation, settings, found)
         if found.reason:
             return found
         by_prediction = here.gradient - here.value * centred if loss.is_homogeneous else here.gradient
@@ -253,21 +252,12 @@ def descend(
         if not change_deviation:
             found.reason = "stationary: the gradient is 0"
             return found
-
-        def objective(
-            step: float, predictions: FloatArray = predictions, change: FloatArray = change
-        ) -> float:
-            moved = predictions + step * change
-            value = loss.aum(moved).value
-            return value / (loss.spread(moved)[1] or np.inf) if loss.is_homogeneous else value
-
         if settings.line_search == "exact":
             step = _best_crossing(loss, predictions, change)
-            value = objective(step)
+            value = loss.objective(predictions + step * change)
         else:
-            step, value = _backtracked(
-                objective, here.value, 2.0 * reach or 0.1 * deviation / change_deviation or 1.0
-            )
+            first = 2.0 * reach or 0.1 * deviation / change_deviation or 1.0
+            step, value = _backtracked(loss, predictions, change, here.value, first)
         if not value < here.value * (1.0 - settings.tol):
             found.reason = (
                 f"converged: no step along the gradient lowers AUM by more than {settings.tol:g} of it"
@@ -278,9 +268,7 @@ def descend(
         found.n_iter += 1
 
 
-def _reason_to_stop(
-    here: Aum, deviation: float, settings: DescentSettings, found: Descent, has_valid: bool
-) -> str:
+def _reason_to_stop(here: Aum, deviation: float, settings: DescentSettings, found: Descent) -> str:
     """Say why no further step is made; "" if another step is made."""
     if not deviation:
         if here.value == 0.0 and not here.gradient.any():
@@ -293,7 +281,7 @@ def _reason_to_stop(
         )
     if found.n_iter == settings.max_iter:
         return f"max_iter: {settings.max_iter} steps were made"
-    if has_valid and found.n_iter - found.best >= settings.n_iter_no_change:
+    if found.n_iter - found.best >= settings.n_iter_no_change:
         return (
             f"early stopping: the validation {str(settings.early_stopping).upper()} has not improved for "
             f"{settings.n_iter_no_change} steps"
@@ -319,15 +307,19 @@ def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray)
     return float(search.steps[np.argmin(values)])
 
 
-def _backtracked(objective: Callable[[float], float], here: float, first: float) -> tuple[float, float]:
+def _backtracked(
+    loss: ErrorLoss, predictions: FloatArray, change: FloatArray, here: float, first: float
+) -> tuple[float, float]:
     """Return a step that lowers the objective, and the objective there: `first`, halved until it lowers it.
+
+    here  the objective of the predictions
 
     The step need not be the best: a path of small steps gives early stopping more weights to choose from.
     """
-    step, value = first, objective(first)
+    step, value = first, loss.objective(predictions + first * change)
     while not value < here and step > _LEAST_STEP * first:
         step /= 2.0
-        value = objective(step)
+        value = loss.objective(predictions + step * change)
     return step, value
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +17,7 @@ import numpy.typing as npt
 from ...arrays import FloatArray, Int64Array
 from ...errors import InputError
 from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_weights
-from .aum import (
-    Aum,
-    Breakpoints,
-    as_rates,
-    aum_of_breakpoints,
-    check_finite,
-    check_lengths,
-    negative_errors,
-    numbers_of,
-)
+from .aum import Aum, Breakpoints, check_finite, check_lengths, negative_errors, numbers_along, numbers_of
 from .error_roc import ErrorRoc, roc_of
 
 
@@ -68,11 +58,7 @@ class ErrorFunctions:
         e = as_array("example", example)
         if len(e) and e.dtype.kind not in "iu":
             raise InputError(f"example is of type {e.dtype}: give whole numbers, the indices of examples")
-        v, dfp, dfn = (
-            numbers_of(*pair)
-            for pair in (("breakpoint", breakpoint), ("fp_diff", fp_diff), ("fn_diff", fn_diff))
-        )
-        check_lengths(example=e, breakpoint=v, fp_diff=dfp, fn_diff=dfn)
+        numbers = numbers_along(e, breakpoint=breakpoint, fp_diff=fp_diff, fn_diff=fn_diff)
         names = tuple(names)
         if not names:
             raise InputError("there are no examples: give at least one")
@@ -82,14 +68,14 @@ class ErrorFunctions:
                 f"example[{outside[0]}] is {e[outside[0]]}, and there are {len(names):,} examples: give an "
                 f"index from 0 to {len(names) - 1:,}"
             )
-        for name, values in (("breakpoint", v), ("fp_diff", dfp), ("fn_diff", dfn)):
+        for name, values in numbers.items():
             bad = np.flatnonzero(~np.isfinite(values))
             if len(bad):
                 raise InputError(
                     f"example {names[e[bad[0]]]!r}: {name} {values[bad[0]]} is no finite number; leave the "
                     "example out, or mend it"
                 )
-        merged = _merged(e.astype(np.int64), v, dfp, dfn)
+        merged = _merged(e.astype(np.int64), *numbers.values())
         if (problem := negative_errors(*merged, names=names)) is not None:
             raise problem
         return cls(*merged, names)
@@ -122,10 +108,7 @@ class ErrorFunctions:
         ([-1.0, -0.0], [2.0, 0.0], [0.0, -1.0])
         """
         found = [name.item() if isinstance(name, np.generic) else name for name in example]
-        begin, fps, fns = (
-            numbers_of(*pair) for pair in (("min_log_lambda", min_log_lambda), ("fp", fp), ("fn", fn))
-        )
-        check_lengths(example=np.empty(len(found)), min_log_lambda=begin, fp=fps, fn=fns)
+        numbers = numbers_along(np.empty(len(found)), min_log_lambda=min_log_lambda, fp=fp, fn=fn)
         names = tuple(dict.fromkeys(found) if names is None else names)
         if not names:
             raise InputError("there are no examples: the table of errors is empty")
@@ -136,18 +119,14 @@ class ErrorFunctions:
         absent = np.setdiff1d(np.arange(len(names)), e)
         if len(absent):
             raise InputError(f"example {names[absent[0]]!r} has no row in the table of errors; leave it out")
-        _check_penalties(names, e, begin, fps, fns)
+        _check_penalties(names, e, numbers)
+        begin, errors = numbers["min_log_lambda"], np.stack([numbers["fp"], numbers["fn"]])
         kept = np.flatnonzero(e >= 0)
         rows = kept[np.lexsort((-begin[kept], e[kept]))]  # by prediction: the greatest penalty first
-        e, begin, fps, fns = e[rows], begin[rows], fps[rows], fns[rows]
-        first = np.diff(e, prepend=-1) > 0
-        last = np.append(first[1:], True)
-        _check_begins(names, e, begin, fps, fns, last)
-        if not shift:
-            _check_end(names, e, fps, first, "FP", "lambda = inf")
-            _check_end(names, e, fns, last, "FN", "lambda = 0")
-        at = np.flatnonzero(~last & (begin != np.append(begin[1:], np.nan)))
-        dfp, dfn = fps[at + 1] - fps[at], fns[at + 1] - fns[at]
+        e, begin, errors = e[rows], begin[rows], errors[:, rows]
+        _check_intervals(names, e, begin, errors, shift)
+        at = np.flatnonzero((e[1:] == e[:-1]) & (begin[1:] != begin[:-1]))
+        dfp, dfn = errors[:, at + 1] - errors[:, at]
         return cls.of_breakpoints(e[at], -begin[at], dfp, dfn, names)
 
     @classmethod
@@ -182,29 +161,24 @@ class ErrorFunctions:
         chosen = as_indices("examples", examples, len(self))
         place = np.full(len(self), -1)
         place[chosen] = np.arange(len(chosen))
-        kept = np.flatnonzero(place[self.example] >= 0)
-        rows = kept[np.argsort(place[self.example[kept]], kind="stable")]
-        return ErrorFunctions(
-            place[self.example[rows]],
-            self.breakpoint[rows],
-            self.fp_diff[rows],
-            self.fn_diff[rows],
-            tuple(self.names[i] for i in chosen.tolist()),
-        )
+        example = place[self.example]
+        rows = np.argsort(example, kind="stable")[np.count_nonzero(example < 0) :]
+        at, dfp, dfn = (each[rows] for each in (self.breakpoint, self.fp_diff, self.fn_diff))
+        return ErrorFunctions(example[rows], at, dfp, dfn, tuple(self.names[i] for i in chosen.tolist()))
 
     def breakpoints(self, predictions: npt.ArrayLike, rate: bool = False) -> Breakpoints:
-        """Return `Breakpoints` with predictions, float64[n], for `aum_of_breakpoints`. Raises InputError."""
+        """Return `Breakpoints` with predictions, float64[n]. Raises InputError."""
         f = numbers_of("predictions", predictions)
         if len(f) != len(self):
             raise InputError(
                 f"there are {len(f):,} predictions and {len(self):,} examples; give one for each"
             )
         given = Breakpoints(f, self.example, self.breakpoint, self.fp_diff, self.fn_diff)
-        return as_rates(given) if rate else given
+        return given.with_rates(rate)
 
     def aum(self, predictions: npt.ArrayLike, rate: bool = False) -> Aum:
         """Return AUM of predictions and its derivatives, as the function `aum`. O(B log B)."""
-        return aum_of_breakpoints(self.breakpoints(predictions, rate))
+        return self.breakpoints(predictions, rate).aum()
 
     def roc(self, predictions: npt.ArrayLike) -> ErrorRoc:
         """Return the ROC curve of predictions. O(B log B)."""
@@ -263,67 +237,55 @@ def _merged(
     """Return breakpoints in order; merge breakpoints at one place, and drop breakpoints without effect."""
     order = np.lexsort((at, example))
     e, v, dfp, dfn = example[order], at[order], fp_diff[order], fn_diff[order]
-    if len(order):
-        first = np.flatnonzero(np.append(True, (np.diff(e) > 0) | (np.diff(v) > 0)))
-        e, v, dfp, dfn = e[first], v[first], np.add.reduceat(dfp, first), np.add.reduceat(dfn, first)
+    first = np.flatnonzero((np.diff(e, prepend=-1) > 0) | (np.diff(v, prepend=-np.inf) > 0))
+    e, v, dfp, dfn = e[first], v[first], np.add.reduceat(dfp, first), np.add.reduceat(dfn, first)
     kept = (dfp != 0.0) | (dfn != 0.0)
     return e[kept], v[kept], dfp[kept], dfn[kept]
 
 
 def _check_penalties(
-    names: tuple[Hashable, ...], example: Int64Array, begin: FloatArray, fp: FloatArray, fn: FloatArray
+    names: tuple[Hashable, ...], example: Int64Array, numbers: dict[str, FloatArray]
 ) -> None:
     """Raise InputError if a row of the wanted examples has a value not finite or a negative count."""
-    for name, values, bad in (
-        ("min_log_lambda", begin, np.isnan(begin) | (begin == np.inf)),
-        ("fp", fp, ~np.isfinite(fp) | (fp < 0)),
-        ("fn", fn, ~np.isfinite(fn) | (fn < 0)),
-    ):
-        rows = np.flatnonzero(bad & (example >= 0))
+    for name, values in numbers.items():
+        is_begin = name == "min_log_lambda"
+        good = values < np.inf if is_begin else np.isfinite(values) & (values >= 0)
+        rows = np.flatnonzero(~good & (example >= 0))
         if len(rows):
-            wanted = "a number, or -inf" if name == "min_log_lambda" else "a finite number from 0 on"
+            wanted = "a number, or -inf" if is_begin else "a finite number from 0 on"
             raise InputError(
                 f"example {names[example[rows[0]]]!r}: {name} is {values[rows[0]]} in row {rows[0]}; "
                 f"give {wanted}"
             )
 
 
-def _check_end(
-    names: tuple[Hashable, ...],
-    example: Int64Array,
-    errors: FloatArray,
-    ends: npt.NDArray[Any],
-    name: str,
-    where: str,
+def _check_intervals(
+    names: tuple[Hashable, ...], example: Int64Array, begin: FloatArray, errors: FloatArray, shift: bool
 ) -> None:
-    wrong = np.flatnonzero(ends & (errors != 0.0))
-    if len(wrong):
-        raise InputError(
-            f"example {names[example[wrong[0]]]!r}: {name} is {errors[wrong[0]]:g} at {where} and should be "
-            "0; shift=True takes away what no penalty avoids, else leave the example out"
-        )
+    """Raise InputError if an example has no row from -inf on, contradictory rows, or errors at an end.
 
-
-def _check_begins(
-    names: tuple[Hashable, ...],
-    example: Int64Array,
-    begin: FloatArray,
-    fp: FloatArray,
-    fn: FloatArray,
-    last: npt.NDArray[Any],
-) -> None:
-    """Raise InputError if an example has no row from -inf on, or two contradictory rows."""
+    begin, errors  of all rows by example and prediction; errors are FP and FN, (2, rows)
+    shift          errors at the ends are allowed
+    """
+    last = np.append(np.diff(example) > 0, True)
     lacking = np.flatnonzero(last & (begin != -np.inf))
     if len(lacking):
         raise InputError(
             f"example {names[example[lacking[0]]]!r} has no row from min_log_lambda = -inf on (lambda = 0): "
             f"its least is {begin[lacking[0]]:g}"
         )
-    same = np.flatnonzero(
-        ~last[:-1] & (begin[1:] == begin[:-1]) & ((fp[1:] != fp[:-1]) | (fn[1:] != fn[:-1]))
-    )
+    differ = (errors[:, 1:] != errors[:, :-1]).any(axis=0)
+    same = np.flatnonzero(~last[:-1] & (begin[1:] == begin[:-1]) & differ)
     if len(same):
         raise InputError(
             f"example {names[example[same[0]]]!r} has two rows from min_log_lambda = {begin[same[0]]:g} on, "
             "with different errors; keep one"
         )
+    ends = {"FP": ("lambda = inf", np.roll(last, 1)), "FN": ("lambda = 0", last)}
+    for (name, (where, is_end)), own in zip(ends.items(), errors, strict=True):
+        wrong = np.flatnonzero(is_end & (own != 0.0))
+        if len(wrong) and not shift:
+            raise InputError(
+                f"example {names[example[wrong[0]]]!r}: {name} is {own[wrong[0]]:g} at {where} and should be "
+                "0; shift=True takes away what no penalty avoids, else leave the example out"
+            )

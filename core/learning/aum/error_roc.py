@@ -113,9 +113,8 @@ def roc_of(given: Breakpoints) -> ErrorRoc:
     rows = given.rows()
     ordered = rows[:, THRESHOLD]
     first = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0)
-    sums = [np.add.reduceat(rows[:, column], first) if len(first) else np.empty(0) for column in (FP, FN)]
-    fp = np.concatenate([[0.0], np.cumsum(sums[0])])
-    fn = np.concatenate([np.cumsum(-sums[1][::-1])[::-1], [0.0]])
+    fp = np.concatenate([[0.0], np.cumsum(np.add.reduceat(rows[:, FP], first))])
+    fn = np.concatenate([np.cumsum(-np.add.reduceat(rows[:, FN], first)[::-1])[::-1], [0.0]])
     for code, total, slack in ((FP_NEGATIVE, fp, given.slack[0]), (FN_NEGATIVE, fn, given.slack[1])):
         negative = np.flatnonzero(total < -slack)
         if len(negative):

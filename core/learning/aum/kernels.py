@@ -73,10 +73,8 @@ def gather(keys: Int64Array, low: int, rows: FloatArray, ordered: FloatArray) ->
     mask = (np.int64(1) << low) - 1
     for k in range(len(keys)):  # nothing but this: rows of many steps are on their way at once
         b = keys[k] & mask
-        ordered[k, THRESHOLD] = rows[b, THRESHOLD]
-        ordered[k, FP] = rows[b, FP]
-        ordered[k, FN] = rows[b, FN]
-        ordered[k, EXAMPLE] = rows[b, EXAMPLE]
+        for column in range(4):
+            ordered[k, column] = rows[b, column]
     moves = 0
     for k in range(1, len(keys)):
         t = ordered[k, THRESHOLD]

@@ -31,13 +31,12 @@ from ...encoding.json import read_object, reading, whole
 from ...errors import ConfigError, InputError
 from ..features import Column, columns_head, columns_of, columns_of_head
 from ..settings import check_number, check_whole
-from .aum import aum_of_classes
+from .aum import NO_WEIGHTS, aum_of_classes
 
 MAGIC = b"RSAL"
 VERSION = 1
 _STATE = "the state of an AumLearner"
 
-_NO_WEIGHTS = np.empty(0)
 _ROOM = 256
 _LEAST_SLOPE = 1e-6
 MARGIN = 1.0
@@ -149,10 +148,8 @@ class AumLearner:
         known = {(type(label), label): place for place, label in enumerate(classes)}
 
         def places(labels: list[Hashable]) -> Int64Array:
-            for label in labels:
-                if (type(label), label) not in known:
-                    known[type(label), label] = len(known)
-            return np.array([known[type(label), label] for label in labels], np.int64)
+            keys = ((type(label), label) for label in labels)
+            return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
 
         windows = []
         for chunk in (*self._chunks, _chunk_of(self._rows, self._labels)):
@@ -278,7 +275,7 @@ class AumLearner:
             model.offset = odds - model.slope * float(scores.mean())
             return
         shifted = scores - positive * MARGIN + 0.0
-        loss = aum_of_classes(positive, shifted, _NO_WEIGHTS, rate=True, together=True)
+        loss = aum_of_classes(positive, shifted, NO_WEIGHTS, rate=True, together=True)
         model.weights = model.weights - self.step * np.asarray(matrix.T @ loss.gradient)
         scores = np.asarray(matrix @ model.weights)
         above, below = scores[positive == 1], scores[positive == 0]
@@ -295,11 +292,11 @@ class AumLearner:
         old_count, old_mean, old_square = (np.append(each, np.zeros(size - len(each))) for each in moments)
         is_number = np.fromiter((isinstance(name, str) for name in self._columns), bool, size)
         count = np.bincount(new.columns, minlength=size) * is_number
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(count > 0, np.bincount(new.columns, new.values, size) / count, old_mean)
-            apart = (new.values - mean[new.columns]) ** 2
-            total = old_count + count
-            share = np.where(count > 0, count / total, 0.0)
+        sums = np.bincount(new.columns, new.values, size)
+        mean = np.where(count > 0, sums / np.maximum(count, 1), old_mean)
+        apart = (new.values - mean[new.columns]) ** 2
+        total = old_count + count
+        share = count / np.maximum(total, 1.0)
         square = np.bincount(new.columns, apart, size) * is_number
         self._count = total
         self._mean = old_mean + (mean - old_mean) * share
@@ -310,15 +307,13 @@ class AumLearner:
         live = np.unique(np.concatenate([chunk.columns for chunk in self._chunks]))
         if len(self._columns) <= 2 * len(live) + _ROOM:
             return
-        is_live = np.zeros(len(self._columns), bool)
-        is_live[live] = True
-        kept = [i for name, i in self._columns.items() if isinstance(name, str) or is_live[i]]
+        alive = set(live.tolist())
+        kept = [i for name, i in self._columns.items() if isinstance(name, str) or i in alive]
         place = np.full(len(self._columns), -1)
         place[kept] = np.arange(len(kept))
         self._columns = {name: int(place[i]) for name, i in self._columns.items() if place[i] >= 0}
-        for _ in range(len(self._chunks)):
-            chunk = self._chunks.popleft()
-            self._chunks.append(chunk._replace(columns=place[chunk.columns]))
+        moved = [chunk._replace(columns=place[chunk.columns]) for chunk in self._chunks]
+        self._chunks = deque(moved, self._chunks.maxlen)
         held = np.array([i for i in kept if i < len(self._count)], np.int64)
         moments = (self._count, self._mean, self._square)
         self._count, self._mean, self._square = (moment[held] for moment in moments)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ...arrays import FloatArray
 from ...kernels.compile import entry
 from ..settings import check_whole
-from .aum import Breakpoints, as_breakpoints, aum_of_breakpoints, check_finite, check_lengths, numbers_of
+from .aum import Breakpoints, as_breakpoints, check_finite, check_lengths, numbers_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,55 +115,42 @@ def aum_line_search(
 
 def search_line(given: Breakpoints, direction: FloatArray, max_crossings: int | None = None) -> LineSearch:
     """Return the line search of arrays that are of the right kinds, as learners call it again and again."""
-    aum_of_breakpoints(given)  # refuses totals that are negative
+    given.aum()  # refuses totals that are negative
     slopes = -direction[given.example]
     at = given.breakpoint - given.predictions[given.example]
     order = np.lexsort((slopes, at))
-    at, slopes, fp, fn = (array[order] for array in (at, slopes, given.fp_diff, given.fn_diff))
-    if len(at):  # the same line is one line
-        first = np.flatnonzero(np.append(True, (np.diff(at) > 0) | (np.diff(slopes) > 0)))
-        at, slopes = at[first], slopes[first]
-        fp, fn = np.add.reduceat(fp, first), np.add.reduceat(fn, first)
-    count = len(at)
+    lines = np.stack([each[order] for each in (at, slopes, given.fp_diff, given.fn_diff)])
+    # the same line is one line
+    first = np.flatnonzero((np.diff(lines[:2], prepend=-np.inf) > 0).any(axis=0))
+    lines = np.concatenate([lines[:2, first], np.add.reduceat(lines[2:], first, axis=1)])
+    count = lines.shape[1]
+    totals = np.zeros((2, count + 1))
+    totals[0, 1:] = np.cumsum(lines[2])
+    totals[1, :-1] = np.cumsum(-lines[3, ::-1])[::-1]
     limit = len(given.example) if max_crossings is None else max_crossings
     leaves = 1 << max(count - 1, 1).bit_length()
-    steps, aum, slope, auc = np.zeros((4, min(limit, count * (count - 1) // 2) + 1))
-    found, is_complete = walk(
-        at, slopes, fp, fn, np.zeros(count + 1), np.zeros(count + 1), np.full(2 * leaves, np.inf),
-        limit, steps, aum, slope, auc,
-    )  # fmt: skip
-    return LineSearch(steps[:found], aum[:found], slope[:found], auc[:found], bool(is_complete))
+    found = np.zeros((4, min(limit, count * (count - 1) // 2) + 1))
+    size, is_complete = walk(lines, totals, np.full(2 * leaves, np.inf), limit, found)
+    steps, aum, slope, auc = found[:, :size]
+    return LineSearch(steps, aum, slope, auc, bool(is_complete))
 
 
 @entry
 def walk(
-    at: FloatArray,
-    slopes: FloatArray,
-    fp_diff: FloatArray,
-    fn_diff: FloatArray,
-    fp: FloatArray,
-    fn: FloatArray,
-    tournament: FloatArray,
-    limit: int,
-    steps: FloatArray,
-    aum: FloatArray,
-    slope: FloatArray,
-    auc: FloatArray,
+    lines: FloatArray, totals: FloatArray, tournament: FloatArray, limit: int, found: FloatArray
 ) -> tuple[int, bool]:
     """Go from crossing to crossing; return how many steps were written, and whether none is left.
 
-    at, slopes, fp_diff, fn_diff  float64[B], lines in order; they are permuted
-    fp, fn      float64[B + 1], scratch: totals below line r
+    lines       float64[4, B], in order: threshold, slope and differences of FP and FN; they are permuted
+    totals      float64[2, B + 1]: FP and FN below line r; they are changed
     tournament  float64[2 * leaves], inf: leaf r says where the lines r and r + 1 cross
-    steps, aum, slope, auc  written
+    found       float64[4, k], written: step, AUM, slope and AUC
     """
+    at, slopes, fp_diff, fn_diff = lines[0], lines[1], lines[2], lines[3]
+    fp, fn = totals[0], totals[1]
+    steps, aum, slope, auc = found[0], found[1], found[2], found[3]
     count = len(at)
     leaves = len(tournament) // 2
-    fp[0] = fn[count] = 0.0
-    for r in range(count):
-        fp[r + 1] = fp[r] + fp_diff[r]
-    for r in range(count - 1, -1, -1):
-        fn[r] = fn[r + 1] - fn_diff[r]
     fp_all, fn_all = fp[count], fn[0]
     area = rise = curve = 0.0
     for r in range(count):
@@ -172,9 +159,8 @@ def walk(
             area += (at[r] - at[r - 1]) * below
         rise += slopes[r] * (below - above)
         curve += (fp[r + 1] - fp[r]) * (2.0 * fn_all - fn[r] - fn[r + 1])
-    scale = 2.0 * fp_all * fn_all
-    steps[0], aum[0], slope[0] = 0.0, area, rise
-    auc[0] = curve / scale if fp_all > 0.0 and fn_all > 0.0 else np.nan
+    scale = 2.0 * fp_all * fn_all if fp_all > 0.0 and fn_all > 0.0 else np.nan
+    steps[0], aum[0], slope[0], auc[0] = 0.0, area, rise, curve / scale
     for r in range(count - 1):
         if slopes[r] > slopes[r + 1]:
             tournament[leaves + r] = (at[r + 1] - at[r]) / (slopes[r] - slopes[r + 1])
@@ -210,10 +196,8 @@ def walk(
                 if turn == 0:
                     i, j = first, last
                     while i < j:
-                        at[i], at[j] = at[j], at[i]
-                        slopes[i], slopes[j] = slopes[j], slopes[i]
-                        fp_diff[i], fp_diff[j] = fp_diff[j], fp_diff[i]
-                        fn_diff[i], fn_diff[j] = fn_diff[j], fn_diff[i]
+                        for row in range(4):
+                            lines[row, i], lines[row, j] = lines[row, j], lines[row, i]
                         i += 1
                         j -= 1
                     for r in range(first, last):
@@ -231,6 +215,6 @@ def walk(
                     node //= 2
                     tournament[node] = min(tournament[2 * node], tournament[2 * node + 1])
         written += is_new
-        steps[written - 1], aum[written - 1], slope[written - 1] = step, area, rise
-        auc[written - 1] = curve / scale if fp_all > 0.0 and fn_all > 0.0 else np.nan
+        place = written - 1
+        steps[place], aum[place], slope[place], auc[place] = step, area, rise, curve / scale
     return written, tournament[1] == np.inf

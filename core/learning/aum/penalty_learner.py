@@ -11,17 +11,7 @@ import numpy.typing as npt
 from ...arrays import FloatArray
 from ...errors import InputError
 from ..settings import check_choice, check_whole, missing_sklearn
-from .descent import (
-    Criterion,
-    DescentSettings,
-    Design,
-    ErrorLoss,
-    Examples,
-    Line,
-    Scaling,
-    descend,
-    scaling_of,
-)
+from .descent import Criterion, DescentSettings, Design, ErrorLoss, Examples, Line, descend, scaling_of
 from .error_functions import ErrorFunctions, as_indices
 from .intervals import fit_by_cross_validation
 
@@ -102,7 +92,7 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
             scaling = scaling_of(features[train])
             start = self._start(Design(features[train], scaling).matrix, errors.take(train), random)
             kept = np.flatnonzero(start) if start.any() else np.arange(len(start))
-            own = Scaling(scaling.mean[kept], scaling.scale[kept])
+            own = scaling.take(kept)
             trained, valid = (
                 Examples(Design(features[rows][:, kept], own), ErrorLoss(errors.take(rows), self.rate))
                 for rows in (train, held)

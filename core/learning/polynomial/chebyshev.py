@@ -78,12 +78,10 @@ def slopes_by_class(
         for degree in range(len(of_positives) - 1, -1, -1):
             negative = of_negatives[degree]
             more = of_positives[degree] - negative
-            if degree == 0:
-                twice, u = u, twice
+            factor = twice if degree else u
             for i in range(LANES):  # a fixed length compiles to vector code without a remainder loop
-                before[i] = twice[i] * last[i] - before[i] + (negative + more * share[i])
+                before[i] = factor[i] * last[i] - before[i] + (negative + more * share[i])
             last, before = before, last
-        twice, u = u, twice
         for i in range(count):
             slopes[begin + i] = weights[begin + i] * last[i]
 

@@ -17,9 +17,8 @@ and stays in [-1, 1] (line.py).
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -34,25 +33,12 @@ from ...measures.step_polynomials import nodes_and_transform
 from ..settings import is_number
 from .line import Iteration, Line
 from .objectives import Objective, PairFit, PairObjective
-from .passes import (
-    NO_SCORES,
-    NOT_FINITE,
-    FeatureSums,
-    GradientSums,
-    GradientTask,
-    Label,
-    LineSums,
-    LineTask,
-    Sums,
-)
+from .passes import NO_SCORES, NOT_FINITE, FeatureSums, GradientSums, GradientTask, LineSums, LineTask, Sums
 from .standardised_rows import Slopes, Standardiser
 
 Direction = Literal["conjugate", "gradient"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 StopReason = Literal["tolerance", "iterations", "separated"]
-
-_SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
-"""Shares of the direction, scaled to the length of the weights, at which ranges of scores are measured."""
 
 
 @dataclass(eq=False, repr=False)
@@ -107,7 +93,7 @@ class PolynomialAucModel:
     rows                number of rows
     """
 
-    classes: tuple[Label, Label]
+    classes: tuple[Any, Any]
     coef: FloatArray
     intercept: float
     auc: float
@@ -148,18 +134,20 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """The state of a fit between two scans. It is small and immutable: `after` returns a new state."""
+    """The state of a fit between two scans. It is small and immutable: `after` returns a new state.
+
+    point   the model found so far; None before the first line search
+    task    of the next scan; None for the first scan, and that of the last scan at the end
+    ascent  the gradient of the last gradient scan, and the direction that came of it
+    """
 
     settings: FitSettings
     start: FloatArray | None = None
-    standardiser: Standardiser | None = None
-    classes: tuple[Label, Label] | None = None
     rows: int = 0
     scans: int = 0
     point: _Point | None = None
     task: GradientTask | LineTask | None = None
-    gradient: FloatArray | None = None
-    direction: FloatArray | None = None
+    ascent: tuple[FloatArray, FloatArray] | None = None
     history: tuple[Iteration, ...] = ()
     stop_reason: StopReason | None = None
 
@@ -176,27 +164,26 @@ class FitState:
 
     def after(self, sums: Sums) -> FitState:
         """Return the state after a scan of all the data. O(m + d^4). Raises InputError."""
+        state = replace(self, scans=self.scans + 1)
         if isinstance(sums, FeatureSums):
-            return self._after_features(sums)
+            return state._after_features(sums)
         if sums.rows != self.rows:
             raise InputError(
-                f"scan {self.scans + 1} gave {sums.rows:,} rows, and the first one {self.rows:,}: every scan "
+                f"scan {state.scans} gave {sums.rows:,} rows, and the first one {self.rows:,}: every scan "
                 "must give the same rows, from the beginning"
             )
-        state = dataclasses.replace(self, scans=self.scans + 1)
         return state._after_gradient(sums) if isinstance(sums, GradientSums) else state._after_line(sums)
 
     def model(self) -> PolynomialAucModel:
         """Return the model of a fit that has ended. O(m + d^2)."""
         assert self.point is not None
-        assert self.classes is not None
-        assert self.standardiser is not None
+        assert self.task is not None
         assert self.stop_reason is not None
-        point, standardiser = self.point, self.standardiser
+        point, standardiser = self.point, self.task.standardiser
         slope, constant = _log_odds(point.negatives, point.positives)
         coef = slope * point.weights * standardiser.inverse
         return PolynomialAucModel(
-            self.classes,
+            self.task.classes,
             coef,
             float(slope * point.offset + constant - coef @ standardiser.mean),
             float(self.settings.pairs.value(point.positives, point.negatives)),
@@ -213,10 +200,10 @@ class FitState:
             only = ", ".join(repr(label) for label in sums.classes) or "none of a weight above 0"
             raise InputError(f"labels of one class ({only}): AUC is of pairs of a positive and a negative")
         try:
-            classes = tuple(sorted(sums.classes))
+            negative, positive = sorted(sums.classes)
         except TypeError as problem:
             raise InputError(f"labels cannot be compared: {problem}; give two of one type") from None
-        negatives, positives = (sums.classes[label] for label in classes)
+        negatives, positives = sums.classes[negative], sums.classes[positive]
         whole = negatives.merged(positives)
         deviation = np.sqrt(whole.squares / whole.weight)
         varies = (sums.low < sums.high) & (deviation > 0)
@@ -241,19 +228,12 @@ class FitState:
             given = np.divide(self.start, inverse, out=np.zeros_like(inverse), where=varies)
             if given.any():
                 weights, direction = given, apart
-        task = _line_task(standardiser, (classes[0], classes[1]), self.settings.degree, weights, direction)
-        return dataclasses.replace(
-            self,
-            standardiser=standardiser,
-            classes=(classes[0], classes[1]),
-            rows=sums.rows,
-            scans=self.scans + 1,
-            task=task,
-        )
+        degree = self.settings.degree
+        task = LineTask.along(standardiser, (negative, positive), degree, weights, direction)
+        return replace(self, rows=sums.rows, task=task)
 
     def _after_line(self, sums: LineSums) -> FitState:
         task = sums.task
-        assert sums.spans is not None
         first, second = sums.spans
         if not first.half and not second.half:
             raise InputError("every row has the same score: no linear score tells the rows apart")
@@ -264,35 +244,25 @@ class FitState:
         are_apart = of_negatives.high < of_positives.low
         search = line.search(self.settings.pairs, stays=are_apart)
         alpha = np.array([search.alpha])
-        of_first, of_second, constants = line.mixtures(alpha)
-        weights, offset = np.zeros_like(task.weights), float(constants[0])
+        of_first, of_second, offset = (float(each[0]) for each in line.mixtures(alpha))
+        weights = np.zeros_like(task.weights)
         for span, share, vector in ((first, of_first, task.weights), (second, of_second, task.direction)):
             if span.half:
-                weights = weights + vector * (share[0] / span.half)
-                offset -= span.middle * (share[0] / span.half)
+                weights = weights + vector * (share / span.half)
+                offset -= span.middle * (share / span.half)
         negatives, positives = line.moments(alpha)
         point = _Point(weights, offset, negatives[0], positives[0])
-        history = (*self.history, search)
-        state = dataclasses.replace(self, point=point, history=history, task=None)
+        state = replace(self, point=point, history=(*self.history, search))
+        gains = [step.after - step.before for step in state.history[1:]]
         if are_apart:
-            return dataclasses.replace(state, stop_reason="separated")
-        return state._gone_on(task.standardiser)
-
-    def _gone_on(self, standardiser: Standardiser) -> FitState:
-        """Return the state that asks for the next gradient, or the final state."""
-        settings, history = self.settings, self.history
-        point, classes = self.point, self.classes
-        assert point is not None
-        assert classes is not None
-        gains = [step.after - step.before for step in history[1:]]
-        if len(gains) >= 2 and max(gains[-2:]) < settings.tol:
-            return dataclasses.replace(self, stop_reason="tolerance")
-        if len(gains) >= settings.max_iter:
-            return dataclasses.replace(self, stop_reason="iterations")
-        by_positive, by_negative = settings.pairs.slopes(point.positives, point.negatives)
-        slopes = Slopes(point.weights, point.offset, by_positive, by_negative)
-        task = GradientTask(standardiser, classes, slopes)
-        return dataclasses.replace(self, task=task)
+            return replace(state, stop_reason="separated")
+        if len(gains) >= 2 and max(gains[-2:]) < self.settings.tol:
+            return replace(state, stop_reason="tolerance")
+        if len(gains) >= self.settings.max_iter:
+            return replace(state, stop_reason="iterations")
+        by_positive, by_negative = self.settings.pairs.slopes(point.positives, point.negatives)
+        slopes = Slopes(weights, offset, by_positive, by_negative)
+        return replace(state, task=GradientTask(task.standardiser, task.classes, slopes))
 
     def _after_gradient(self, sums: GradientSums) -> FitState:
         task = sums.task
@@ -304,36 +274,20 @@ class FitState:
         if not np.isfinite(gradient).all():
             raise InputError(NOT_FINITE)
         if not np.linalg.norm(gradient) > 1e-14:
-            return dataclasses.replace(self, stop_reason="tolerance", task=None)
+            return replace(self, stop_reason="tolerance")
         direction = gradient
-        if self.settings.direction == "conjugate" and self._gained_last():
-            assert self.gradient is not None
-            assert self.direction is not None
-            share = max(0.0, float(gradient @ (gradient - self.gradient) / (self.gradient @ self.gradient)))
-            conjugate = gradient + share * self.direction
+        last = self.history[-1]
+        has_gained = last.after - last.before >= self.settings.tol
+        if self.settings.direction == "conjugate" and self.ascent is not None and has_gained:
+            old_gradient, old_direction = self.ascent
+            share = max(0.0, float(gradient @ (gradient - old_gradient) / (old_gradient @ old_gradient)))
+            conjugate = gradient + share * old_direction
             conjugate = conjugate - (conjugate @ axis) * axis
             if conjugate @ gradient > 0:
                 direction = conjugate
-        line = _line_task(task.standardiser, task.classes, self.settings.degree, weights, direction)
-        return dataclasses.replace(self, gradient=gradient, direction=direction, task=line)
-
-    def _gained_last(self) -> bool:
-        """Return whether there is a previous direction whose line search gained enough to reuse it."""
-        if self.gradient is None:
-            return False
-        last = self.history[-1]
-        return last.after - last.before >= self.settings.tol
-
-
-def _line_task(
-    standardiser: Standardiser,
-    classes: tuple[Label, Label],
-    degree: int,
-    weights: FloatArray,
-    direction: FloatArray,
-) -> LineTask:
-    shares = _SHARES * (np.linalg.norm(weights) / np.linalg.norm(direction))
-    return LineTask(standardiser, classes, degree, weights, direction, shares)
+        degree = self.settings.degree
+        line = LineTask.along(task.standardiser, task.classes, degree, weights, direction)
+        return replace(self, ascent=(gradient, direction), task=line)
 
 
 def begin(settings: FitSettings, start: FloatArray | None = None) -> FitState:

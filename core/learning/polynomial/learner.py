@@ -33,6 +33,9 @@ _SPAN = 4.0
 
 _LEAST_SINE = 1e-3
 
+_IN_HEAD = ("degree", "half_life", "step", "step_fit", "max_features", "ignored")
+"""Attributes that the head of the wire form has."""
+
 _FROM_ZERO = ("_mean", "_variance", "_weights", "_squares")
 """Attributes that have a value for each column, 0 at first."""
 
@@ -109,15 +112,8 @@ class PolynomialAucLearner:
 
     def to_bytes(self) -> bytes:
         """Return the wire form of the learner: 40 bytes a column, 16 a degree."""
-        head = {
-            "degree": self.degree,
-            "half_life": self.half_life,
-            "step": self.step,
-            "step_fit": self.step_fit,
-            "max_features": self.max_features,
-            "ignored": self.ignored,
-            "columns": columns_head(self._columns),
-        }
+        head = {name: getattr(self, name) for name in _IN_HEAD}
+        head["columns"] = columns_head(self._columns)
         of_columns = (self._seen, self._mean, self._variance, self._weights, self._squares)
         arrays = (*of_columns, self._sums.ravel(), np.array([self._instances, self._square]))
         body = b"".join(packed_array(each, "<f8") for each in arrays)

@@ -44,14 +44,6 @@ class Iteration(NamedTuple):
     alpha: float
 
 
-class Mixtures(NamedTuple):
-    """Scores f = p a + q b + c at n points between a and b, n numbers each; f of every row is in [-1, 1]."""
-
-    of_first: FloatArray
-    of_second: FloatArray
-    constants: FloatArray
-
-
 class Line:
     """The line from the scores a of a model to the scores b of a direction, known by the sums of a scan.
 
@@ -66,7 +58,6 @@ class Line:
     """
 
     def __init__(self, sums: LineSums) -> None:
-        assert sums.spans is not None
         self._sums = sums.sums
         self._first, self._second = sums.spans
         self._shares = np.concatenate([[0.0], sums.task.shares])
@@ -74,20 +65,8 @@ class Line:
         self._highs = np.concatenate([[self._first.high], sums.highs])
         self._widest = math.cosh(math.acosh(_ROUNDING_RAISED) / sums.task.degree)
 
-    @property
-    def leads_nowhere(self) -> bool:
-        """Whether the direction gives all rows the same score."""
-        return not self._second.half
-
-    @property
-    def begins_nowhere(self) -> bool:
-        """Whether the model gives all rows the same score."""
-        return not self._first.half
-
-    def breaks(self) -> FloatArray:
+    def _breaks(self) -> FloatArray:
         """Return the alphas, rising from 0 to 1, between which mixtures are analytic functions of alpha."""
-        if self.begins_nowhere or self.leads_nowhere:
-            return np.array([0.0, 1.0])
         first, second, widest = self._first.half, self._second.half, self._widest
         halves = (self._highs - self._lows) / 2
         slopes = np.append(np.diff(halves) / np.diff(self._shares), second)
@@ -98,11 +77,11 @@ class Line:
         alphas = shares * second / (first + shares * second)
         return np.append(alphas[alphas < _LAST], 1.0)
 
-    def mixtures(self, alphas: FloatArray) -> Mixtures:
-        """Return the scores at n points."""
-        if self.begins_nowhere or self.leads_nowhere:
-            return Mixtures(1 - alphas, alphas, np.zeros_like(alphas))
+    def mixtures(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return p, q and c at n points: scores p a + q b + c, which are in [-1, 1] for every row."""
         first, second = self._first, self._second
+        if not first.half or not second.half:
+            return 1 - alphas, alphas, np.zeros_like(alphas)
         alphas = np.minimum(alphas, _LAST)
         shares = alphas / (1 - alphas) * (first.half / second.half)
         beyond = np.maximum(0.0, shares - self._shares[-1])
@@ -112,7 +91,7 @@ class Line:
         with np.errstate(divide="ignore"):
             wider = np.clip(2 * half / (high - low), 1.0, self._widest)
         apart = first.middle + shares * second.middle - (low + high) / 2
-        return Mixtures(wider * (1 - alphas), wider * alphas, wider * apart / half)
+        return wider * (1 - alphas), wider * alphas, wider * apart / half
 
     def moments(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return sums of T_0 ... T_d of the scores at n points, for negatives and for positives. O(n d^3)."""
@@ -126,17 +105,14 @@ class Line:
         negatives, positives = self.moments(alphas)
         return pairs.value(positives, negatives)
 
-    def _value(self, pairs: PairObjective, alpha: float) -> float:
-        return float(self._values(pairs, np.array([alpha]))[0])
-
     def search(self, pairs: PairObjective, stays: bool) -> Iteration:
         """Return the point of the greatest objective; with `stays`, the point alpha = 0. O(d^4)."""
-        before = self._value(pairs, 0.0)
-        if self.begins_nowhere:
-            return Iteration(before, self._value(pairs, 1.0), 1.0)
-        if stays or self.leads_nowhere:
+        before = float(self._values(pairs, np.zeros(1))[0])
+        if not self._first.half:  # the model gives all rows the same score
+            return Iteration(before, float(self._values(pairs, np.ones(1))[0]), 1.0)
+        if stays or not self._second.half:
             return Iteration(before, before, 0.0)
-        breaks = self.breaks()
+        breaks = self._breaks()
         few = min(_FEW_NODES, pairs.degree + 1)
         counts = [few if length < 1 / 8 else pairs.degree + 1 for length in np.diff(breaks)]
         pieces = list(zip(breaks[:-1], breaks[1:], map(nodes_and_transform, counts), strict=True))

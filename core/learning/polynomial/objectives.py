@@ -31,7 +31,6 @@ PairFit = Literal["damped", "least_squares", "chebyshev"]
 PAIR_FITS: tuple[PairFit, ...] = get_args(PairFit)
 
 
-@functools.cache
 def sigmoid_polynomial(degree: int, steepness: float) -> FloatArray:
     """Return d + 1 Chebyshev coefficients of a polynomial near 1 / (1 + exp(-steepness z)) on [-1, 1].
 
@@ -52,11 +51,9 @@ def sigmoid_polynomial(degree: int, steepness: float) -> FloatArray:
     coefficients: FloatArray = transform @ expit(steepness * nodes)
     coefficients[2::2] = 0.0  # the sigmoid less 1/2 is odd
     coefficients[0] = 0.5
-    coefficients.flags.writeable = False
     return coefficients
 
 
-@functools.cache
 def damped_step(degree: int) -> FloatArray:
     """Return d + 1 coefficients of the step's Chebyshev series with sigma factors (Lanczos).
 
@@ -68,11 +65,8 @@ def damped_step(degree: int) -> FloatArray:
     >>> damped_step(3).round(4).tolist()
     [0.5, 0.5732, 0.0, -0.0637]
     """
-    coefficients: FloatArray = step_polynomial(degree, "chebyshev") * np.sinc(
-        np.arange(degree + 1) / (degree + 1)
-    )
-    coefficients.flags.writeable = False
-    return coefficients
+    sigmas: FloatArray = np.sinc(np.arange(degree + 1) / (degree + 1))
+    return step_polynomial(degree, "chebyshev") * sigmas
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,19 @@ from ...events.inputs import as_array, as_numbers
 from ...measures.step_polynomials import nodes_and_transform
 from ..features import check_size, ranges_of, sparse_squares
 from .chebyshev import chebyshev_values, widen_ranges
-from .standardised_rows import Block, Slopes, Standardiser, blocks_of
+from .standardised_rows import Slopes, Standardiser, blocks_of
 
 Label = Any
+Classes = tuple[Label, Label]
+"""The two labels of a fit; the second is the positive one."""
 
 NOT_FINITE = "features are no finite numbers in this scan: every scan must give the same rows as the first"
 
 _PIECE = 512
 """Scores whose polynomials are held at a time: at degree 30 they take 254 KB, which fit into the cache."""
+
+_SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
+"""Shares of the direction, scaled to the length of the weights, at which ranges of scores are measured."""
 
 
 class ClassMoments(NamedTuple):
@@ -61,18 +66,12 @@ class FeatureSums:
             raise InputError(f"labels cannot be compared: {problem}; give two of one type") from None
         for label in distinct:
             for block in blocks_of(features, labels == label, weights):
-                self._add_class(label, block)
+                chosen = block.is_positive
+                if chosen.any():
+                    part = block.features[chosen]
+                    self._include(*ranges_of(part))
+                    self._merge_class(label, _moments(part, block.weights[chosen]))
         self.rows += len(labels)
-
-    def _add_class(self, label: Label, block: Block) -> None:
-        chosen = block.is_positive
-        if not chosen.any():
-            return
-        part, weights = block.features[chosen], block.weights[chosen]
-        if not sparse.issparse(part):
-            part = np.asarray(part, np.float64)
-        self._include(*ranges_of(part))
-        self._merge_class(label, _moments(part, weights))
 
     def _include(self, low: FloatArray, high: FloatArray) -> None:
         bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
@@ -125,7 +124,7 @@ class GradientTask:
     """The point at which GradientSums compute a gradient."""
 
     standardiser: Standardiser
-    classes: tuple[Label, Label]
+    classes: Classes
     slopes: Slopes
 
 
@@ -184,11 +183,19 @@ class LineTask:
     """
 
     standardiser: Standardiser
-    classes: tuple[Label, Label]
+    classes: Classes
     degree: int
     weights: FloatArray
     direction: FloatArray
     shares: FloatArray
+
+    @staticmethod
+    def along(
+        standardiser: Standardiser, classes: Classes, degree: int, weights: FloatArray, direction: FloatArray
+    ) -> LineTask:
+        """Return the task with the usual shares."""
+        shares = _SHARES * (np.linalg.norm(weights) / np.linalg.norm(direction))
+        return LineTask(standardiser, classes, degree, weights, direction, shares)
 
 
 class LineSums:
@@ -208,7 +215,7 @@ class LineSums:
         self.task = task
         self.rows = 0
         self.sums = np.zeros((2, task.degree + 1, task.degree + 1))
-        self.spans: tuple[Span, Span] | None = None
+        self.spans = NO_SCORES, NO_SCORES
         self.ranges = [NO_SCORES, NO_SCORES]
         self.lows = np.full(len(task.shares), np.inf)
         self.highs = np.full(len(task.shares), -np.inf)
@@ -231,37 +238,28 @@ class LineSums:
         self.rows += len(labels)
 
     def _add_class(self, positive: int, first: FloatArray, second: FloatArray, weights: FloatArray) -> None:
-        assert self.spans is not None
         by_first, by_second = np.empty((2, self.task.degree + 1, len(first)))
         chebyshev_values(first, self.spans[0].middle, self.spans[0].half, weights, by_first)
         chebyshev_values(second, self.spans[1].middle, self.spans[1].half, np.ones(len(first)), by_second)
         self.sums[positive] += by_first @ by_second.T
 
-    def _include(self, first: Span, second: Span) -> tuple[Span, Span]:
+    def _include(self, first: Span, second: Span) -> None:
         """Widen the spans; convert the sums to the new scale."""
-        before = self.spans
-        spans = first, second
-        if before is not None:
-            spans = before[0].united(first), before[1].united(second)
-            if spans != before:
-                self.sums = self._sums_in(spans)
-        self.spans = spans
-        return spans
+        spans = self.spans[0].united(first), self.spans[1].united(second)
+        if spans != self.spans:
+            self.sums, self.spans = self._sums_in(spans), spans
 
     def _sums_in(self, spans: tuple[Span, Span]) -> FloatArray:
         """Return the sums, converted to wider spans. O(d^3)."""
-        assert self.spans is not None
         by_first, by_second = (
             turned(old, new, self.task.degree) for old, new in zip(self.spans, spans, strict=True)
         )
-        found: FloatArray = by_first @ self.sums @ by_second.T
-        return found
+        return np.asarray(by_first @ self.sums @ by_second.T)
 
     def merge(self, other: LineSums) -> None:
         """Add the rows of another scan."""
-        if other.spans is not None:
-            spans = self._include(*other.spans)
-            self.sums += other._sums_in(spans)
+        self._include(*other.spans)
+        self.sums += other._sums_in(self.spans)
         self.ranges = [held.united(span) for held, span in zip(self.ranges, other.ranges, strict=True)]
         self.lows, self.highs = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)
         self.rows += other.rows
@@ -270,9 +268,9 @@ class LineSums:
 def turned(old: Span, new: Span, degree: int) -> FloatArray:
     """Return M, (d + 1, d + 1): T_r(u) = sum of M[r, k] T_k(v), k <= r, u by the new span, v by the old one.
 
-    The old span lies within the new span. O(d^3).
+    The old span lies within the new span, or is `NO_SCORES`, whose sums are 0. O(d^3).
     """
-    if old == new:
+    if old in (new, NO_SCORES):
         return np.eye(degree + 1)
     nodes, transform = nodes_and_transform(degree + 1)
     values = np.empty((degree + 1, degree + 1))
@@ -288,7 +286,7 @@ def _span(scores: FloatArray) -> Span:
 
 
 def positives_of(
-    labels: npt.NDArray[Any], classes: tuple[Label, Label], weights: FloatArray | None = None
+    labels: npt.NDArray[Any], classes: Classes, weights: FloatArray | None = None
 ) -> npt.NDArray[np.bool_]:
     """Return which labels are the second class. InputError if a label of weight above 0 is neither class."""
     is_positive = np.asarray(labels == classes[1], np.bool_)

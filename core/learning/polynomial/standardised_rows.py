@@ -47,10 +47,7 @@ def blocks_of(
     ones = np.ones(min(size, rows))
     for begin in range(0, rows, size):
         part, positive = features[begin : begin + size], is_positive[begin : begin + size]
-        if weights is None:
-            yield Block(part, positive, ones[: len(positive)])
-            continue
-        given = weights[begin : begin + size]
+        given = ones[: len(positive)] if weights is None else weights[begin : begin + size]
         kept = given > 0
         if not kept.all():
             part, positive, given = part[kept], positive[kept], given[kept]
@@ -190,19 +187,16 @@ class SparseRows:
         scaled = features.data * inverse[columns]
         self._rows = sparse.csr_matrix((scaled, columns, features.indptr), features.shape)
         beside = scaled * (scaled + 2.0 * self._base[columns])
-        ones = np.ones(len(inverse))
-        squares = sparse.csr_matrix((beside, columns, features.indptr), features.shape) @ ones
+        entries = sparse.csr_matrix((beside, columns, features.indptr), features.shape)
+        squares = entries @ np.ones(len(inverse)) + self._base @ self._base
         limit = standardiser.radius**2
-        if np.isfinite(limit):
-            squares = np.maximum(squares + self._base @ self._base, limit)
-            self._shrinkage = np.sqrt(limit / squares)
-        else:
-            self._shrinkage = np.ones(features.shape[0])
+        far = squares > limit
+        self._shrinkage = np.ones(len(squares))
+        self._shrinkage[far] = np.sqrt(limit / squares[far])
 
     def scores(self, weights: FloatArray) -> FloatArray:
         """See `DenseRows`."""
-        scores: FloatArray = (self._rows @ weights + self._base @ weights) * self._shrinkage
-        return scores
+        return (self._rows @ weights + self._base @ weights) * self._shrinkage
 
     def gradient(self, slopes: Slopes, block: Block) -> FloatArray:
         """See `DenseRows`."""
@@ -212,5 +206,4 @@ class SparseRows:
             slopes.of_positives, slopes.of_negatives, factors,
         )  # fmt: skip
         factors *= self._shrinkage
-        total: FloatArray = factors @ self._rows + self._base * factors.sum()
-        return total
+        return factors @ self._rows + self._base * factors.sum()
