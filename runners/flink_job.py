@@ -7,23 +7,19 @@ is not told, and the job goes on. So this module asks the cluster's REST interfa
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, GoogleCloudOptions, PortableOptions
 
-from .presets import CLUSTER_SECONDS, Runner, ask_cluster, cluster_host, cluster_url
+from .presets import CLUSTER_SECONDS, NO_ANSWER, Runner, ask_cluster, cluster_host, cluster_url
+from .servers.processes import polls
 
 CANCEL_SECONDS = 30.0
 """Seconds that a job may take to be cancelled."""
 
-_NO_ANSWER = (OSError, ValueError, KeyError, TypeError)
-"""Errors where a cluster does not answer, or where its answer is not Flink's."""
-
 _ENDED = ("CANCELED", "FAILED", "FINISHED")
-_POLL_SECONDS = 0.2
 _WATCH_SECONDS = 2.0
 
 
@@ -51,12 +47,12 @@ class JobWatch:
         identity = state = ""
         while not self._ended.wait(_WATCH_SECONDS):
             try:
-                newest = _newest(self._master, self._name) or {"jid": "", "state": ""}
+                newest = _newest(self._master, self._name)
                 now = str(newest["jid"]), str(newest["state"])
-            except _NO_ANSWER:
-                continue  # the cluster may answer again in a moment
-            if self._ended.is_set() or not now[0]:
-                continue
+            except NO_ANSWER:
+                continue  # the cluster may answer again, or have the job, in a moment
+            if self._ended.is_set():
+                return
             if now[0] != identity:
                 page = f"{cluster_url(self._master)}/#/job/running/{now[0]}/overview"
                 self._say(f"the job {self._name} is {now[0]} on the cluster; its page: {page}")
@@ -72,12 +68,13 @@ def _place_of(runner: Runner) -> tuple[str, str]:
 
 
 def _named(master: str, name: str) -> list[dict[str, Any]]:
-    """Return the jobs of a name that a cluster knows. Raises an error of _NO_ANSWER."""
+    """Return the jobs of a name that a cluster knows. Raises an error of NO_ANSWER."""
     return [job for job in ask_cluster(master, "/jobs/overview")["jobs"] if job["name"] == name]
 
 
-def _newest(master: str, name: str) -> dict[str, Any] | None:
-    return max(_named(master, name), key=lambda job: int(job["start-time"]), default=None)
+def _newest(master: str, name: str) -> dict[str, Any]:
+    """Return the newest job of a name. Raises an error of NO_ANSWER, ValueError where there is no job."""
+    return max(_named(master, name), key=lambda job: int(job["start-time"]))
 
 
 def restarted(runner: Runner) -> str:
@@ -86,9 +83,9 @@ def restarted(runner: Runner) -> str:
     if runner.kind != "flink" or cluster_host(master) is None:
         return ""
     try:
-        newest = _newest(master, name) or {}
-        last = int(ask_cluster(master, f"/jobs/{newest['jid']}")["timestamps"]["RESTARTING"])
-    except _NO_ANSWER:
+        job = _newest(master, name)["jid"]
+        last = int(ask_cluster(master, f"/jobs/{job}")["timestamps"]["RESTARTING"])
+    except NO_ANSWER:
         return ""
     return f"{datetime.fromtimestamp(last / 1_000, UTC):%Y-%m-%dT%H:%M:%SZ}" if last > 0 else ""
 
@@ -114,7 +111,7 @@ def leave(runner: Runner) -> str | None:
         )
     try:
         return _left(master, name, cancels=is_ours)
-    except _NO_ANSWER as error:
+    except NO_ANSWER as error:
         return f"the cluster at {cluster_url(master)} does not say what became of the job {name}: {error}"
 
 
@@ -129,7 +126,7 @@ def _left(master: str, name: str, *, cancels: bool) -> str | None:
     if len(jobs) > 1:
         return f"{job} fails, for its Python ran in this process; {len(jobs)} have that name: cancel it there"
     ask_cluster(master, f"/jobs/{jobs[0]}?mode=cancel", "PATCH")
-    if _ends(master, jobs[0]):
+    if any(ask_cluster(master, f"/jobs/{jobs[0]}")["state"] in _ENDED for _ in polls(CANCEL_SECONDS)):
         return f"{job} is cancelled, for its Python ran in this process"
     return f"{job} was told to cancel, and is not after {CANCEL_SECONDS:.0f} s; once more: {way}"
 
@@ -139,19 +136,8 @@ def _jobs(master: str, name: str) -> list[str]:
 
     A submitted job appears on the cluster after a moment, so an empty answer is retried for CLUSTER_SECONDS.
     """
-    until = time.monotonic() + CLUSTER_SECONDS
-    while True:
+    for _ in polls(CLUSTER_SECONDS):
         there = _named(master, name)
-        if there or time.monotonic() > until:
-            return [str(job["jid"]) for job in there if job["state"] not in _ENDED]
-        time.sleep(_POLL_SECONDS)
-
-
-def _ends(master: str, job: str) -> bool:
-    """Wait until a job has ended; return whether it has."""
-    until = time.monotonic() + CANCEL_SECONDS
-    while ask_cluster(master, f"/jobs/{job}")["state"] not in _ENDED:
-        if time.monotonic() > until:
-            return False
-        time.sleep(_POLL_SECONDS)
-    return True
+        if there:
+            break
+    return [str(job["jid"]) for job in there if job["state"] not in _ENDED]

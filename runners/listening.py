@@ -22,13 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
-    JobServerOptions,
-    PipelineOptions,
-    PortableOptions,
-    PrismRunnerOptions,
-)
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions
 from apache_beam.runners.portability.flink_runner import FlinkJarJobServer
 
 from .presets import cluster_host
@@ -77,11 +71,12 @@ def close_ports(kind: str, options: PipelineOptions) -> str | None:
 
     A job server that runs already is not examined.
     """
-    if options.view_as(PortableOptions).job_endpoint:
+    said = options.get_all_options(retain_unknown_options=True)
+    if said["job_endpoint"]:
         return None
     if kind == "flink":
         return _close_job_server(options)
-    if kind == "prism" and not _is_closed_prism(options.view_as(PrismRunnerOptions).prism_location):
+    if kind == "prism" and not _is_closed_prism(said["prism_location"]):
         return f"Prism {_OPEN}, or take one that does not: `{COMMAND} get prism`"
     return None
 

@@ -15,25 +15,18 @@ import platform
 import shutil
 import socket
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
-from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
-    GoogleCloudOptions,
-    PipelineOptions,
-    PortableOptions,
-    PrismRunnerOptions,
-    WorkerOptions,
-)
 from apache_beam.version import __version__ as beam_version
 
 from .listening import close_ports, on_this_machine
-from .presets import CLUSTER_SECONDS, Runner, ask_cluster, cluster_is_here, cluster_url
+from .presets import CLUSTER_SECONDS, NO_ANSWER, Runner, ask_cluster, cluster_is_here, cluster_url
 from .servers.packages import COMMAND, FLINK_MINOR
 from .servers.processes import THIS_MACHINE, ServerError, java
 
@@ -57,7 +50,16 @@ class Finding:
 
 def findings(runner: Runner) -> Iterator[Finding]:
     """Check what a runner needs on this machine and of its services. Takes a few seconds at most."""
-    yield from _Checks(runner.options).of(runner)
+    yield Finding("Python", True, f"{platform.python_version()}, apache-beam {beam_version}")
+    options = runner.options.get_all_options(retain_unknown_options=True)
+    if runner.kind == "prism":
+        yield _prism(options)
+    elif runner.kind == "flink":
+        yield from _of_flink(options)
+    elif runner.kind == "dataflow":
+        yield from _of_dataflow(options)
+    elif runner.kind == "PortableRunner":
+        yield _job_service(options)
 
 
 def problem(runner: Runner) -> str | None:
@@ -65,190 +67,164 @@ def problem(runner: Runner) -> str | None:
     return next((f"{found.what}: {found.said}" for found in findings(runner) if not found.good), None)
 
 
-class _Checks:
-    """The checks of a runner's requirements, made by the pipeline's options."""
+def _prism(options: dict[str, Any]) -> Finding:
+    if (place := options["prism_location"]) is not None:
+        return _file("Prism", place, "--prism_location", f"get one with `{COMMAND} get prism`")
+    cache = Path.home() / ".apache_beam" / "cache" / "prism" / "bin"
+    kept = next(cache.glob(f"*v{beam_version}*"), None) if cache.is_dir() else None
+    remedy = f"get it with `{COMMAND} get prism`, or name yours with --prism_location PATH"
+    missing = f"it is not on this machine, and Beam would download it from GitHub: {remedy}"
+    return _checked("Prism", kept is not None, str(kept), missing)
 
-    def __init__(self, options: PipelineOptions) -> None:
-        self._portable = options.view_as(PortableOptions)
-        self._flink = options.view_as(FlinkRunnerOptions)
-        self._prism = options.view_as(PrismRunnerOptions)
-        self._cloud = options.view_as(GoogleCloudOptions)
-        self._worker = options.view_as(WorkerOptions)
-        self._all = options.get_all_options(drop_default=True, retain_unknown_options=True)
 
-    def of(self, runner: Runner) -> Iterator[Finding]:
-        """Yield a finding for each requirement of a runner, by the runner's kind."""
-        yield Finding("Python", True, f"{platform.python_version()}, apache-beam {beam_version}")
-        kinds: dict[str, Callable[[], Iterator[Finding]]] = {
-            "prism": self._of_prism,
-            "flink": self._of_flink,
-            "dataflow": self._of_dataflow,
-            "PortableRunner": self._of_job_service,
-        }
-        if runner.kind in kinds:
-            yield from kinds[runner.kind]()
-
-    def _of_prism(self) -> Iterator[Finding]:
-        if (place := self._prism.prism_location) is not None:
-            yield _file("Prism", place, "--prism_location", f"get one with `{COMMAND} get prism`")
-            return
-        cache = Path.home() / ".apache_beam" / "cache" / "prism" / "bin"
-        kept = next(cache.glob(f"*v{beam_version}*"), None) if cache.is_dir() else None
-        remedy = f"get it with `{COMMAND} get prism`, or name yours with --prism_location PATH"
-        missing = f"it is not on this machine, and Beam would download it from GitHub: {remedy}"
-        yield _checked("Prism", kept is not None, str(kept), missing)
-
-    def _of_flink(self) -> Iterator[Finding]:
-        """Check Java, the job server, the cluster, the checkpoints' folder and the workers."""
-        master = self._flink.flink_master.strip()
-        if self._portable.job_endpoint:
-            yield from self._of_job_service()
-        else:
-            try:
-                yield Finding("Java", True, java())
-            except ServerError as missing:
-                yield Finding("Java", False, str(missing))
-            yield self._job_server()
-        if master in ("[local]", "[auto]"):
-            whose = "the job server runs a Flink of its own, which ends with the job"
-            if self._portable.job_endpoint:
-                whose = "that of the job server"
-            said = f"none is named: {whose}; name yours with --flink_master HOST:PORT (its REST port)"
-            yield Finding("cluster", True, said)
-        else:
-            yield from self._cluster(master)
-        yield self._checkpoints()
-        yield from self._workers(cluster_is_here(master, self._portable.job_endpoint))
-
-    def _checkpoints(self) -> Finding:
-        interval = str(self._all.get("checkpointing_interval"))
-        if interval.isdecimal() and int(interval) > 0:
-            return Finding("checkpoints", True, f"every {int(interval):,} ms")
-        missing = (
-            f"--checkpointing_interval={interval} is no number of milliseconds above 0, and without "
-            "checkpoints a job that fails begins anew, without its state; leave it out for 10000"
-        )
-        return Finding("checkpoints", False, missing)
-
-    def _job_server(self) -> Finding:
-        if (jar := self._flink.flink_job_server_jar) is not None:
-            if urllib.parse.urlparse(jar).scheme in ("http", "https"):
-                return Finding("job server", True, jar)
-            remedy = f"get one with `{COMMAND} get flink`, or leave it out, and Beam downloads its own"
-            return _file("job server", jar, "--flink_job_server_jar", remedy)
-        name = f"beam-runners-flink-{self._flink.flink_version}-job-server-{beam_version}.jar"
-        kept = Path.home() / ".apache_beam" / "cache" / "jars" / name
-        if kept.exists():
-            return Finding("job server", True, str(kept))
-        host = "repo.maven.apache.org"
-        missing = (
-            f"{name} is not on this machine and {host} does not answer: get one with `{COMMAND} get flink` "
-            f"and say --flink_version={FLINK_MINOR}, or name yours with --flink_job_server_jar PATH"
-        )
-        found = f"{name}, which Beam will download from {host}"
-        return _checked("job server", _answers(host, 443), found, missing)
-
-    def _cluster(self, master: str) -> Iterator[Finding]:
-        url = cluster_url(master)
+def _of_flink(options: dict[str, Any]) -> Iterator[Finding]:
+    """Check Java, the job server, the cluster, the checkpoints' folder and the workers."""
+    master, endpoint = options["flink_master"].strip(), options["job_endpoint"]
+    if endpoint:
+        yield _job_service(options)
+    else:
         try:
-            said = ask_cluster(master)
-            version, slots = str(said["flink-version"]), int(said["slots-total"])
-            free = int(said["slots-available"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            missing = (
-                f"no Flink answers at {url} ({_why(error)}): start it, or name yours with --flink_master "
-                f"HOST:PORT (its REST port); `{COMMAND} up flink` starts one on this machine"
-            )
-            yield Finding("cluster", False, missing)
-            return
-        asked = self._flink.flink_version
-        # A job service knows the version of its own Flink.
-        fits = version.startswith(f"{asked}.") or bool(self._portable.job_endpoint)
-        there = f"Flink {version} at {url}"
-        remedy = f"say --flink_version={version.rpartition('.')[0]}"
-        yield _checked("cluster", fits, there, f"{there}, and the job server is for {asked}: {remedy}")
-        full = f"none of {slots} is free: stop a job, or start a TaskManager"
-        yield _checked("slots", free > 0, f"{free} of {slots} are free", full)
+            yield Finding("Java", True, java())
+        except ServerError as missing:
+            yield Finding("Java", False, str(missing))
+        yield _job_server(options)
+    if master in ("[local]", "[auto]"):
+        whose = "the job server runs a Flink of its own, which ends with the job"
+        if endpoint:
+            whose = "that of the job server"
+        said = f"none is named: {whose}; name yours with --flink_master HOST:PORT (its REST port)"
+        yield Finding("cluster", True, said)
+    else:
+        yield from _cluster(master, options)
+    yield _checkpoints(options)
+    yield from _workers(options, cluster_is_here(master, endpoint))
 
-    def _workers(self, cluster_is_here: bool) -> Iterator[Finding]:
-        kind = (self._portable.environment_type or "DOCKER").upper()
-        config = self._portable.environment_config or ""
-        if kind == "LOOPBACK":
-            yield _checked(
-                "workers",
-                cluster_is_here,
-                "LOOPBACK: Python runs in the launching process",
-                "--environment_type=LOOPBACK is for a cluster on this machine; give each TaskManager a "
-                "worker pool and say --environment_type=EXTERNAL --environment_config=localhost:50000",
-            )
-        elif kind == "EXTERNAL":
-            host, _, port = config.rpartition(":")
-            pool = f"a worker pool at {config}"
-            if host in THIS_MACHINE and not cluster_is_here:
-                yield Finding("workers", True, f"{pool} beside each TaskManager; not to be seen from here")
-            elif not port.isdigit():
-                missing = f"--environment_config={config!r} is no HOST:PORT of a pool"
-                yield Finding("workers", False, missing)
-            else:
-                missing = (
-                    f"no worker pool answers at {config}: start `rocsteady-worker --pool {port}` there, in "
-                    "the environment that has rocsteady"
-                )
-                yield _checked("workers", _answers(host, int(port)), pool, missing)
-        elif kind == "DOCKER":
-            yield _checked(
-                "workers",
-                shutil.which("docker") is not None or not cluster_is_here,
-                "containers, started by Docker",
-                "containers need Docker, which is not on this machine: say --environment_type=LOOPBACK "
-                "for a cluster here, or EXTERNAL with a worker pool",
-            )
-        elif kind == "PROCESS":
-            try:
-                program = str(json.loads(config)["command"])
-            except (ValueError, KeyError, TypeError):
-                program = config
-            there = bool(program) and (not cluster_is_here or shutil.which(program) is not None)
-            missing = (
-                f"--environment_config={config!r} names no program that is here; give "
-                '\'{"command": "PATH"}\''
-            )
-            yield _checked("workers", there, f"processes of {program}", missing)
 
-    def _of_job_service(self) -> Iterator[Finding]:
-        endpoint = self._portable.job_endpoint or ""
-        if endpoint == "embed":
-            yield Finding("job service", True, "in this process")
-            return
-        host, _, port = endpoint.rpartition(":")
+def _checkpoints(options: dict[str, Any]) -> Finding:
+    interval = str(options.get("checkpointing_interval"))
+    if interval.isdecimal() and int(interval) > 0:
+        return Finding("checkpoints", True, f"every {int(interval):,} ms")
+    missing = (
+        f"--checkpointing_interval={interval} is no number of milliseconds above 0, and without "
+        "checkpoints a job that fails begins anew, without its state; leave it out for 10000"
+    )
+    return Finding("checkpoints", False, missing)
+
+
+def _job_server(options: dict[str, Any]) -> Finding:
+    if (jar := options["flink_job_server_jar"]) is not None:
+        if urllib.parse.urlparse(jar).scheme in ("http", "https"):
+            return Finding("job server", True, jar)
+        remedy = f"get one with `{COMMAND} get flink`, or leave it out, and Beam downloads its own"
+        return _file("job server", jar, "--flink_job_server_jar", remedy)
+    name = f"beam-runners-flink-{options['flink_version']}-job-server-{beam_version}.jar"
+    kept = Path.home() / ".apache_beam" / "cache" / "jars" / name
+    if kept.exists():
+        return Finding("job server", True, str(kept))
+    host = "repo.maven.apache.org"
+    missing = (
+        f"{name} is not on this machine and {host} does not answer: get one with `{COMMAND} get flink` "
+        f"and say --flink_version={FLINK_MINOR}, or name yours with --flink_job_server_jar PATH"
+    )
+    found = f"{name}, which Beam will download from {host}"
+    return _checked("job server", _answers(host, 443), found, missing)
+
+
+def _cluster(master: str, options: dict[str, Any]) -> Iterator[Finding]:
+    url = cluster_url(master)
+    try:
+        said = ask_cluster(master)
+        version, slots = str(said["flink-version"]), int(said["slots-total"])
+        free = int(said["slots-available"])
+    except NO_ANSWER as error:
         missing = (
-            f"nothing answers at --job_endpoint={endpoint}: start the job server, or leave it out for "
-            "--runner flink, which starts its own"
+            f"no Flink answers at {url} ({_why(error)}): start it, or name yours with --flink_master "
+            f"HOST:PORT (its REST port); `{COMMAND} up flink` starts one on this machine"
         )
-        yield _checked("job service", port.isdigit() and _answers(host, int(port)), endpoint, missing)
+        yield Finding("cluster", False, missing)
+        return
+    asked = options["flink_version"]
+    # A job service knows the version of its own Flink.
+    fits = version.startswith(f"{asked}.") or bool(options["job_endpoint"])
+    there = f"Flink {version} at {url}"
+    remedy = f"say --flink_version={version.rpartition('.')[0]}"
+    yield _checked("cluster", fits, there, f"{there}, and the job server is for {asked}: {remedy}")
+    full = f"none of {slots} is free: stop a job, or start a TaskManager"
+    yield _checked("slots", free > 0, f"{free} of {slots} are free", full)
 
-    def _of_dataflow(self) -> Iterator[Finding]:
-        found = [importlib.util.find_spec(name) for name in ("google.cloud", "google.auth")]
-        missing = "its libraries are not installed: pip install 'apache-beam[gcp]'"
-        yield _checked("Google Cloud", None not in found, "its libraries are installed", missing)
-        for option, value in (
-            ("project", self._cloud.project),
-            ("region", self._cloud.region),
-            ("temp_location", self._cloud.temp_location),
-        ):
-            yield _checked(option, bool(value), value, f"not given: say --{option}")
-        image = self._worker.sdk_container_image
+
+def _workers(options: dict[str, Any], cluster_is_here: bool) -> Iterator[Finding]:
+    kind = (options["environment_type"] or "DOCKER").upper()
+    config = options["environment_config"] or ""
+    if kind == "LOOPBACK":
         missing = (
-            "Beam's own image has no rocsteady, nor its compiled kernels: build one (docs/dataflow.md) and "
-            "say --sdk_container_image"
+            "--environment_type=LOOPBACK is for a cluster on this machine; give each TaskManager a "
+            "worker pool and say --environment_type=EXTERNAL --environment_config=localhost:50000"
         )
-        yield _checked("image", bool(image), image, missing)
-        keys = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-        default = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
-        if keys is not None or default.exists():
-            yield _file("credentials", keys or str(default), "GOOGLE_APPLICATION_CREDENTIALS", "name yours")
+        yield _checked("workers", cluster_is_here, "LOOPBACK: Python runs in the launching process", missing)
+    elif kind == "EXTERNAL":
+        host, _, port = config.rpartition(":")
+        pool = f"a worker pool at {config}"
+        if host in THIS_MACHINE and not cluster_is_here:
+            yield Finding("workers", True, f"{pool} beside each TaskManager; not to be seen from here")
+        elif not port.isdigit():
+            missing = f"--environment_config={config!r} is no HOST:PORT of a pool"
+            yield Finding("workers", False, missing)
         else:
-            yield Finding("credentials", False, "none found: gcloud auth application-default login")
+            missing = (
+                f"no worker pool answers at {config}: start `rocsteady-worker --pool {port}` there, in "
+                "the environment that has rocsteady"
+            )
+            yield _checked("workers", _answers(host, int(port)), pool, missing)
+    elif kind == "DOCKER":
+        there = shutil.which("docker") is not None or not cluster_is_here
+        missing = (
+            "containers need Docker, which is not on this machine: say --environment_type=LOOPBACK "
+            "for a cluster here, or EXTERNAL with a worker pool"
+        )
+        yield _checked("workers", there, "containers, started by Docker", missing)
+    elif kind == "PROCESS":
+        try:
+            program = str(json.loads(config)["command"])
+        except (ValueError, KeyError, TypeError):
+            program = config
+        there = bool(program) and (not cluster_is_here or shutil.which(program) is not None)
+        missing = (
+            f'--environment_config={config!r} names no program that is here; give \'{{"command": "PATH"}}\''
+        )
+        yield _checked("workers", there, f"processes of {program}", missing)
+
+
+def _job_service(options: dict[str, Any]) -> Finding:
+    endpoint = options["job_endpoint"] or ""
+    if endpoint == "embed":
+        return Finding("job service", True, "in this process")
+    host, _, port = endpoint.rpartition(":")
+    missing = (
+        f"nothing answers at --job_endpoint={endpoint}: start the job server, or leave it out for "
+        "--runner flink, which starts its own"
+    )
+    return _checked("job service", port.isdigit() and _answers(host, int(port)), endpoint, missing)
+
+
+def _of_dataflow(options: dict[str, Any]) -> Iterator[Finding]:
+    found = [importlib.util.find_spec(name) for name in ("google.cloud", "google.auth")]
+    missing = "its libraries are not installed: pip install 'apache-beam[gcp]'"
+    yield _checked("Google Cloud", None not in found, "its libraries are installed", missing)
+    for option in ("project", "region", "temp_location"):
+        yield _checked(option, bool(options[option]), options[option], f"not given: say --{option}")
+    image = options["sdk_container_image"]
+    missing = (
+        "Beam's own image has no rocsteady, nor its compiled kernels: build one (docs/dataflow.md) and "
+        "say --sdk_container_image"
+    )
+    yield _checked("image", bool(image), image, missing)
+    keys = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+    default = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
+    if keys is not None or default.exists():
+        yield _file("credentials", keys or str(default), "GOOGLE_APPLICATION_CREDENTIALS", "name yours")
+    else:
+        yield Finding("credentials", False, "none found: gcloud auth application-default login")
 
 
 def _checked(what: str, good: bool, said: str, missing: str) -> Finding:

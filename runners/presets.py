@@ -9,18 +9,17 @@ line. `PRESETS` adds options that a runner works better with, unless the user se
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import json
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException, InvalidURL
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
@@ -38,6 +37,9 @@ _ON_THIS_MACHINE = ("BundleBasedDirectRunner", "PrismRunner")
 
 CLUSTER_SECONDS = 5.0
 """Seconds that a cluster, or a job server, may take to answer."""
+
+NO_ANSWER = (OSError, ValueError, KeyError, TypeError)
+"""Errors where a cluster does not answer, or where its answer is not Flink's."""
 
 PRESETS: dict[str, dict[str, str]] = {
     "flink": {
@@ -114,8 +116,9 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
     kind = _kind_of(beam_name, flags)
     added = preset_flags(kind, flags)
     options = PipelineOptions([*flags, *added])
-    if kind == "flink":
-        _name_job(options)
+    named = options.view_as(GoogleCloudOptions)
+    if kind == "flink" and named.job_name is None:
+        named.job_name = f"rocsteady-{uuid.uuid4().hex[:12]}"  # by which the job is found on its cluster
     if kind == "local":
         mode = options.get_all_options().get("direct_running_mode")
         return Runner(name, kind, mode != "multi_processing", True, FnApiRunner(), options, added)
@@ -130,13 +133,6 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
         ) from None
     here = beam_name in _ON_THIS_MACHINE
     return Runner(name, kind, beam_name == "BundleBasedDirectRunner", here, engine, options, added)
-
-
-def _name_job(options: PipelineOptions) -> None:
-    """Give a job without a name a unique name, by which the job is found on its cluster."""
-    named = options.view_as(GoogleCloudOptions)
-    if named.job_name is None:
-        named.job_name = f"rocsteady-{uuid.uuid4().hex[:12]}"
 
 
 def _kind_of(beam_name: str, flags: Sequence[str]) -> str:
@@ -195,9 +191,11 @@ def _of_cluster(said: Mapping[str, str]) -> dict[str, str]:
     """Return the options by which our job server knows the Flink cluster of a job."""
     added = {}
     master = said.get("flink_master", "[auto]")
-    is_there = cluster_host(master) is not None
-    version = said.get("flink_version") or (cluster_version(master) if is_there else None)
-    if version is not None:
+    version = said.get("flink_version")
+    if not version and cluster_host(master) is not None:
+        with suppress(*NO_ANSWER):
+            version = str(ask_cluster(master)["flink-version"])
+    if version:
         added["flink_version"] = version.rpartition(".")[0] if version.count(".") > 1 else version
     if added.get("flink_version", FLINK_MINOR) == FLINK_MINOR:
         jar = _fetched(job_server_jar)
@@ -258,14 +256,6 @@ def ask_cluster(master: str, path: str = "/overview", method: str = "GET") -> An
         raise OSError("what is there speaks no HTTP") from None
 
 
-def cluster_version(master: str) -> str | None:
-    """Return the version of Flink that a cluster reports; None where the cluster does not answer."""
-    try:
-        return str(ask_cluster(master)["flink-version"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
 def join_values(arguments: Sequence[str], own: Collection[str]) -> list[str]:
     """Join each Beam option to its value in one word, `--name=value`.
 
@@ -273,34 +263,27 @@ def join_values(arguments: Sequence[str], own: Collection[str]) -> list[str]:
     Beam option's value could be taken for a file name. Options in `own` are left unchanged. Raises
     RunnerError for an option that is neither in `own` nor Beam's; the error suggests the nearest known name.
     """
-    actions = {name: action for action in _beam_parser()._actions for name in action.option_strings}
+    actions = _beam_parser()._option_string_actions
     joined: list[str] = []
     words = iter(arguments)
     for word in words:
         name, equals, _ = word.partition("=")
         if word == "--":
             return [*joined, word, *words]
-        if not name.startswith("--") or name in own:
-            joined.append(word)
-        elif name not in actions:
-            raise RunnerError(_unknown(name, [*own, *actions]))
-        elif equals or actions[name].nargs == 0 or actions[name].nargs == argparse.OPTIONAL:
-            joined.append(word)
-        else:
-            value = next(words, None)
-            joined.append(word if value is None else f"{word}={value}")
+        value = None
+        if name.startswith("--") and name not in own:
+            if name not in actions:
+                raise RunnerError(_unknown(name, [*own, *actions]))
+            if not equals and actions[name].nargs not in (0, argparse.OPTIONAL):
+                value = next(words, None)
+        joined.append(word if value is None else f"{word}={value}")
     return joined
 
 
 def refuse_unknown(flags: Sequence[str]) -> None:
     """Raise RunnerError for the first flag that Beam does not know, or whose value it refuses."""
     parser = _beam_parser()
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            _, unknown = parser.parse_known_args(list(flags))
-    except SystemExit:
-        raise RunnerError(said.getvalue().rpartition("error: ")[2].strip()) from None
+    _, unknown = parser.parse_known_args(list(flags))
     for flag in flags:
         name = flag.partition("=")[0]
         if (why := _REFUSED.get(name.removeprefix("--"))) is not None:
@@ -308,23 +291,26 @@ def refuse_unknown(flags: Sequence[str]) -> None:
     for flag in unknown:
         name = flag.split("=")[0]
         if name.startswith("-"):
-            raise RunnerError(
-                _unknown(name, [n for action in parser._actions for n in action.option_strings])
-            )
+            raise RunnerError(_unknown(name, parser._option_string_actions))
         raise RunnerError(f"the argument {flag!r} belongs to no option; put it right after the one it is for")
 
 
-def _unknown(name: str, names: Sequence[str]) -> str:
+def _unknown(name: str, names: Iterable[str]) -> str:
     near = near_names(name, names)
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"option {name} is neither rocsteady's nor Beam's{hint}"
 
 
+def _refuse(why: str) -> NoReturn:
+    raise RunnerError(why) from None
+
+
 def _beam_parser() -> Any:
-    """Return a parser of every option that Beam defines."""
+    """Return a parser of every option that Beam defines; it raises RunnerError for a value it refuses."""
     from apache_beam.options.pipeline_options import _BeamArgumentParser
 
-    parser = _BeamArgumentParser(allow_abbrev=False, add_help=False)
+    parser: Any = _BeamArgumentParser(allow_abbrev=False, add_help=False)
+    parser.error = _refuse  # argparse's own prints the text and exits
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(parser)
     for name in (*_FLINK_VALUES, *_REFUSED):

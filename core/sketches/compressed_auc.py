@@ -174,26 +174,6 @@ class CompressedAuc:
         scores = scores_of(~self._list.key[inner])
         return CompressedList(scores, above, other_above, own_tied, other_tied, own, other)
 
-    def check_invariants(self) -> None:
-        """Recompute the list's counts, Eq. 3 and Eq. 4 slowly; an AssertionError names what fails."""
-        self._tree.check_invariants()
-        entries = self._tree.to_sorted()
-        own, other = entries.positives[::-1], entries.negatives[::-1]
-        if self._reverse:
-            own, other = other, own
-        nodes = self.nodes()
-        at = np.searchsorted(-entries.scores[::-1], -nodes.scores)
-        assert (entries.scores[::-1][at] == nodes.scores).all(), "a node's score is not there"
-        assert (own[at] == nodes.own).all(), "p"
-        assert (nodes.own > 0).all(), "a node without events of its class"
-        assert (other[at] == nodes.other).all(), "n"
-        assert (np.cumsum(own)[at] - own[at] == nodes.own_above).all(), "hp"
-        assert (np.cumsum(other)[at] - other[at] == nodes.other_above).all(), "hn"
-        above = np.concatenate([[0], nodes.own_above, [nodes.all_own]])
-        through = np.concatenate([[0], nodes.own_above + nodes.own])
-        assert (above[1:] - through <= self._epsilon * through).all(), "Eq. 3"
-        assert (above[2:] - through[:-1] > self._epsilon * through[:-1]).all(), "Eq. 4"
-
     @property
     def _course(self) -> Any:
         return self._ring.course[0]

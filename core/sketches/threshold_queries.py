@@ -212,13 +212,8 @@ class SortedMasses:
         at = int(own[1:].searchsorted(mass, side="right"))
         if at == len(self._scores):
             return None
-        return MassCrossing(
-            float(self._scores[at]),
-            float(own[at]),
-            float(other[at]),
-            float(self._masses[label][at]),
-            float(self._masses[1 - label][at]),
-        )
+        tied, other_tied = self._masses[label][at], self._masses[1 - label][at]
+        return MassCrossing(*map(float, (self._scores[at], own[at], other[at], tied, other_tied)))
 
 
 def as_masses(name: str, masses: npt.ArrayLike) -> FloatArray:

@@ -13,19 +13,10 @@ from pathlib import Path
 
 from ...core.process.console import say, show
 from ...core.process.option_parser import OptionParser
+from . import packages
 from .flink import FlinkCluster, JobServer, worker_options
 from .kafka import KafkaBroker, create_topic
-from .packages import (
-    COMMAND,
-    FLINK_MINOR,
-    NAMES,
-    get,
-    java_io_option,
-    job_server_jar,
-    missing,
-    prism_path,
-    servers_folder,
-)
+from .packages import COMMAND, FLINK_MINOR, NAMES
 from .processes import ServerError, recorded, stop_recorded
 
 _EPILOG = f"""examples:
@@ -100,22 +91,22 @@ def _positive(text: str) -> int:
 
 
 def _folder(words: argparse.Namespace) -> Path:
-    return (words.folder or servers_folder() / "running").absolute()
+    return (words.folder or packages.servers_folder() / "running").absolute()
 
 
 def _get(words: argparse.Namespace) -> None:
     for name in dict.fromkeys(words.names):
         start = time.monotonic()
-        was_there = not missing([name])
-        get(name, build=words.build)
+        was_there = not packages.missing([name])
+        packages.get(name, build=words.build)
         if not was_there:
             show(f"{name} took {time.monotonic() - start:.0f} s")
         if name == "prism":
-            show(f"  --runner prism --prism_location {shlex.quote(str(prism_path()))}")
+            show(f"  --runner prism --prism_location {shlex.quote(str(packages.prism_path()))}")
         if name == "java-io":
-            show(f"  {shlex.quote(java_io_option())}")
+            show(f"  {shlex.quote(packages.java_io_option())}")
         if name == "flink":
-            jar = shlex.quote(str(job_server_jar()))
+            jar = shlex.quote(str(packages.job_server_jar()))
             show(f"  --runner flink --flink_version {FLINK_MINOR} --flink_job_server_jar {jar}")
 
 
@@ -149,7 +140,8 @@ def _up(words: argparse.Namespace) -> None:
                 started.enter_context(broker)
                 started.pop_all()
             show(f"Kafka is up at {broker.address}; its topics are kafka://{broker.address}/TOPIC")
-    show(f"logs and data are in {folder}; stop with `{COMMAND} down{_asked(words)}`")
+    asked = "" if words.folder is None else f" --folder {shlex.quote(str(words.folder))}"
+    show(f"logs and data are in {folder}; stop with `{COMMAND} down{asked}`")
 
 
 def _start_anew(folder: Path, address: str) -> None:
@@ -193,10 +185,6 @@ def _status(words: argparse.Namespace) -> None:
         show(f"{server.name:<16} {state}  {server.pid:>8}  {server.address}".rstrip())
     if not servers:
         show(f"nothing runs in {_folder(words)}")
-
-
-def _asked(words: argparse.Namespace) -> str:
-    return "" if words.folder is None else f" --folder {shlex.quote(str(words.folder))}"
 
 
 if __name__ == "__main__":

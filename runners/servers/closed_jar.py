@@ -12,13 +12,11 @@ to Python workers are closed, too.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import struct
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import NamedTuple
 
 _FACTORY = "org/apache/beam/sdk/fn/server/ServerFactory$InetSocketAddressServerFactory.class"
 _UTF8, _NAME_AND_TYPE, _METHOD = 1, 12, 10
@@ -53,15 +51,11 @@ def closed(jar: Path, folder: Path) -> Path:
     copy = folder / f"{jar.stem}-{mark}.jar"
     if not copy.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=folder)
-        os.close(handle)
-        try:
-            shutil.copyfile(jar, scratch)
-            close(Path(scratch))
-            Path(scratch).chmod(0o644)
-            Path(scratch).rename(copy)
-        finally:
-            Path(scratch).unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            unfinished = Path(scratch) / copy.name
+            shutil.copyfile(jar, unfinished)
+            close(unfinished)
+            unfinished.rename(copy)
     return copy
 
 
@@ -78,19 +72,14 @@ def close(jar: Path) -> None:
         archive.writestr(_FACTORY, changed, zipfile.ZIP_DEFLATED)
 
 
-class _Constant(NamedTuple):
-    tag: int
-    content: bytes
-
-
 def _on_its_address(content: bytes) -> bytes | None:
     """Return the bytes of `ServerFactory` with its call changed; None where the call was changed before.
 
     Raises OpenJarError for a class without the one call that is known.
     """
     constants, end = _constants(content)
-    text = {number: each.content for number, each in constants.items() if each.tag == _UTF8}
-    methods = {number: _method(constants, each) for number, each in constants.items() if each.tag == _METHOD}
+    text = {number: each[3:] for number, each in constants.items() if each[0] == _UTF8}
+    methods = {number: _method(constants, each) for number, each in constants.items() if each[0] == _METHOD}
     if any(text.get(name) == b"forAddress" for _, name, _ in methods.values()):
         return None
     port = [n for n, (_, name, kind) in methods.items() if (text[name], text[kind]) == (b"getPort", b"()I")]
@@ -120,29 +109,28 @@ def _count(content: bytes) -> int:
     return int(struct.unpack_from(">H", content, 8)[0])
 
 
-def _constants(content: bytes) -> tuple[dict[int, _Constant], int]:
-    """Return the constants of a class by their numbers, and the offset behind the last constant."""
-    found: dict[int, _Constant] = {}
+def _constants(content: bytes) -> tuple[dict[int, bytes], int]:
+    """Return the constants of a class by their numbers, each with its tag, and the offset behind the last."""
+    found: dict[int, bytes] = {}
     at, number = 10, 1
     while number < _count(content):
         tag = content[at]
         if tag == _UTF8:
-            size = 2 + int(struct.unpack_from(">H", content, at + 1)[0])
-            found[number] = _Constant(tag, content[at + 3 : at + 1 + size])
+            size = 3 + int(struct.unpack_from(">H", content, at + 1)[0])
+        elif tag in _SIZES:
+            size = 1 + _SIZES[tag]
         else:
-            if tag not in _SIZES:
-                raise OpenJarError(f"its ServerFactory has a constant of the unknown kind {tag}")
-            size = _SIZES[tag]
-            found[number] = _Constant(tag, content[at + 1 : at + 1 + size])
-        at += 1 + size
+            raise OpenJarError(f"its ServerFactory has a constant of the unknown kind {tag}")
+        found[number] = content[at : at + size]
+        at += size
         number += 2 if tag in (5, 6) else 1
     return found, at
 
 
-def _method(constants: dict[int, _Constant], method: _Constant) -> tuple[int, int, int]:
+def _method(constants: dict[int, bytes], method: bytes) -> tuple[int, int, int]:
     """Return the numbers of a method's class, of its name and of its type."""
-    owner, name_and_type = struct.unpack(">HH", method.content)
-    name, kind = struct.unpack(">HH", constants[name_and_type].content)
+    _, owner, name_and_type = struct.unpack(">BHH", method)
+    _, name, kind = struct.unpack(">BHH", constants[name_and_type])
     return owner, name, kind
 
 

@@ -21,17 +21,17 @@ import json
 import os
 import shlex
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .closed_jar import closed
 from .packages import FLINK_MINOR, flink_jars, job_server_jar, servers_folder
-from .processes import HOST, Server, ServerError, Startable, crash_report, free_port, java, listens
+from .processes import HOST, Server, ServerError, Startable, crash_report, free_port, java, listens, polls
 
 _OPENS = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -62,8 +62,6 @@ logger.netty.level = OFF
 
 _FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128, 128, 64, 192, 256
 """Memory of a TaskManager, in megabytes. Flink's scripts derive these settings; we do not run them."""
-
-_REST_PATIENCE = 60
 
 _WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Opens URLs of this machine."""
@@ -140,7 +138,6 @@ class FlinkCluster(Startable):
             "io.tmp.dirs": str(self.folder / "tmp"),
             **(settings or {}),
         }
-        self._slots = slots
         self._heap = _FRAMEWORK_HEAP + heap
         self._wanted = task_managers
         self.job_manager = self._server(
@@ -194,17 +191,14 @@ class FlinkCluster(Startable):
         Slots of a dead process count until the cluster notices its death. Raises ServerError after `patience`
         seconds.
         """
-        until = time.monotonic() + patience
-        while True:
-            overview = self._overview() or {}
-            if overview.get("slots-total") == slots:
+        for _ in polls(patience):
+            found = (self._overview() or {}).get("slots-total", "no")
+            if found == slots:
                 return
-            if time.monotonic() > until:
-                raise ServerError(
-                    f"the cluster at {self.address} has {overview.get('slots-total', 'no')} slots after "
-                    f"{patience:.0f} s, not {slots}: see the logs in {self.folder}"
-                )
-            time.sleep(0.2)
+        raise ServerError(
+            f"the cluster at {self.address} has {found} slots after {patience:.0f} s, not {slots}: see the "
+            f"logs in {self.folder}"
+        )
 
     def stop(self) -> None:
         """Stop every process; checkpoints, savepoints and logs stay."""
@@ -229,22 +223,18 @@ class FlinkCluster(Startable):
         """
         what, body = ("stop", {"drain": False}) if stop else ("savepoints", {"cancel-job": False})
         trigger = self.rest(f"/jobs/{job}/{what}", body)["request-id"]
-        until = time.monotonic() + patience
-        while True:
+        for _ in polls(patience):
             found = self.rest(f"/jobs/{job}/savepoints/{trigger}")
             if found["status"]["id"] == "COMPLETED":
                 break
-            if time.monotonic() > until:
-                raise ServerError(f"the savepoint of job {job} was not written within {patience:.0f} s")
-            time.sleep(0.2)
+        else:
+            raise ServerError(f"the savepoint of job {job} was not written within {patience:.0f} s")
         if "location" not in found["operation"]:
             cause = found["operation"]["failure-cause"]["stack-trace"].splitlines()[0]
             raise ServerError(f"the savepoint of job {job} was not written: {cause}")
         return str(found["operation"]["location"])
 
-    def rest(
-        self, path: str, body: Any = None, *, method: str | None = None, patience: float = _REST_PATIENCE
-    ) -> Any:
+    def rest(self, path: str, body: Any = None, *, method: str | None = None, patience: float = 60) -> Any:
         """Return the answer of Flink's REST interface. Raises ServerError with Flink's text on a refusal."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
@@ -265,12 +255,10 @@ class FlinkCluster(Startable):
         """Return the resident memory of all processes in bytes."""
         return sum(server.memory() for server in [self.job_manager, *self.task_managers])
 
-    def _overview(self) -> dict[str, Any] | None:
-        try:
-            found: dict[str, Any] = self.rest("/overview", patience=2)
-        except (ServerError, ValueError):
-            return None
-        return found
+    def _overview(self) -> Any:
+        """Return Flink's account of the cluster; None where Flink does not answer."""
+        with suppress(ServerError, ValueError):
+            return self.rest("/overview", patience=2)
 
     def _server(self, name: str, main: str, flags: list[str], **rest: Any) -> Server:
         conf = self.folder / "conf"
@@ -332,11 +320,8 @@ def worker_program(folder: Path) -> Path:
     """
     program = folder.absolute() / "worker"
     program.parent.mkdir(parents=True, exist_ok=True)
-    python = f"PYTHONPATH={shlex.quote(_import_path())} exec {shlex.quote(sys.executable)}"
+    import_path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry)
+    python = f"PYTHONPATH={shlex.quote(import_path)} exec {shlex.quote(sys.executable)}"
     program.write_text(f'#!/bin/sh\n{python} -m {__package__}.worker "$@"\n')
     program.chmod(0o755)
     return program
-
-
-def _import_path() -> str:
-    return os.pathsep.join(str(Path(folder).absolute()) for folder in sys.path if folder)

@@ -75,11 +75,13 @@ class KafkaBroker(Server):
 
     def _properties(self, address: str, folder: Path, own: Mapping[str, str | int]) -> dict[str, str | int]:
         controller = f"{HOST}:{free_port()}"
-        listeners = {"PLAINTEXT": address, "CONTROLLER": controller}
+        listeners = {"PLAINTEXT": address}
         if self.sasl_address:
             listeners["SASL_PLAINTEXT"] = self.sasl_address
         if self.tls_address:
             listeners["SSL"] = self.tls_address
+        advertised = ",".join(f"{name}://{at}" for name, at in listeners.items())
+        protocols = ",".join(f"{name}:{name}" for name in listeners)
         login = "org.apache.kafka.common.security.plain.PlainLoginModule"
         passwords = f'{login} required username="{USER}" password="{PASSWORD}" user_{USER}="{PASSWORD}";'
         return {
@@ -87,13 +89,9 @@ class KafkaBroker(Server):
             "node.id": 1,
             "controller.quorum.voters": f"1@{controller}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": ",".join(f"{name}://{at}" for name, at in listeners.items()),
-            "advertised.listeners": ",".join(
-                f"{name}://{at}" for name, at in listeners.items() if name != "CONTROLLER"
-            ),
-            "listener.security.protocol.map": ",".join(
-                f"{name}:{'PLAINTEXT' if name == 'CONTROLLER' else name}" for name in listeners
-            ),
+            "listeners": f"CONTROLLER://{controller},{advertised}",
+            "advertised.listeners": advertised,
+            "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{protocols}",
             "inter.broker.listener.name": "PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": passwords,

@@ -29,8 +29,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -114,9 +113,32 @@ def get(name: str, *, build: bool = False) -> None:
     if name != "prism":
         java()
     for part in _PARTS.get(name, (name,)):
-        with _made(_folder(part)) as folder:
-            if folder is not None:
-                _GETTERS[part](folder, build)
+        _get_part(part, build)
+
+
+def _get_part(part: str, build: bool) -> None:
+    """Fill the folder of a part in a folder for scratch, and move it to its place when it is complete."""
+    place = _folder(part)
+    if place.is_dir():
+        show(f"{place} is there")
+        return
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(
+            prefix=f".{place.name}-", dir=place.parent, ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        raise ServerError(f"{place.parent} cannot be written ({error}): set ROCSTEADY_SERVERS") from None
+    with scratch:
+        folder = Path(scratch.name) / place.name
+        folder.mkdir()
+        _GETTERS[part](folder, build)
+        try:
+            folder.rename(place)
+        except OSError:
+            if not place.is_dir():  # another process was quicker
+                raise
+        show(f"{place} is made")
 
 
 def _folder(part: str) -> Path:
@@ -166,17 +188,15 @@ def _get_prism(folder: Path, _build: bool) -> None:
     version = f"v{metadata.version('apache-beam')}"
     go = _tool("go", "install Go 1.21 or later (apt-get install golang-go, or https://go.dev/dl)")
     show(f"compiling Prism {version} with Go (2 to 4 minutes)")
-    with tempfile.TemporaryDirectory(dir=folder.parent) as sources:
-        module = _prism_sources(go, version, Path(sources))
-        _run(
-            go, "build", "-o", str(folder / "prism"), "./go/cmd/prism",
-            folder=module,
-            remedy="Prism needs Go 1.21 or later, and modules from $GOPROXY: is the network there?",
-        )  # fmt: skip
+    _run(
+        go, "build", "-o", str(folder / "prism"), "./go/cmd/prism",
+        folder=_prism_sources(go, version, folder.parent),
+        remedy="Prism needs Go 1.21 or later, and modules from $GOPROXY: is the network there?",
+    )  # fmt: skip
 
 
 def _prism_sources(go: str, version: str, folder: Path) -> Path:
-    """Copy Prism's sources, changed to listen on this machine alone; return the folder of the copy."""
+    """Copy Prism's sources into a folder, changed to listen on this machine alone; return the copy."""
     said = _run(
         go, "mod", "download", "-json", f"github.com/apache/beam/sdks/v2@{version}",
         remedy="Go fetches modules from $GOPROXY: is the network there?",
@@ -200,21 +220,20 @@ def _prism_sources(go: str, version: str, folder: Path) -> Path:
 def _get_flink(folder: Path, _build: bool) -> None:
     """Unpack Flink's jar and the jars of its log from PyFlink's package apache-flink-libraries."""
     show(f"downloading Flink {FLINK_VERSION} from the Python package index (230 MB)")
-    with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
-        _run(
-            sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:", "-d", downloads,
-            f"apache-flink-libraries=={FLINK_VERSION}",
-            remedy="pip could not download Flink: is the network there?",
-        )  # fmt: skip
-        archive = next(Path(downloads).glob("apache*flink*libraries*.tar.gz"))
-        with tarfile.open(archive) as packed:
-            for member in packed:
-                name = Path(member.name)
-                if name.parent.name == "lib" and name.name.startswith(_FLINK_JARS):
-                    jar = packed.extractfile(member)
-                    if jar is not None:
-                        with jar, (folder / name.name).open("wb") as copy:
-                            shutil.copyfileobj(jar, copy)
+    _run(
+        sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:",
+        "-d", str(folder.parent), f"apache-flink-libraries=={FLINK_VERSION}",
+        remedy="pip could not download Flink: is the network there?",
+    )  # fmt: skip
+    archive = next(folder.parent.glob("apache*flink*libraries*.tar.gz"))
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            name = Path(member.name)
+            if name.parent.name == "lib" and name.name.startswith(_FLINK_JARS):
+                jar = packed.extractfile(member)
+                if jar is not None:
+                    with jar, (folder / name.name).open("wb") as copy:
+                        shutil.copyfileobj(jar, copy)
 
 
 def _download_jar(target: str, folder: Path) -> bool:
@@ -234,35 +253,9 @@ def _download_jar(target: str, folder: Path) -> bool:
 
 
 def _build_jar(pom: str, folder: Path, *properties: str) -> None:
-    with tempfile.TemporaryDirectory(dir=folder.parent) as target:
-        _maven(pom, "package", *properties, f"-Drocsteady.target={target}")
-        name = f"{Path(pom).stem.replace('_', '-')}.jar"
-        shutil.move(Path(target) / name, folder / name)
-
-
-@contextmanager
-def _made(place: Path) -> Iterator[Path | None]:
-    """Yield a folder to fill, renamed to `place` at the end; yield None when `place` exists already."""
-    if place.is_dir():
-        show(f"{place} is there")
-        yield None
-        return
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-    except OSError as error:
-        raise ServerError(f"{place.parent} cannot be written ({error}): set ROCSTEADY_SERVERS") from None
-    try:
-        yield scratch
-        scratch.chmod(0o755)
-        try:
-            scratch.rename(place)
-        except OSError:
-            if not place.is_dir():  # another process was quicker
-                raise
-        show(f"{place} is made")
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    _maven(pom, "package", *properties, f"-Drocsteady.target={folder.parent}")
+    name = f"{Path(pom).stem.replace('_', '-')}.jar"
+    (folder.parent / name).rename(folder / name)
 
 
 def _maven(pom: str, goal: str, *properties: str) -> None:
@@ -305,4 +298,7 @@ _GETTERS: dict[str, Callable[[Path, bool], None]] = {
     "kafka": _get_kafka,
     "prism": _get_prism,
 }
-"""Functions that fill the folder of a part; their second argument is `build` of `get`."""
+"""Functions that fill the folder of a part; their second argument is `build` of `get`.
+
+The parent of the folder is for scratch: it is removed afterwards.
+"""

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -61,6 +61,15 @@ def listens(port: int) -> bool:
         return probe.connect_ex((HOST, port)) == 0
 
 
+def polls(patience: float) -> Iterator[None]:
+    """Yield at once, and again after each of many pauses, until `patience` seconds are over."""
+    until = time.monotonic() + patience
+    yield
+    while time.monotonic() <= until:
+        time.sleep(_POLL)
+        yield
+
+
 def birth(pid: int) -> str | None:
     """Return a process's start time in the system's own format; None where no process has the id."""
     if sys.platform == "darwin":
@@ -78,9 +87,7 @@ def memory(pid: int) -> int:
     if sys.platform == "darwin":
         return int(_ps(pid, "rss=") or 0) * 1024
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) * 1024
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
@@ -228,16 +235,13 @@ class Server(Startable):
         Raises ServerError, with the log's end, when the process ends or is silent. A silent process is
         killed.
         """
-        until = time.monotonic() + self._patience
-        while True:
+        for _ in polls(self._patience):
             if not self.running:
                 raise ServerError(self._failed("ended while it started"))
             if self._answers(self.said()):
                 return
-            if time.monotonic() > until:
-                self.kill()
-                raise ServerError(self._failed(f"did not answer within {self._patience:.0f} s"))
-            time.sleep(_POLL)
+        self.kill()
+        raise ServerError(self._failed(f"did not answer within {self._patience:.0f} s"))
 
     def _failed(self, what: str) -> str:
         lines = [line for line in self.said().splitlines() if not line.lstrip().startswith("at ")]
@@ -284,11 +288,11 @@ def recorded(folder: Path) -> list[Recorded]:
 
 def stop_recorded(folder: Path, server: Recorded, patience: float = 20) -> None:
     """Stop a server that another process may have started, as `Server.stop` does, and drop its record."""
-    until = time.monotonic() + patience
     if server.running:
         os.kill(server.pid, signal.SIGTERM)
-        while birth(server.pid) is not None and time.monotonic() < until:
-            time.sleep(_POLL)
+        for _ in polls(patience):
+            if birth(server.pid) is None:
+                break
         _kill_group(server.pid)
     (folder / f"{server.name}.json").unlink(missing_ok=True)
 
