@@ -1,4 +1,4 @@
-"""Recomputes the counts of a compressed list, and the two conditions on its nodes, from the window's entries."""
+"""Recomputes the counts of a compressed list and the two conditions on its nodes from the entries."""
 
 from __future__ import annotations
 
