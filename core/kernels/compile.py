@@ -190,6 +190,12 @@ def kernel(function: Function) -> Function:
     return cast(Function, njit(pipeline_class=HelperCompiler, **INNER)(function))
 
 
+def allocating(function: Function) -> Function:
+    """Compile a helper that allocates arrays as a function of its own."""
+    flags = {name: flag for name, flag in INNER.items() if name != "_nrt"}
+    return cast(Function, njit(pipeline_class=HelperCompiler, **flags)(function))
+
+
 def inlined(function: Function) -> Function:
     """Compile a helper of other kernels into its callers."""
     return cast(Function, njit(forceinline=True, pipeline_class=HelperCompiler, **INNER)(function))
@@ -202,7 +208,9 @@ def entry(function: Function) -> Function:
 
 def scanning(function: Function) -> Function:
     """Compile a kernel that allocates arrays, and keep its machine code on disk."""
-    return _cached(function, {"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler})
+    return _cached(
+        function, {"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler}
+    )
 
 
 def reordering(function: Function) -> Function:
