@@ -44,6 +44,8 @@ import numba
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 
+from .linking import EntryCompiler, HelperCompiler
+
 Integer = int | np.integer[Any]
 """Types of a whole number that a kernel may receive."""
 
@@ -185,27 +187,35 @@ INNER = {**FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 def kernel(function: Function) -> Function:
     """Compile a helper of other kernels as a function of its own."""
-    return cast(Function, njit(**INNER)(function))
+    return cast(Function, njit(pipeline_class=HelperCompiler, **INNER)(function))
+
+
+def allocating(function: Function) -> Function:
+    """Compile a helper that allocates arrays as a function of its own."""
+    flags = {name: flag for name, flag in INNER.items() if name != "_nrt"}
+    return cast(Function, njit(pipeline_class=HelperCompiler, **flags)(function))
 
 
 def inlined(function: Function) -> Function:
     """Compile a helper of other kernels into its callers."""
-    return cast(Function, njit(forceinline=True, **INNER)(function))
+    return cast(Function, njit(forceinline=True, pipeline_class=HelperCompiler, **INNER)(function))
 
 
 def entry(function: Function) -> Function:
     """Compile a kernel that Python calls, and keep its machine code on disk."""
-    return _cached(function, FLAGS)
+    return _cached(function, {**FLAGS, "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler})
 
 
 def scanning(function: Function) -> Function:
     """Compile a kernel that allocates arrays, and keep its machine code on disk."""
-    return _cached(function, {"error_model": "numpy"})
+    return _cached(
+        function, {"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler}
+    )
 
 
 def reordering(function: Function) -> Function:
     """Compile an `entry` whose additions may be reordered; NaN and infinities behave as usual."""
-    return _cached(function, {**FLAGS, "fastmath": {"reassoc", "contract"}})
+    return _cached(function, {**FLAGS, "pipeline_class": EntryCompiler, "fastmath": {"reassoc", "contract"}})
 
 
 class AnyInstallation(UserProvidedCacheLocator):

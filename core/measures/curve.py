@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, Int64Array
-from ..kernels.compile import Integer, scanning
+from ..kernels.compile import Integer, kernel, scanning
 from ..rows.curves import RocCurve
 from .scan import lower_hull
 
@@ -79,7 +79,7 @@ def roc_points(keys: FloatArray, negatives: Int64Array, positives: Int64Array, r
     return threshold[:kept], tp[:kept], fp[:kept], on_hull[:kept], block_score[:kept]
 
 
-@scanning
+@kernel
 def mean_score(
     keys: FloatArray, negatives: Int64Array, positives: Int64Array, start: Integer, end: Integer
 ) -> float:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, Int8Array
-from ..kernels.compile import scanning
+from ..kernels.compile import allocating, kernel
 from ..rows import slots
 from ..rows.columns import DEGENERATE, TOO_FEW
 
 
-@scanning
+@kernel
 def rank_sums(negatives: Any, positives: Any) -> Any:
     """Return doubled pairs and the two sums of squared doubled ranks (2U, 4A, 4B in docs/math.md).
 
@@ -36,7 +36,7 @@ def rank_sums(negatives: Any, positives: Any) -> Any:
     return pairs, squares_of_positives, squares_of_negatives
 
 
-@scanning
+@kernel
 def delong_variance(
     n: float, p: float, pairs: float, squares_of_positives: float, squares_of_negatives: float
 ) -> float:
@@ -51,7 +51,7 @@ def delong_variance(
     return max(0.0, s10 / p + s01 / n)
 
 
-@scanning
+@allocating
 def auc_interval(
     negatives: Any, positives: Any, n: Any, p: Any, z: float, measures: FloatArray, reasons: Int8Array
 ) -> None:
@@ -64,7 +64,7 @@ def auc_interval(
     write_interval(auc, n, p, pairs, of_positives, of_negatives, z, measures, reasons)
 
 
-@scanning
+@kernel
 def write_interval(
     auc: float,
     n: Any,

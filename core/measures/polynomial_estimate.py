@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array, Int64Array
-from ..kernels.compile import inlined, scanning
+from ..kernels.compile import allocating, inlined, scanning
 from .step_polynomials import pair_coefficients, step_polynomial
 
 NearFit = Literal["least_squares", "chebyshev"]
@@ -55,7 +55,7 @@ def in_units(x: float) -> Any:
     return np.float64(x + _SHIFT).view(np.int64) - _BITS_OF_SHIFT
 
 
-@scanning
+@allocating
 def add_block(twice: FloatArray, even: FloatArray, odd: FloatArray, sums: Int64Array) -> None:
     """Add a block to the sums of its class; the block is overwritten.
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int64Array
-from ..kernels.compile import Integer, scanning
+from ..kernels.compile import Integer, allocating, kernel, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, rounded
 from ..rows import slots
 from ..rows.columns import ONE_CLASS
@@ -60,7 +60,7 @@ def lower_hull(negatives: Any, positives: Any, vertices: Int64Array) -> int:
     return top + 1
 
 
-@scanning
+@kernel
 def kolmogorov_smirnov(
     keys: FloatArray, negatives: Int64Array, positives: Int64Array, n: Integer, p: Integer
 ) -> tuple[float, float]:
@@ -76,7 +76,7 @@ def kolmogorov_smirnov(
     return best / (float(n) * float(p)), threshold
 
 
-@scanning
+@kernel
 def tpr_at_fpr(negatives: Int64Array, positives: Int64Array, n: Integer, p: Integer, fpr: float) -> float:
     """Return the TPR at a FPR: linear between ROC points, the upper end of a vertical step."""
     true_positives = false_positives = np.int64(0)
@@ -89,7 +89,7 @@ def tpr_at_fpr(negatives: Int64Array, positives: Int64Array, n: Integer, p: Inte
     return 1.0
 
 
-@scanning
+@allocating
 def area_of_entries(keys: FloatArray, negatives: Int64Array, positives: Int64Array) -> float:
     """Return AUM (`area_under_min`), in units of score.
 
@@ -115,7 +115,7 @@ def area_of_entries(keys: FloatArray, negatives: Int64Array, positives: Int64Arr
     return area_under_min(sums, positives_below, negatives_above, crossing)
 
 
-@scanning
+@kernel
 def cost_threshold(
     keys: FloatArray,
     vertices: Int64Array,
@@ -141,7 +141,7 @@ def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArra
     numbers[slots.MEASURES + slots.LOG_LOSS] = rounded(log_loss) / len(scores)
 
 
-@scanning
+@kernel
 def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array) -> bool:
     """Write the masses of a window; return whether it has both classes. If not, write the reasons."""
     numbers[slots.WEIGHT] = n + p

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import FloatArray, Int8Array, Int64Array
-from ...kernels.compile import Integer, scanning
+from ...kernels.compile import Integer, kernel, scanning
 from ...kernels.exact_sums import add, compare, rounded
 from ...kernels.rings import move_on
 from ...measures.decisions import (
@@ -72,7 +72,7 @@ class Changes(NamedTuple):
     newest: Int64Array
 
 
-@scanning
+@kernel
 def weigh(
     ring: WeightedRing, slot: Integer, sign: int, counters: Int64Array, classes: Int64Array, masses: Masses
 ) -> None:
@@ -96,7 +96,7 @@ def weigh(
         add(masses.of_all[RIGHT_PERSISTENT], weight, sign)
 
 
-@scanning
+@kernel
 def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
     """Return the class with the largest label mass, of tied classes the one seen last; -1 without classes."""
     best = -1
@@ -111,7 +111,7 @@ def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
     return best
 
 
-@scanning
+@kernel
 def next_of_class(ring: WeightedRing, slot: Integer, code: Integer) -> Integer:
     """Return the first slot, from `slot` on, that holds a fading event of a class; there must be one."""
     while np.int64(ring.labels[slot]) != code or ring.hits[slot] & GONE:
@@ -119,7 +119,7 @@ def next_of_class(ring: WeightedRing, slot: Integer, code: Integer) -> Integer:
     return slot
 
 
-@scanning
+@kernel
 def ends_of_gaps(ring: WeightedRing, heads: Int64Array, span: int, classes: Int64Array) -> tuple[int, int]:
     """Return the slots of the oldest and the newest fading event held; at least one event must be held."""
     oldest = span

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import FloatArray, Int8Array, Int64Array
-from ...kernels.compile import Integer, scanning
+from ...kernels.compile import Integer, allocating, kernel, scanning
 from ...kernels.exact_sums import SUM_CHUNKS, add, add_sums, compare, rounded
 from ...measures.decisions import (
     CLASSES,
@@ -48,7 +48,7 @@ class Masses(NamedTuple):
     of_all: Int64Array  # (3, SUM_CHUNKS)
 
 
-@scanning
+@allocating
 def difference(sums: Int64Array, others: Int64Array, rest: Int64Array) -> float:
     """Return sums - others, rounded once; `rest` is scratch space for a sum."""
     rest[:] = sums
@@ -56,13 +56,13 @@ def difference(sums: Int64Array, others: Int64Array, rest: Int64Array) -> float:
     return rounded(rest)
 
 
-@scanning
+@kernel
 def in_unit(mass: float, unit: float, exponent: int) -> float:
     """Return a mass in units of unit * 2^exponent; infinite or 0 if the result is out of range."""
     return times_power(mass / unit, -exponent)
 
 
-@scanning
+@allocating
 def confusion(masses: Masses, code: Integer, rest: Int64Array) -> tuple[float, float, float, float]:
     """Return the masses tp, fp, fn, tn of one class against all others; `rest` is scratch space for a sum."""
     label, predicted = masses.of_classes[LABELS, code], masses.of_classes[PREDICTIONS, code]
@@ -73,7 +73,7 @@ def confusion(masses: Masses, code: Integer, rest: Int64Array) -> tuple[float, f
     return rounded(correct), fp, fn, difference(masses.of_all[ALL], either, rest)
 
 
-@scanning
+@allocating
 def _write_agreement(
     counters: Int64Array,
     classes: Int64Array,
