@@ -1,6 +1,7 @@
 """The compilation of kernels, and the helpers that all kernels share. Imports nothing of the package.
 
-`compile` has the decorators (`entry`, `inlined`, `scanning`, ...) and the cache of machine code. `records`
+`compile` has the decorators (`entry`, `inlined`, `scanning`, ...) and the cache of machine code. `linking`
+has the compilers that turn helpers into machine code only as parts of kernels. `records`
 makes arrays of records as kernels take them. `bits` counts and finds bits. `rings` moves along ring
 buffers. `exact_sums` adds floats without rounding. Read in this order.
 """

@@ -1,9 +1,10 @@
-"""The compilation of kernels: five decorators, one cache folder, and the flags of numba.
+"""The compilation of kernels: six decorators, one cache folder, and the flags of numba.
 
 * `entry`: a kernel that Python calls. It takes whole batches and is cached on disk.
-* `scanning`: an `entry` that allocates arrays of its own; other kernels may call it, too.
+* `scanning`: an `entry` that allocates arrays of its own.
 * `reordering`: an `entry` whose sums may be added in any order, as in a product of matrices.
-* `kernel`: a helper compiled as a function of its own.
+* `kernel`: a helper compiled as a function of its own. Only kernels can call it.
+* `allocating`: a `kernel` that allocates arrays.
 * `inlined`: a helper that disappears into its caller.
 
 Invariant: the cache folder is named after everything the machine code depends on (the text of all modules of
@@ -11,12 +12,11 @@ Invariant: the cache folder is named after everything the machine code depends o
 would load stale code after a change in an imported helper. The text of all of `core` counts, because a kernel
 may contain constants of modules that have no kernels.
 
-Only `scanning` kernels allocate arrays. The other kernels are compiled without numba's reference counting,
-which took 10 to 45% of the time of their loops. The flag is `_nrt=False`. It is undocumented, so only this
-module uses it, and leaves it out if the installed numba does not know the flag. `fastmath` stays off: it
-breaks NaN and the order of additions. `reordering` allows another order of additions, for sums whose order
-does not
-matter: otherwise a dot product does not compile to vector code.
+Only `scanning` kernels and `allocating` helpers allocate arrays. The other kernels are compiled without
+numba's reference counting, which took 10 to 45% of the time of their loops. The flag is `_nrt=False`. It is
+undocumented, so only this module uses it, and leaves it out if the installed numba does not know the flag.
+`fastmath` stays off: it breaks NaN and the order of additions. `reordering` allows another order of
+additions, for sums whose order does not matter: otherwise a dot product does not compile to vector code.
 
 numba unpickles files of the cache folder, and unpickling can run any code. So the folder is made for this
 user alone, and a folder to which others could have written is not used (`_danger_of`). A file is used only if
@@ -43,8 +43,6 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
-
-from .linking import EntryCompiler, HelperCompiler
 
 Integer = int | np.integer[Any]
 """Types of a whole number that a kernel may receive."""
@@ -168,54 +166,60 @@ def _is_own_group(found: os.stat_result) -> bool:
 CACHE_FOLDER = _cache_folder() if COMPILED else None
 
 
-def _flags() -> dict[str, Any]:
-    """Return the options of every kernel."""
-    flags: dict[str, Any] = {"error_model": "numpy"}  # no check for division by zero
+def _with_compilers(flags: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Add the compilers of kernels and of helpers (`linking`), if numba has what these build on."""
+    inner = {**flags, "no_cpython_wrapper": True}
+    try:
+        from .linking import HelperCompiler, KernelCompiler
+    except (AttributeError, ImportError):
+        return flags, inner
+    return {**flags, "pipeline_class": KernelCompiler}, {**inner, "pipeline_class": HelperCompiler}
+
+
+ALLOCATING, INNER_ALLOCATING = _with_compilers({"error_model": "numpy", "no_cfunc_wrapper": True})
+"""Flags of kernels, and of helpers that only kernels call: no check of divisions, no wrapper for C."""
+
+
+def _without_references(flags: dict[str, Any]) -> dict[str, Any]:
+    """Add the flag of kernels that allocate nothing, if the installed numba knows the flag."""
     if COMPILED:
-        try:
-            njit(_nrt=False, **flags)(lambda: None)
-        except (KeyError, NameError, TypeError):
-            return flags
-        flags["_nrt"] = False
+        with suppress(KeyError, NameError, TypeError):
+            njit(_nrt=False)(lambda: None)
+            return {**flags, "_nrt": False}
     return flags
 
 
-FLAGS = _flags()
-INNER = {**FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Flags of helpers that only kernels call: no wrappers for Python. All kernels compile in 11 s, not 18 s."""
+FLAGS, INNER = _without_references(ALLOCATING), _without_references(INNER_ALLOCATING)
 
 
 def kernel(function: Function) -> Function:
     """Compile a helper of other kernels as a function of its own."""
-    return cast(Function, njit(pipeline_class=HelperCompiler, **INNER)(function))
+    return cast(Function, njit(**INNER)(function))
 
 
 def allocating(function: Function) -> Function:
     """Compile a helper that allocates arrays as a function of its own."""
-    flags = {name: flag for name, flag in INNER.items() if name != "_nrt"}
-    return cast(Function, njit(pipeline_class=HelperCompiler, **flags)(function))
+    return cast(Function, njit(**INNER_ALLOCATING)(function))
 
 
 def inlined(function: Function) -> Function:
     """Compile a helper of other kernels into its callers."""
-    return cast(Function, njit(forceinline=True, pipeline_class=HelperCompiler, **INNER)(function))
+    return cast(Function, njit(forceinline=True, **INNER)(function))
 
 
 def entry(function: Function) -> Function:
     """Compile a kernel that Python calls, and keep its machine code on disk."""
-    return _cached(function, {**FLAGS, "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler})
+    return _cached(function, FLAGS)
 
 
 def scanning(function: Function) -> Function:
     """Compile a kernel that allocates arrays, and keep its machine code on disk."""
-    return _cached(
-        function, {"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler}
-    )
+    return _cached(function, ALLOCATING)
 
 
 def reordering(function: Function) -> Function:
     """Compile an `entry` whose additions may be reordered; NaN and infinities behave as usual."""
-    return _cached(function, {**FLAGS, "pipeline_class": EntryCompiler, "fastmath": {"reassoc", "contract"}})
+    return _cached(function, {**FLAGS, "fastmath": {"reassoc", "contract"}})
 
 
 class AnyInstallation(UserProvidedCacheLocator):
