@@ -121,12 +121,6 @@ class LiveEvaluation:
             self._least, self._greatest = min(self._least, times[0]), max(self._greatest, times[1])
             metrics.note_times(*times)
 
-    @property
-    def unread(self) -> int:
-        """The number of dead letters for files that could not be read, or that changed."""
-        whys = (Reason.FILE_UNREADABLE, Reason.FILE_CHANGED)
-        return sum(self._reasons.get(("invalid", why), (0, 0))[0] for why in whys)
-
     def note_unread(self, partitions: int) -> None:
         """Note the number of partitions that the job does not read, if the number has grown."""
         if partitions > self._counts["unread_partitions"]:
@@ -280,11 +274,9 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
         say("interrupted; the last rows are missing, and files that are written at the end")
         return 130
     summarise(outcome, job)
-    if live.unread:
-        what = "1 file, or a part of one," if live.unread == 1 else f"{live.unread} files, or parts of them,"
-        say(f"{what} could not be read: see the dead letters")
-        return 1
-    return status_of(outcome.counts, job.fail_if)
+    of_files = (Reason.FILE_UNREADABLE, Reason.FILE_CHANGED)
+    unread = sum(number for _, reason, number, _ in outcome.letters if reason in of_files)
+    return status_of(outcome.counts, job.fail_if, unread=unread)
 
 
 def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]) -> None:
