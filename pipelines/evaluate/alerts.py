@@ -23,6 +23,7 @@ from ...transforms.events.fields import EventFields
 from ...transforms.sinks.alerts import AlertBatches
 from ...transforms.sinks.kinds import ALERTS
 from ...transforms.sinks.open import SinkOptions, write_batches
+from ..arguments import refuse_given
 
 _SHOWN = 20
 
@@ -48,8 +49,7 @@ def alerts_of(
     Raises ConfigError for a rule that could never open an alert.
     """
     if not options.alert:
-        if options.alerts is not None:
-            raise ConfigError(f"--alerts {options.alerts}: there is no rule; say when with --alert RULE")
+        refuse_given(options, ": there is no rule; say when with --alert RULE", "alerts")
         return None
     rules = []
     try:

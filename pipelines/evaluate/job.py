@@ -40,11 +40,6 @@ class Streams:
     tick: float = TICK_SECONDS
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether every partition has an end."""
-        return all(source.end is not None for source in self.inputs)
-
-    @property
     def gives_state(self) -> bool:
         """Whether the job's state can be requested while the job runs."""
         return any(source.control is not None for source in self.inputs)

@@ -39,15 +39,14 @@ from ...transforms.sources.streams.partition import StreamPartition
 from ...transforms.sources.streams.pipe_partition import PipePartition
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
+from ..arguments import refuse_given
 from .job import Evaluation, Output, Streams
-from .parser import option_of
 
 STDIN = "-"
 
 _FOLLOWING = ("flink", "prism", "FlinkRunner", "PrismRunner", "PortableRunner")
 """Runners that can follow a folder: they run streaming jobs, and their workers may see the folder."""
 
-_OPTIONS = ("start", "until", "partition_idle")
 _SAMPLE_SECONDS = 3.0
 
 
@@ -130,11 +129,8 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
     labels = [("--labels", path) for path in options.labels]
     streamed = [path for _, path in (*named, *labels) if is_kafka(path)]
     if not streamed:
-        for name in _OPTIONS:
-            if (value := getattr(options, name)) is not None:
-                raise ConfigError(
-                    f"{option_of(name)} {value} is for a topic; name one, kafka://host:port/topic"
-                )
+        why = " is for a topic; name one, kafka://host:port/topic"
+        refuse_given(options, why, "start", "until", "partition_idle")
         return None
     for what, path in (*named, *labels):
         if not is_kafka(path):
@@ -269,16 +265,10 @@ def growing_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> Gr
     """
     folder = options.sources[0]
     if not options.follow:
-        if options.until_idle is not None:
-            raise ConfigError(
-                f"--until-idle {options.until_idle}: a folder is waited for; say --follow, or leave it out"
-            )
+        refuse_given(options, ": a folder is waited for; say --follow, or leave it out", "until_idle")
         if STDIN not in options.sources:
-            if options.control is not None:
-                raise ConfigError(
-                    f"--control {options.control}: files come to an end, and --export-state writes the state "
-                    "there; it is for streams"
-                )
+            why = ": files come to an end, and --export-state writes the state there; it is for streams"
+            refuse_given(options, why, "control")
             return None
     what = "--follow" if options.follow else f"SOURCE {STDIN}"
     if options.labels:
@@ -308,10 +298,8 @@ def growing_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> Gr
     idle = None
     if options.until_idle is not None:
         if elsewhere:
-            raise ConfigError(
-                f"--until-idle {options.until_idle}: on runner {options.runner} a folder is complete when it "
-                "has a file _END; leave it out"
-            )
+            why = f": on runner {options.runner} a folder is complete when it has a file _END; leave it out"
+            refuse_given(options, why, "until_idle")
         idle = microseconds(options.until_idle, "--until-idle") / 1e6
     return GrowingSource(folder, idle)
 
