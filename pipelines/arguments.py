@@ -191,7 +191,10 @@ def option_of(name: str) -> str:
 
 
 def refuse_given(options: argparse.Namespace, why: str, *names: str) -> None:
-    """Raise ConfigError for the first of these options that is given: its name, its value, and `why`."""
+    """Raise ConfigError for the first of these options that is given.
+
+    why  the rest of the error, which begins with the option and its value
+    """
     for name in names:
         if (value := getattr(options, name)) is not None:
             raise ConfigError(f"{option_of(name)} {value}{why}")
