@@ -15,7 +15,7 @@ from ...transforms.events.lateness import ANY_TIME, Timing
 from ...transforms.files.formats import SourceFile, everywhere
 from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
 from ...transforms.sources.files.packets import Cut
-from ...transforms.sources.streams.read import TICK_SECONDS, Way
+from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
 from .alerts import Alerts
@@ -37,7 +37,6 @@ class Streams:
 
     inputs: Sequence[StreamInput]
     way: Way | Literal["live"]
-    tick: float = TICK_SECONDS
 
     @property
     def gives_state(self) -> bool:

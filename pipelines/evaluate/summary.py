@@ -51,7 +51,7 @@ class OnCompilation(event.Listener):
         self._started = 0.0
         self._said = False
         self._alarm: threading.Timer | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
         """Start the clock at the start of an outermost compilation."""
@@ -68,12 +68,12 @@ class OnCompilation(event.Listener):
         """Stop the clock at the end of an outermost compilation."""
         with self._lock:
             self._depth -= 1
-            if self._depth == 0:
-                self._left -= time.monotonic() - self._started
-                self._silence()
-            due = self._depth == 0 and self._left <= 0
-        if due:
-            self._say()
+            if self._depth > 0:
+                return
+            self._left -= time.monotonic() - self._started
+            self._silence()
+            if self._left <= 0:
+                self._say()
 
     def close(self) -> None:
         """Print no message from now on."""
