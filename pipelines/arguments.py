@@ -2,20 +2,21 @@
 
 `Argument` is an option or a positional argument. `Either` is a set of mutually exclusive options. `Group`
 puts options under a heading in the help. Arguments that several commands share are constants here. The
-functions at the end read the text of an option; an invalid text raises an error that names the option.
+functions at the end read the text of an option, or refuse an option; an error names the option.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from ..core.errors import ConfigError
 
 _Value = TypeVar("_Value")
+_Number = TypeVar("_Number", int, float)
 
 _TAKES: dict[str, dict[str, Any]] = {
     "value": {},
@@ -142,12 +143,23 @@ def parsed(option: str, text: str, parse: Callable[[str], _Value]) -> _Value:
         raise ConfigError(f"{option} {text}: {sentence or what}") from None
 
 
+def checked_number(
+    what: str, text: str, read: Callable[[str], _Number], fits: Callable[[_Number], bool], wanted: str
+) -> _Number:
+    """Read an option's text as a number for which `fits` holds. Raises ConfigError.
+
+    what    the option and its text, for the error
+    wanted  the numbers that fit, for the error
+    """
+    with suppress(ValueError):
+        if fits(value := read(text)):
+            return value
+    raise ConfigError(f"{what}: give {wanted}")
+
+
 def number(option: str, text: str) -> float:
     """Read an option's text as a number. Raises ConfigError, which names the option."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(f"{option} {text!r}: give a number") from None
+    return checked_number(f"{option} {text!r}", text, float, lambda _: True, "a number")
 
 
 def level(what: str, text: str, such: str) -> float:
@@ -156,21 +168,33 @@ def level(what: str, text: str, such: str) -> float:
     what  the option and its text, for the error
     such  an example of a level
     """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < 1:
-        raise ConfigError(f"{what}: give a level between 0 and 1, such as {such}")
-    return value
+    wanted = f"a level between 0 and 1, such as {such}"
+    return checked_number(what, text, float, lambda value: 0 < value < 1, wanted)
 
 
 def whole_number(option: str, text: str, least: int) -> int:
     """Read an option's text as a whole number >= `least`. Raises ConfigError, which names the option."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise ConfigError(f"{option} {text!r}: give a whole number, {least} or more")
-    return number
+    wanted = f"a whole number, {least} or more"
+    return checked_number(f"{option} {text!r}", text, int, lambda value: value >= least, wanted)
+
+
+# ---- options that are out of place
+
+
+def option_of(name: str) -> str:
+    """Return the option of a setting.
+
+    >>> option_of("max_ahead")
+    '--max-ahead'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+def refuse_given(options: argparse.Namespace, why: str, *names: str) -> None:
+    """Raise ConfigError for the first of these options that is given.
+
+    why  the rest of the error, which begins with the option and its value
+    """
+    for name in names:
+        if (value := getattr(options, name)) is not None:
+            raise ConfigError(f"{option_of(name)} {value}{why}")

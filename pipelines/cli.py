@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import sys
 import threading
 import warnings
@@ -25,15 +24,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.process.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.process.near_names import near_names
 from ..core.process.standard_streams import open_closed_streams, writing_out
 from .commands import COMMANDS, command_parser
-from .stopping import MainThreadOnly, OnSignal, end_at_once
+from .stopping import Interruptible, MainThreadOnly
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
@@ -63,7 +60,7 @@ def _silence_what_is_torn_down() -> None:
 
 
 def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
-    with _Interruptible(ends_process=ends_process) as interruption, _quiet_libraries():
+    with Interruptible(ends_process=ends_process) as interruption, _quiet_libraries():
         try:
             status = _run([*arguments])
             with writing_out():
@@ -81,36 +78,6 @@ def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
                 return _say(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
             raise
         return status
-
-
-_ENDING = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-if sys.platform != "win32":
-    _ENDING[signal.SIGHUP] = "the terminal hung up"
-
-
-class _Interruptible(OnSignal):
-    """A context in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread.
-
-    The context records the signal, because an engine may turn the exception into another error. After a
-    signal, any error counts as the signal's consequence. A second signal ends the process at once, if the
-    command owns the process. A second KeyboardInterrupt would come during the engine's shutdown: it left a
-    gRPC traceback, or a process that never ended.
-    """
-
-    def __init__(self, *, ends_process: bool) -> None:
-        super().__init__(_ENDING)
-        self._ends_process = ends_process
-
-    def _take(self, number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG002
-        if self.signal is not None and self._ends_process:
-            end_at_once(number)
-        self.signal = signal.Signals(number)
-        raise KeyboardInterrupt
-
-    def say(self) -> int:
-        """Report the signal on stderr; return the exit status that a shell expects, 128 + its number."""
-        number = self.signal or signal.SIGINT
-        return _say(f"{_ENDING[number]}; no unfinished output is left", 128 + number)
 
 
 @contextmanager

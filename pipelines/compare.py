@@ -6,7 +6,6 @@ import argparse
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,19 +34,6 @@ _SHOWN = 20
 """The most pairs that the summary on stderr names."""
 
 
-class _Table(NamedTuple):
-    """Values of all learners in all folds.
-
-    moments  the moments at which rows are compared, each with its rows' greatest time and seq
-    values   [measure][learner, fold, moment]; NaN where a learner has no row in a fold at a moment
-    """
-
-    learners: list[str]
-    folds: list[str]
-    moments: list[Checkpoint]
-    values: dict[str, FloatArray]
-
-
 def compare_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
@@ -60,26 +46,20 @@ def compare_command(options: argparse.Namespace) -> int:
             f"--measure {unknown[0]} does not say who is better; there are {', '.join(sorted(COMPARED))}"
         )
     table, _ = distinct_rows(options.sources, options.kafka_option)
-    found = _arranged(table, options.over, measures)
+    learners, folds, moments = _arranged(table, options.over, measures)
+    of_one_stream = options.over == "fold"
     rows = [
         row
-        for place, moment in enumerate(found.moments)
-        for measure in measures
-        for row in compare_learners(
-            found.learners,
-            found.values[measure][:, :, place],
-            measure,
-            moment,
-            alpha,
-            of_one_stream=options.over == "fold",
-        )
+        for moment, values in moments.items()
+        for measure, of_folds in values.items()
+        for row in compare_learners(learners, of_folds, measure, moment, alpha, of_one_stream=of_one_stream)
     ]
     write_table(comparisons_to_arrow(rows), options.output, csv_safe=options.csv_safe)
     for line in summary(rows):
         say(line)
     say(
-        f"{counted(len(rows), 'comparison')} of {counted(len(found.learners), 'model')} over "
-        f"{counted(len(found.folds), 'fold')} at {counted(len(found.moments), 'checkpoint')} in "
+        f"{counted(len(rows), 'comparison')} of {counted(len(learners), 'model')} over "
+        f"{counted(len(folds), 'fold')} at {counted(len(moments), 'checkpoint')} in "
         f"{options.output} ({time.monotonic() - started:.1f} s)"
     )
     return 0
@@ -109,32 +89,32 @@ def summary(rows: Sequence[ComparisonRow]) -> Iterator[str]:
         return
     rows = [row for row in rows if row.checkpoint <= used.get(row.measure, -1)]
     since = found_since((_identity(row), row.checkpoint, row.better) for row in rows)
-    said = 0
-    for row in rows:
-        if row.checkpoint != used[row.measure] or not row.better:
-            continue
-        said += 1
-        if said > _SHOWN:
-            continue
+    found = [row for row in rows if row.better and row.checkpoint == used[row.measure]]
+    for row in found[:_SHOWN]:
         worse = row.learner_b if row.better == row.learner_a else row.learner_a
         how = f"p {row.p_holm:.2g}" if row.p_holm is not None else "beyond the critical difference"
         test = f"{row.measure}, {row.test} test ({how})"
         yield f"{row.better} is better than {worse} by {test}, since checkpoint {since[_identity(row)]}"
-    if not said:
+    if not found:
         tested = [row for row in rows if row.checkpoint == used[row.measure] and row.p_holm is not None]
         why = "".join(f" ({reason})" for reason in sorted({row.reason for row in tested if row.reason}))
         where = " or ".join(f"checkpoint {each}" for each in early) or "the last checkpoint"
         yield f"no model is shown to be better than another at {where}{why}"
-    elif said > _SHOWN:
-        yield f"and {said - _SHOWN:,} more, in the table"
+    elif len(found) > _SHOWN:
+        yield f"and {len(found) - _SHOWN:,} more, in the table"
 
 
 def _identity(row: ComparisonRow) -> tuple[str, ...]:
     return row.slice, row.measure, row.test, row.learner_a, row.learner_b
 
 
-def _arranged(table: pa.Table, over: str, measures: Sequence[str]) -> _Table:
-    """Return the rows of folds by learner, fold and moment. Raises InputError where nothing can be compared.
+def _arranged(
+    table: pa.Table, over: str, measures: Sequence[str]
+) -> tuple[list[str], list[str], dict[Checkpoint, dict[str, FloatArray]]]:
+    """Return the learners, the folds, and at each moment the values of each measure, [learner, fold].
+
+    A value is NaN where a learner has no row in a fold at a moment. Raises InputError where nothing can be
+    compared.
 
     A moment is a grid point (`due`); rows without a grid point are then left out. Where no row has a grid
     point, a moment is the rows' ordinal. Where some learners have no row in a fold at a moment, only the
@@ -155,24 +135,22 @@ def _arranged(table: pa.Table, over: str, measures: Sequence[str]) -> _Table:
         raise InputError("rows of panes are not compared; evaluate without windows of Beam")
     by_grid = [row for row in rows if row.due is not None]
     rows = by_grid or rows
-    moments: dict[int, list[MeasureRow]] = defaultdict(list)
+    by_moment: dict[int, list[MeasureRow]] = defaultdict(list)
     for row in rows:
-        moments[row.row if row.due is None else row.due].append(row)
+        by_moment[row.row if row.due is None else row.due].append(row)
     places = {name: place for place, name in enumerate(learners)}
     fold_places = {name: place for place, name in enumerate(folds)}
-    values = {name: np.full((len(learners), len(folds), len(moments)), np.nan) for name in measures}
-    checkpoints = []
-    for place, moment in enumerate(sorted(moments)):
-        here = moments[moment]
+    moments = {}
+    for number, (moment, here) in enumerate(sorted(by_moment.items())):
         times = [row.time for row in here if row.time is not None]
         latest = moment if by_grid else max(times, default=None)
-        checkpoints.append(Checkpoint(place, latest, max(row.seq for row in here)))
+        values = {name: np.full((len(learners), len(folds)), np.nan) for name in measures}
         for row in here:
             for name in measures:
-                value = getattr(row, name)
-                if value is not None:
-                    values[name][places[row.model], fold_places[row.slice], place] = value
-    return _Table(learners, folds, checkpoints, values)
+                if (value := getattr(row, name)) is not None:
+                    values[name][places[row.model], fold_places[row.slice]] = value
+        moments[Checkpoint(number, latest, max(row.seq for row in here))] = values
+    return learners, folds, moments
 
 
 def _slice_columns(table: pa.Table) -> dict[str, tuple[str, ...]]:

@@ -17,7 +17,7 @@ import secrets
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -88,14 +88,13 @@ def _check_place(option: str, path: str) -> None:
     try:
         mode = Path(path).stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        pass
+        mode = stat.S_IFREG  # it will be a file
     except OSError as error:
         raise InputError(f"{option} {path} cannot be written: {error.strerror}; name another file") from None
-    else:
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise InputError(
-                f"{option} {path} is a pipe, a socket or a device; name a file (--output - is stdout)"
-            )
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InputError(
+            f"{option} {path} is a pipe, a socket or a device; name a file (--output - is stdout)"
+        )
     if not Path(path).is_symlink():
         return
     final = Path(os.path.realpath(path))
@@ -125,7 +124,7 @@ def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
 
     A job on other machines does not see this machine's folders: it writes to `paths` directly.
     """
-    if not here or any(map(has_scheme, paths)):
+    if not paths or not here or any(map(has_scheme, paths)):
         yield list(paths)
         return
     with ExitStack() as folders:
@@ -139,7 +138,7 @@ def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
                 )
             places.append(Path(folders.enter_context(folder)) / f"{_NAME}{_ending(path)}")
         yield list(map(str, places))
-        with _told(paths[0]) if paths else nullcontext(), renames_noted(list(places), finals):
+        with _told(paths[0]), renames_noted(places, finals):
             for place, path, final in zip(places, paths, finals, strict=True):
                 with _told(path):
                     if final.exists():
@@ -194,7 +193,7 @@ def tell_of_unfinished(finals: Sequence[Path]) -> None:
             continue
         say(
             f"warning: a run was killed while it named its outputs in {name_text(str(note.parent))}: "
-            f"{_listed(new)} {_is(new)} of that run, and {_listed(old)} {_is(old)} not; run it again"
+            f"{_are(new)} of that run, and {_are(old)} not; run it again"
         )
 
 
@@ -213,12 +212,8 @@ def _notes(finals: Sequence[Path]) -> list[tuple[Path, list[tuple[str, str]]]]:
     return found
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(name_text, names))
-
-
-def _is(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
+def _are(names: Sequence[str]) -> str:
+    return f"{', '.join(map(name_text, names))} {'is' if len(names) == 1 else 'are'}"
 
 
 def _ending(path: str) -> str:

@@ -12,7 +12,6 @@ import argparse
 import math
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,13 +34,13 @@ from ..transforms.sinks.kafka import DELIVERY_SECONDS
 from ..transforms.sources.files.listing import column_names, list_sources
 from ..transforms.sources.files.timed_lines import TimedFile, TimedLines, survey, timed_lines
 from ..transforms.sources.streams.folder_listing import END_FILE
+from .arguments import checked_number
 from .evaluate.options import time_format_of
 from .stopping import StopOnSignal
 
 STDOUT = "-"
 AT_ONCE = "max"
 
-_FILE_SECONDS = 10.0
 _FILE_RECORDS = 100_000
 _LOOK_SECONDS = 0.1
 """Seconds of sleep, at most, between two checks whether the job was asked to end."""
@@ -77,7 +76,6 @@ class FolderSink(Sink):
         self._folder = folder
         self._seconds = seconds
         self._file: BinaryIO | None = None
-        self._hidden = folder
         self._number = 0
         self._records = 0
         self._since = 0.0
@@ -86,8 +84,7 @@ class FolderSink(Sink):
         """Write lines into the open file, or into a new file."""
         if self._file is None:
             self._number += 1
-            self._hidden = self._folder / f".part-{self._number:06d}.jsonl.tmp"
-            self._file = self._hidden.open("wb")
+            self._file = (self._folder / f".part-{self._number:06d}.jsonl.tmp").open("wb")
             self._records = 0
             self._since = time.monotonic()
         self._file.write("\n".join([*lines, ""]).encode())
@@ -110,8 +107,8 @@ class FolderSink(Sink):
     def _rename(self) -> None:
         if self._file is not None:
             self._file.close()
+            Path(self._file.name).rename(self._folder / f"part-{self._number:06d}.jsonl")
             self._file = None
-            self._hidden.rename(self._folder / f"part-{self._number:06d}.jsonl")
 
 
 class TopicSink(Sink):
@@ -164,8 +161,6 @@ class Played:
     seconds: float = 0.0
     most_behind: float = 0.0
     behind: float = 0.0
-    first: int = NO_TIME
-    last: int = NO_TIME
 
     def words(self, speed: float) -> str:
         """Return a sentence about the rate; with a finite speed, also about the delay behind the schedule."""
@@ -179,12 +174,9 @@ class Played:
 def replay_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options; return the exit status."""
     speed = _speed(options.speed)
-    start = NO_TIME
-    if options.start is not None:
-        found = instant(options.start)
-        if found is None:
-            raise ConfigError(f"--start {options.start!r}: give a date or a time, such as 2013-07-01T12:00")
-        start = found
+    start = NO_TIME if options.start is None else instant(options.start)
+    if start is None:
+        raise ConfigError(f"--start {options.start!r}: give a date or a time, such as 2013-07-01T12:00")
     limit = _limit(options.limit)
     sink = _sink(options.output, options.file_every, options.kafka_option)
     unit, form = options.time_unit, time_format_of(options)
@@ -203,7 +195,7 @@ def replay_command(options: argparse.Namespace) -> int:
             if isinstance(error, BrokenPipeError):
                 raise
             raise RocsteadyError(f"--output {options.output} cannot be written: {error.strerror}") from None
-    _say(played.words(speed))
+    say(played.words(speed))
     return 0 if stop.signal is None else 128 + stop.signal
 
 
@@ -220,6 +212,7 @@ def play(
     """
     played = Played()
     started = told = time.monotonic()
+    first = NO_TIME
     for times, lines in pieces:
         at = 0
         while at < len(lines):
@@ -227,27 +220,27 @@ def play(
                 return played
             now = time.monotonic()
             if played.records == 0:
-                started, played.first = now, int(times[at])
+                started, first = now, int(times[at])
+            due = started + (int(times[at]) - first) / 1e6 / speed
             end = len(lines)
             if not math.isinf(speed):
-                reached = played.first + min((now - started) * speed * 1e6, 1e18)
+                reached = first + min((now - started) * speed * 1e6, 1e18)
                 end = int(np.searchsorted(times, reached, "right"))
             end = min(end, at + int(min(limit - played.records, len(lines))))
             if end > at:
                 sink.put(lines[at:end])
                 now = time.monotonic()
-                played.behind = now - started - (int(times[at]) - played.first) / 1e6 / speed
+                played.behind = now - due
                 played.most_behind = max(played.most_behind, played.behind)
                 played.records += end - at
-                played.seconds, played.last = now - started, int(times[end - 1])
+                played.seconds = now - started
                 at = end
             else:
-                due = started + (int(times[at]) - played.first) / 1e6 / speed
                 time.sleep(min(max(due - now, _NAP_SECONDS), _LOOK_SECONDS))
             sink.tick()
             if now - told >= _TELL_SECONDS:
                 told = now
-                _say(played.words(speed))
+                say(played.words(speed))
     return played
 
 
@@ -259,20 +252,20 @@ def _announce(files: Sequence[TimedFile], speed: float) -> None:
     takes = "as fast as they are taken"
     if not math.isinf(speed):
         takes = f"at {speed:g} times real time in {_clock((last - first) / 1e6 / speed)}"
-    _say(f"{sum(file.records for file in files):,} records of {ends[0]} to {ends[1]}, {takes}")
+    say(f"{sum(file.records for file in files):,} records of {ends[0]} to {ends[1]}, {takes}")
     for file in files:
         if not file.rises:
-            _say(
+            say(
                 f"{file.source.name} is not in order of time: its {file.records:,} records are sorted in "
                 "memory"
             )
         if file.untimed:
-            _say(
+            say(
                 f"{file.untimed:,} records of {file.source.name} have no time that can be read: each goes "
                 "with the one before it"
             )
         if file.no_rows:
-            _say(f"{file.no_rows:,} records of {file.source.name} are no rows, and are left out")
+            say(f"{file.no_rows:,} records of {file.source.name} are no rows, and are left out")
 
 
 def _clock(seconds: float) -> str:
@@ -280,23 +273,12 @@ def _clock(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d} h"
 
 
-def _say(sentence: str) -> None:
-    with suppress(BrokenPipeError):
-        say(sentence)
-
-
 def _speed(text: str) -> float:
     if text == AT_ONCE:
         return math.inf
-    try:
-        speed = float(text.removesuffix("x"))
-    except ValueError:
-        speed = 0.0
-    if not (0 < speed < math.inf):
-        raise ConfigError(
-            f"--speed {text!r}: give how many seconds of event time pass in a second, such as 60, or max"
-        )
-    return speed
+    wanted = "how many seconds of event time pass in a second, such as 60, or max"
+    seconds = text.removesuffix("x")
+    return checked_number(f"--speed {text!r}", seconds, float, lambda speed: 0 < speed < math.inf, wanted)
 
 
 def _text_columns(asked: Sequence[str], sources: Sequence[SourceFile]) -> tuple[str, ...]:
@@ -315,13 +297,8 @@ def _text_columns(asked: Sequence[str], sources: Sequence[SourceFile]) -> tuple[
 def _limit(text: str | None) -> float:
     if text is None:
         return math.inf
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise ConfigError(f"--limit {text!r}: give a number of records, 1 or more")
-    return number
+    wanted = "a number of records, 1 or more"
+    return checked_number(f"--limit {text!r}", text, int, lambda number: number >= 1, wanted)
 
 
 def _sink(output: str, every: str | None, kafka: Sequence[str]) -> Sink:
@@ -333,7 +310,7 @@ def _sink(output: str, every: str | None, kafka: Sequence[str]) -> Sink:
         if every is not None:
             raise ConfigError(f"--file-every {every}: name the folder of the files with --output DIR")
         return TopicSink(KafkaTopic.parse(output, kafka)) if is_kafka(output) else Sink()
-    seconds = _FILE_SECONDS if every is None else microseconds(every, "--file-every") / 1e6
+    seconds = microseconds(every or "10s", "--file-every") / 1e6
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--output {output} is not a folder; replay writes many files, or - for stdout")

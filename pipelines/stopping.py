@@ -1,4 +1,7 @@
-"""Handles Ctrl-C and SIGTERM in a job without an end: the first signal asks the job to end in order."""
+"""Handles Ctrl-C, SIGTERM and SIGHUP: any command is interrupted, and a job without an end may end in order.
+
+`Interruptible` is around every command. Within it, `StopOnSignal` asks a job to end its input.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import contextlib
 import io
 import os
 import signal
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -64,7 +68,38 @@ class StopOnSignal(OnSignal):
         return self.signal is not None
 
 
-def end_at_once(number: int) -> NoReturn:
+_ENDING = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+if sys.platform != "win32":
+    _ENDING[signal.SIGHUP] = "the terminal hung up"
+
+
+class Interruptible(OnSignal):
+    """A context in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread.
+
+    The context records the signal, because an engine may turn the exception into another error. After a
+    signal, any error counts as the signal's consequence. A second signal ends the process at once, if the
+    command owns the process. A second KeyboardInterrupt would come during the engine's shutdown: it left a
+    gRPC traceback, or a process that never ended.
+    """
+
+    def __init__(self, *, ends_process: bool) -> None:
+        super().__init__(_ENDING)
+        self._ends_process = ends_process
+
+    def _take(self, number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG002
+        if self.signal is not None and self._ends_process:
+            _end_at_once(number)
+        self.signal = signal.Signals(number)
+        raise KeyboardInterrupt
+
+    def say(self) -> int:
+        """Report the signal on stderr; return the exit status that a shell expects, 128 + its number."""
+        number = self.signal or signal.SIGINT
+        say(f"{_ENDING[number]}; no unfinished output is left")
+        return 128 + number
+
+
+def _end_at_once(number: int) -> NoReturn:
     """End this process and its children, such as Prism, with the exit status of a signal and a message."""
     say("interrupted once more; hidden files of unfinished outputs may be left")
     for children in Path("/proc/self/task").glob("*/children"):  # on Linux; elsewhere a terminal tells them

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from importlib.abc import Loader, MetaPathFinder
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -44,53 +44,32 @@ def _without_remark() -> Iterator[None]:
 @contextmanager
 def _without_pandas() -> Iterator[None]:
     """Make `import pandas` raise ImportError."""
-    missing = object()
-    before: Any = sys.modules.get("pandas", missing)
+    before = {"pandas": sys.modules["pandas"]} if "pandas" in sys.modules else {}
     sys.modules["pandas"] = None  # type: ignore[assignment]
     try:
         yield
     finally:
-        if before is missing:
-            del sys.modules["pandas"]
-        else:
-            sys.modules["pandas"] = before
+        del sys.modules["pandas"]
+        sys.modules.update(before)
 
 
-_Around = Callable[[], AbstractContextManager[None]]
-
-_MENDS: dict[str, _Around] = {"apache_beam.io.gcp.internal.clients.bigquery": _without_remark}
+_MENDS = {"apache_beam.io.gcp.internal.clients.bigquery": _without_remark}
 if sys.flags.optimize > 1:
     _MENDS["apache_beam.io.textio"] = _without_pandas
 
 
-class _Within(Loader):
-    """A loader that runs the code of a module within a context. Every other attribute is that of `loader`."""
-
-    def __init__(self, loader: Loader, around: _Around) -> None:
-        self._loader = loader
-        self._around = around
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        with self._around():
-            self._loader.exec_module(module)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-
 class _Mender(MetaPathFinder):
-    """Finds the modules of `_MENDS`, and no other module."""
+    """Finds the modules of `_MENDS`, and no other module. A found module's code runs within its mend."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        around = _MENDS.get(fullname)
-        spec = None if around is None else PathFinder.find_spec(fullname, path, target)
-        if around is not None and spec is not None and spec.loader is not None:
-            spec.loader = _Within(spec.loader, around)
+        if fullname not in _MENDS:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            within = _MENDS[fullname]()
+            spec.loader.exec_module = within(spec.loader.exec_module)  # type: ignore[method-assign]
         return spec
 
 

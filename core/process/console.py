@@ -190,15 +190,11 @@ def _paragraph(text: str) -> str:
     return "\n    ".join(map(_line, text.split("\n")))
 
 
-class _VisibleArguments(logging.Filter):
-    """Makes the arguments of a record visible; its message is the package's own text."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, tuple):
-            record.args = tuple(
-                each if isinstance(each, int | float) else _line(each) for each in record.args
-            )
-        return True
+def _with_visible_arguments(record: logging.LogRecord) -> bool:
+    """Make the arguments of a record visible; its message is the package's own text."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(each if isinstance(each, int | float) else _line(each) for each in record.args)
+    return True
 
 
 def logger(name: str) -> logging.Logger:
@@ -208,8 +204,7 @@ def logger(name: str) -> logging.Logger:
     Give the logger constant messages, and names as arguments.
     """
     found = logging.getLogger(name)
-    if not any(isinstance(each, _VisibleArguments) for each in found.filters):
-        found.addFilter(_VisibleArguments())
+    found.addFilter(_with_visible_arguments)  # adds it once
     return found
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 if sys.platform != "win32":
@@ -40,19 +40,14 @@ def in_use(path: str | Path) -> Iterator[bool]:
     if sys.platform == "win32":
         yield True
         return
-    handle = -1
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        if handle >= 0:
-            os.close(handle)
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        os.close(handle)
+    is_free = False
+    with ExitStack() as closing:
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            closing.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_free = True
+        yield is_free
 
 
 @functools.cache

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet
 
@@ -15,13 +14,11 @@ from ...core.alerts.rules import AlertRule, Change
 from ...core.alerts.table import checked_rules
 from ...core.errors import ConfigError
 from ...core.rows.columns import MASS_COLUMNS
-from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
-from ...transforms.evaluate.alert import Alert
 from ...transforms.events.fields import EventFields
-from ...transforms.sinks.kinds import ALERTS, AlertBatches
-from ...transforms.sinks.open import SinkOptions, write_batches
+from ..arguments import refuse_given
+from ..words import counted
 
 _SHOWN = 20
 
@@ -47,8 +44,7 @@ def alerts_of(
     Raises ConfigError for a rule that could never open an alert.
     """
     if not options.alert:
-        if options.alerts is not None:
-            raise ConfigError(f"--alerts {options.alerts}: there is no rule; say when with --alert RULE")
+        refuse_given(options, ": there is no rule; say when with --alert RULE", "alerts")
         return None
     rules = []
     try:
@@ -95,15 +91,6 @@ def _check(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) ->
         raise refuse("two windows of all events share events, so there is nothing to compare; take last:N")
 
 
-def watch_rows(
-    rows: beam.PCollection[Rows], alerts: Alerts, shards: int, cache_bytes: int, sinks: SinkOptions
-) -> None:
-    """Apply the alert rules to the rows of a job, and write the alerts to the path."""
-    watched = rows | "Alert" >> Alert(*alerts.rules, shards=shards, cache_bytes=cache_bytes)
-    batches = watched | "Alerts in columns" >> AlertBatches()
-    _ = batches | "Write alerts" >> write_batches(alerts.path or "", ALERTS, sinks)
-
-
 def read_messages(path: str) -> list[str]:
     """Return the messages of the alerts in a Parquet file, in order of time."""
     table = pa.parquet.read_table(path)
@@ -119,8 +106,7 @@ def said(alerts: Alerts, counts: Mapping[str, int], messages: Sequence[str]) -> 
         yield "no alert opened" + (f"; {alerts.path} has no rows" if alerts.path else "")
         return
     where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH" + ":" * bool(messages)
-    noun = "alert" if opened == 1 else "alerts"
-    yield f"{opened:,} {noun} opened, {closed:,} closed, {opened - closed:,} still open{where}"
+    yield f"{counted(opened, 'alert')} opened, {closed:,} closed, {opened - closed:,} still open{where}"
     if len(messages) > _SHOWN:
         yield f"  the last {_SHOWN} of {len(messages):,}:"
     yield from (f"  {message}" for message in messages[-_SHOWN:])

@@ -23,7 +23,7 @@ from ..arguments import whole_number
 from ..outputs import check_csv_safe, check_outputs, is_text
 from .alerts import alerts_of
 from .exit_status import parse_fail_rule, status_of
-from .job import Evaluation, Output, Streams
+from .job import Evaluation, Output
 from .live import evaluate_live
 from .on_beam import evaluate_and_report
 from .options import fields_of, join_of, runner_of, sources_of, table_of, timing_of
@@ -135,8 +135,12 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
         return replace(job, settings=replace(job.settings, shards=1))
-    _refuse_states(options, streams)
-    if not streams.is_bounded:
+    if streams.way != "bounded":
+        if options.export_state is not None:
+            raise ConfigError(
+                f"--export-state {options.export_state}: on runner {options.runner} the job goes on for "
+                "ever; give it --control FILE, and ask with rocsteady state export"
+            )
         _refuse_files(job)
         job.runner.options.view_as(StandardOptions).streaming = True
     return job
@@ -149,15 +153,6 @@ def _in_order_of_a_stream(job: Evaluation) -> Evaluation:
         return job
     settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
     return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
-
-
-def _refuse_states(options: argparse.Namespace, streams: Streams) -> None:
-    """Raise ConfigError for --export-state on a stream without an end: the state is written at the end."""
-    if options.export_state is not None and not streams.is_bounded:
-        raise ConfigError(
-            f"--export-state {options.export_state}: on runner {options.runner} the job goes on for ever; "
-            "give it --control FILE, and ask with rocsteady state export"
-        )
 
 
 def _refuse_files(job: Evaluation) -> None:

@@ -1,12 +1,13 @@
-"""The exit status of a job that ran to its end: 0, or 3 where nothing was evaluated, or 4 by `--fail-if`.
+"""The exit status of a job that ran to its end: 0, or another status that says why rows are in doubt.
 
 A script sees from the status alone whether rows can be trusted:
 
     0  Events were applied, or the input has no records.
+    1  A file of a followed folder could not be read.
     3  Records came, and none of them was applied.
     4  Events were applied, and a rule of `--fail-if` holds for the counters of the job.
 
-Outputs are written in all three cases.
+Outputs are written in all these cases.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...core.process.console import say
 from ...core.process.near_names import near_names
 from ...transforms.beam.metrics import COUNTERS
 
+FILE_UNREAD = 1
 NOTHING_APPLIED = 3
 RULE_HOLDS = 4
 
@@ -116,21 +118,28 @@ def status_of(
     applied: str = "events_applied",
     *,
     goes_on: bool = False,
+    unread: int = 0,
 ) -> int:
     """Return the exit status of a job by its counters, and print on stderr why the status is not 0.
 
     applied  the name of the counter of applied events: "events_applied", "instances_tested"
     goes_on  whether the job was stopped, not ended: records may wait in its state
+    unread   the number of files that could not be read, or not to their end
 
     Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost.
     """
     came = counts.get("events_read", 0) + counts.get("labels_read", 0)
     waits = counts.get("events_kept", 0) + counts.get("labels_kept", 0)
-    if came and not waits and not goes_on and not counts.get(applied, 0):
-        status, why = NOTHING_APPLIED, [f"nothing was evaluated, as of {came:,} records none was applied"]
-    else:
-        status, why = RULE_HOLDS, []
-    why = [*(rule.said(counts) for rule in rules if rule.holds(counts)), *why]
+    why = [rule.said(counts) for rule in rules if rule.holds(counts)]
+    status = RULE_HOLDS if why else 0
+    if unread:
+        status = FILE_UNREAD
+    elif came and not waits and not goes_on and not counts.get(applied, 0):
+        status = NOTHING_APPLIED
+        why.append(f"nothing was evaluated, as of {came:,} records none was applied")
     for reason in why:
         say(f"{reason}; the exit status is {status}")
-    return status if why else 0
+    if unread:
+        what = "1 file, or a part of one," if unread == 1 else f"{unread} files, or parts of them,"
+        say(f"{what} could not be read: see the dead letters")
+    return status

@@ -15,7 +15,7 @@ from ...transforms.events.lateness import ANY_TIME, Timing
 from ...transforms.files.formats import SourceFile, everywhere
 from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
 from ...transforms.sources.files.partition import Cut
-from ...transforms.sources.streams.read import TICK_SECONDS, Way
+from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
 from .alerts import Alerts
@@ -37,12 +37,6 @@ class Streams:
 
     inputs: Sequence[StreamInput]
     way: Way | Literal["live"]
-    tick: float = TICK_SECONDS
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether every partition has an end."""
-        return all(source.end is not None for source in self.inputs)
 
     @property
     def gives_state(self) -> bool:

@@ -15,7 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -38,7 +38,6 @@ from ...core.table.table import warm_up
 from ...transforms.beam import metrics, progress
 from ...transforms.beam.metrics import RECORD_COUNTERS
 from ...transforms.evaluate.shards import TableFactory
-from ...transforms.events import time_doubts
 from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
 from ...transforms.sinks.append import STDOUT, is_appendable
 from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
@@ -50,7 +49,7 @@ from ..stopping import StopOnSignal
 from .exit_status import status_of
 from .job import Evaluation, Outcome, Streams
 from .on_beam import held_in, report_on, rows_of
-from .summary import ProgressLine, remedy_of, summarise, warnings_of
+from .summary import ProgressLine, remedy_of, summarise
 
 _WAIT_SECONDS = 0.1
 """Seconds to wait for a single partition, before the next check whether the job was asked to end."""
@@ -100,28 +99,24 @@ class LiveEvaluation:
     def take_step(self, step: Step) -> None:
         """Evaluate one step of a partition's reader; there may be several readers."""
         if step.records:
-            self._note_read(step.records, step.letters, step.times)
+            self._note_read(step)
         for _, packet in step.packets:
             self._apply(packet)
         if step.packets or step.records:
             self._tell_metrics()
 
-    def _note_read(self, records: int, dead: DeadLetters, times: tuple[int, int] | None) -> None:
-        """Count records, and write their dead letters."""
-        self._counts[_COUNTERS["read"]] += records
-        progress.add(records=records, dead_letters=len(dead))
-        if len(dead):
-            self._note(dead)
-            self._take("dead letters", dead.batch)
-        if times is not None:
-            self._least, self._greatest = min(self._least, times[0]), max(self._greatest, times[1])
-            metrics.note_times(*times)
-
-    @property
-    def unread(self) -> int:
-        """The number of dead letters for files that could not be read, or that changed."""
-        whys = (Reason.FILE_UNREADABLE, Reason.FILE_CHANGED)
-        return sum(self._reasons.get(("invalid", why), (0, 0))[0] for why in whys)
+    def _note_read(self, step: Step) -> None:
+        """Count the records of a step, and write their dead letters."""
+        self._counts[_COUNTERS["read"]] += step.records
+        progress.add(records=step.records, dead_letters=len(step.letters))
+        if len(step.letters):
+            self._counts.update(_COUNTERS[kind] for kind, _, _ in step.letters.whys())
+            self._put(step.letters)
+            self._tell_if_none_is_valid()
+        if step.times is not None:
+            least, greatest = step.times
+            self._least, self._greatest = min(self._least, least), max(self._greatest, greatest)
+            metrics.note_times(least, greatest)
 
     def note_unread(self, partitions: int) -> None:
         """Note the number of partitions that the job does not read, if the number has grown."""
@@ -157,9 +152,7 @@ class LiveEvaluation:
                 write_state(given.pack(), given.folder, self._job.steps())
                 continue
             if isinstance(given, Rejected):
-                letters = self._letters(given)
-                self._note_reasons(letters)
-                self._take("dead letters", letters.batch)
+                self._put(self._letters(given))
                 continue
             if len(given):
                 self._counts["rows_written"] += len(given)
@@ -180,16 +173,17 @@ class LiveEvaluation:
             for alert in alerts:
                 say(alert.message)
 
-    def _note(self, dead: DeadLetters) -> None:
-        self._counts.update(_COUNTERS[kind] for kind, _, _ in dead.whys())
-        self._note_reasons(dead)
+    def _tell_if_none_is_valid(self) -> None:
+        """Print the most frequent mistake, once, if all of the first records are dead letters."""
         read = self.read
         if not self._told and read >= _TELLING and read == self._counts[_COUNTERS["invalid"]]:
             self._told = True
             _, often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
             say(f"none of the first {read:,} events can be applied: {remedy_of(often, self._job.fields)}")
 
-    def _note_reasons(self, letters: DeadLetters) -> None:
+    def _put(self, letters: DeadLetters) -> None:
+        """Write dead letters, and count their reasons."""
+        self._take("dead letters", letters.batch)
         for kind, reason, position in letters.whys():
             number, first = self._reasons.get((kind, reason), (0, position))
             self._reasons[kind, reason] = number + 1, min(first, position)
@@ -198,60 +192,49 @@ class LiveEvaluation:
 class LiveOutputs:
     """The sinks of a job, by the kind of their batches. The report is made from separate temporary files."""
 
-    def __init__(self, job: Evaluation, place_of: dict[str, str], folder: str) -> None:
+    def __init__(self, job: Evaluation, folder: str) -> None:
         self._job = job
-        self._report = place_of.get(job.report or "")
         kinds = {
             "rows": rows_of(job.settings.evaluator),
             "dead letters": DEAD_LETTERS,
             "curves": CURVES,
             "alerts": ALERTS,
         }
-        self._sinks: dict[str, list[TableSink]] = {name: [] for name in kinds}
-        for _, path, kind in job.outputs():
-            if kind in kinds:
-                self._sinks[kind].append(open_sink(place_of.get(path, path), kinds[kind], job.sinks))
         self._copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
-        if self._report is not None:
-            for kind, path in self._copies.items():
-                self._sinks[kind].append(open_sink(path, kinds[kind], job.sinks))
+        places = [(kind, path) for _, path, kind in job.outputs() if kind in kinds]
+        if job.report is not None:
+            places += self._copies.items()
+        self._sinks: dict[str, list[TableSink]] = {kind: [] for kind in kinds}
+        for kind, path in places:
+            self._sinks[kind].append(open_sink(path, kinds[kind], job.sinks))
+        self.all = [*chain.from_iterable(self._sinks.values())]
 
     def write(self, kind: str, batch: pa.RecordBatch) -> None:
         """Write rows of a kind."""
         for sink in self._sinks[kind]:
             sink.write(batch)
 
-    def every(self) -> Iterator[TableSink]:
-        """Yield every sink."""
-        return chain.from_iterable(self._sinks.values())
-
     def tend(self) -> None:
         """Let every sink do its due work."""
-        for sink in self.every():
+        for sink in self.all:
             sink.tend()
 
     def report(self, outcome: Outcome) -> None:
         """Write the report, if the job has a report."""
-        if self._report is not None:
-            drawn = self._job.settings.evaluator.curves is not None
-            copies = replace(
-                self._job, output=self._copies["rows"], curves=self._copies["curves"] if drawn else None
-            )
-            warnings = [*time_doubts.told(), *warnings_of(outcome, self._job)]
-            report_on(copies, outcome, self._report, warnings)
+        drawn = self._job.settings.evaluator.curves is not None
+        curves = self._copies["curves"] if drawn else None
+        report_on(replace(self._job, output=self._copies["rows"], curves=curves), outcome)
 
 
 @contextmanager
 def live_outputs(job: Evaluation) -> Iterator[LiveOutputs]:
     """Yield the sinks of a job; files that are written at the end exist only if the block succeeds."""
     whole = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
-    with staged(whole, True) as places, temporary_folder() as folder:
-        outputs = LiveOutputs(job, dict(zip(whole, places, strict=True)), folder)
-        try:
-            yield outputs
-        finally:
-            for sink in outputs.every():
-                sink.close()
+    with staged(whole, True) as places, temporary_folder() as folder, ExitStack() as closing:
+        outputs = LiveOutputs(job.placed(dict(zip(whole, places, strict=True))), folder)
+        for sink in outputs.all:
+            closing.callback(sink.close)
+        yield outputs
 
 
 def evaluate_live(job: Evaluation, streams: Streams) -> int:
@@ -268,7 +251,7 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
                 warm_up(job.settings)
                 live = LiveEvaluation(job, outputs.write)
                 _drive(live, streams.cut_off(job.cut()), stop, outputs.tend)
-                for sink in outputs.every():
+                for sink in outputs.all:
                     sink.finish()
             outcome = live.outcome(time.monotonic() - started)
             outputs.report(outcome)
@@ -276,11 +259,9 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
         say("interrupted; the last rows are missing, and files that are written at the end")
         return 130
     summarise(outcome, job)
-    if live.unread:
-        what = "1 file, or a part of one," if live.unread == 1 else f"{live.unread} files, or parts of them,"
-        say(f"{what} could not be read: see the dead letters")
-        return 1
-    return status_of(outcome.counts, job.fail_if)
+    of_files = (Reason.FILE_UNREADABLE, Reason.FILE_CHANGED)
+    unread = sum(number for _, reason, number, _ in outcome.letters if reason in of_files)
+    return status_of(outcome.counts, job.fail_if, unread=unread)
 
 
 def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]) -> None:

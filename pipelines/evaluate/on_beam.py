@@ -6,7 +6,7 @@ A job that fails leaves no output (see `outputs`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,19 +31,29 @@ from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...transforms.beam.machine import Brings
 from ...transforms.beam.metrics import METRICS_NAMESPACE, see
+from ...transforms.evaluate.alert import Alert
 from ...transforms.evaluate.join_labels import JoinShards
 from ...transforms.evaluate.shards import EvaluateShards
 from ...transforms.events import time_doubts
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.files.formats import CHUNK_ROWS, SourceFile
-from ...transforms.sinks.kinds import CURVES, DEAD_LETTERS, ROWS, TableKind, curve_batches, row_schema
+from ...transforms.sinks.kinds import (
+    ALERTS,
+    CURVES,
+    DEAD_LETTERS,
+    ROWS,
+    AlertBatches,
+    TableKind,
+    curve_batches,
+    row_schema,
+)
 from ...transforms.sinks.open import is_streamed, write_batches
 from ...transforms.sources.files.partition import FilePartition
 from ...transforms.sources.files.read import EventFiles, ReadEventFiles, ReadFiles
 from ...transforms.sources.streams.read import ReadStream
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
-from .alerts import read_messages, watch_rows
+from .alerts import read_messages
 from .job import Beside, Evaluation, Outcome
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
@@ -68,16 +78,11 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
         with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(sources)):
             outcome = run_evaluation(replace(job, output=rows))
         if job.output == STDOUT:
-            _print_file(Path(rows))
+            with Path(rows).open("rb") as lines:
+                while part := lines.readlines(_BYTES_AT_ONCE):
+                    write_out(b"".join(part))
     summarise(outcome, job)
     return outcome
-
-
-def _print_file(path: Path) -> None:
-    """Copy a file of lines to stdout, a few MB at a time."""
-    with path.open("rb") as lines:
-        while part := lines.readlines(_BYTES_AT_ONCE):
-            write_out(b"".join(part))
 
 
 def run_evaluation(job: Evaluation) -> Outcome:
@@ -86,9 +91,8 @@ def run_evaluation(job: Evaluation) -> Outcome:
     Raises RocsteadyError, with the reason in a sentence, where the job fails.
     """
     started = time.monotonic()
-    paths = [path for _, path, _ in job.outputs()] + [other.output for other in job.beside]
-    paths += [] if job.export is None else [job.export]
-    paths = [path for path in paths if not is_streamed(path)]
+    outputs = [*(path for _, path, _ in job.outputs()), *(other.output for other in job.beside), job.export]
+    paths = [path for path in outputs if path is not None and not is_streamed(path)]
     with staged(paths, job.runner.here) as places, temporary_folder() as folder:
         hidden = job.placed(dict(zip(paths, places, strict=True)))
         if hidden.report and not hidden.curves and job.settings.evaluator.curves is not None:
@@ -100,8 +104,7 @@ def run_evaluation(job: Evaluation) -> Outcome:
         outcome = run_pipeline(_pipeline(hidden), job.runner)
         if unsaved:
             outcome = replace(outcome, messages=read_messages(unsaved))
-        if hidden.report:
-            report_on(hidden, outcome, hidden.report, [*time_doubts.told(), *warnings_of(outcome, job)])
+        report_on(hidden, outcome)
     return replace(outcome, seconds=time.monotonic() - started)
 
 
@@ -117,8 +120,10 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
     )
 
 
-def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
-    """Write the report about a job whose output files are complete."""
+def report_on(job: Evaluation, outcome: Outcome) -> None:
+    """Write the report about a job whose output files are complete, if one is asked for."""
+    if not job.report:
+        return
     from ...transforms.tables.read import read_tables, rows_settings
     from ..report.html import TITLE
     from ..report.report import write_report
@@ -134,7 +139,7 @@ def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[s
         curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
     write_report(
         rows,
-        path,
+        job.report,
         curves=curves,
         counters=EventCounters(
             outcome.counts["events_read"],
@@ -147,7 +152,7 @@ def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[s
         notes=[
             *job.notes,
             *([] if job.join is None else [f"{sum_of_labels(outcome.counts)}."]),
-            *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings),
+            *(f"{said[0].upper()}{said[1:]}." for said in (*time_doubts.told(), *warnings_of(outcome, job))),
             *oddities,
         ],
     )
@@ -166,17 +171,17 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     states: list[beam.PCollection[bytes]] = []
     awaits = job.begins_with is not None
     if job.join is not None:
+        packets, brings = _with_states(packets, job, job.join.settings)
         shards = JoinShards(
             job.join.settings, job.fields, job.cache_bytes, label_time=job.join.label_time, awaits=awaits,
-            brings=_brings(job, job.join.settings),
+            brings=brings,
         )  # fmt: skip
-        packets, unmatched, join_states = _with_states(packets, job, job.join.settings) | "Join" >> shards
+        packets, unmatched, join_states = packets | "Join" >> shards
         letters.append(unmatched)
         states.append(join_states)
-    evaluate = EvaluateShards(
-        job.settings, job.fields, job.cache_bytes, awaits=awaits, brings=_brings(job, job.settings)
-    )
-    rows, refused, evaluator_states = _with_states(packets, job, job.settings) | "Evaluate" >> evaluate
+    begun, brings = _with_states(packets, job, job.settings)
+    evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=awaits, brings=brings)
+    rows, refused, evaluator_states = begun | "Evaluate" >> evaluate
     if job.export is not None or (job.streams is not None and job.streams.gives_state):
         all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
         _ = all_states | "Write states" >> WriteStates(job.steps(), job.export)
@@ -188,7 +193,9 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
     if job.alerts is not None:
-        watch_rows(rows, job.alerts, job.settings.shards or 1, job.cache_bytes, job.sinks)
+        watch = Alert(*job.alerts.rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
+        alerts = rows | "Alert" >> watch | "Alerts in columns" >> AlertBatches()
+        _ = alerts | "Write alerts" >> write_batches(job.alerts.path or "", ALERTS, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
         _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
@@ -197,26 +204,24 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
 
 def _with_states(
     packets: beam.PCollection[tuple[str, bytes]], job: Evaluation, settings: TableSettings | JoinSettings
-) -> beam.PCollection[tuple[str, bytes]]:
-    """Return the packets for a step together with the states that its shards start from."""
+) -> tuple[beam.PCollection[tuple[str, bytes]], Brings | None]:
+    """Return a step's packets together with its shards' first states, and the function that reads a state.
+
+    The function is None if the job does not start from an export.
+    """
     if job.begins_with is None:
-        return packets
+        return packets, None
     kind = step_of(settings)
     states = packets.pipeline | f"States of the {kind}" >> ReadStates(job.begins_with, kind)
-    both: beam.PCollection[tuple[str, bytes]] = (packets, states) | f"With the {kind}" >> beam.Flatten()
-    return both
-
-
-def _brings(job: Evaluation, settings: TableSettings | JoinSettings) -> Brings | None:
-    """Return the function that reads a shard's state, if the job starts from an export; else None."""
-    return None if job.begins_with is None else partial(brought_state, job.begins_with, settings)
+    both = (packets, states) | f"With the {kind}" >> beam.Flatten()
+    return both, partial(brought_state, job.begins_with, settings)
 
 
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
     """Return the transform that reads the events, or predictions and labels in step by their times."""
     shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
     if job.streams is not None and (way := job.streams.way) != "live":
-        return ReadStream(job.streams.cut_off(job.cut()).inputs, shards, way, job.streams.tick)
+        return ReadStream(job.streams.cut_off(job.cut()).inputs, shards, way)
     if job.join is None:
         return ReadEventFiles(
             job.sources,

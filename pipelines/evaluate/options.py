@@ -22,10 +22,10 @@ from ...transforms.events.time_formats import checked_format
 from ...transforms.files.formats import SourceFile
 from ...transforms.kafka.topic import is_kafka
 from ...transforms.sources.files.listing import list_sources
-from ..arguments import number, parsed, whole_number
+from ..arguments import checked_number, number, option_of, parsed, refuse_given, whole_number
 from ..outputs import is_text
 from .job import Join
-from .parser import default_text, option_of
+from .parser import default_text
 
 _OFTEN = 10_000
 """Default of the fewest events between two curves: a curve has some 300 points."""
@@ -46,7 +46,7 @@ def time_format_of(options: argparse.Namespace) -> str | None:
         return None
     checked_format(form, "--time-format")
     if options.time is None:
-        raise ConfigError(f"--time-format {form} needs times; name their column with --time COL")
+        refuse_given(options, " needs times; name their column with --time COL", "time_format")
     if options.time_unit != "s":
         raise ConfigError(
             f"--time-format {form} with --time-unit {options.time_unit}: numbers are read in the format, as "
@@ -62,9 +62,8 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
     for name, setting in declared(TableSettings).items():
         for column in setting.needs:
-            if (text := getattr(options, name)) is not None and getattr(fields, column) is None:
-                option = option_of(name)
-                raise ConfigError(f"{option} {text} needs {column}s; name their column with --{column} COL")
+            if getattr(fields, column) is None:
+                refuse_given(options, f" needs {column}s; name their column with --{column} COL", name)
     return TableSettings(
         evaluator, fields.slices, _shards_of(options), **_settings_of(options, TableSettings)
     )
@@ -99,17 +98,11 @@ def _shards_of(options: argparse.Namespace) -> Shards:
         raise ConfigError(f"--own-shard {' '.join(options.own_shard)}: {error}") from None
 
 
-_JOIN_OPTIONS = ("label_time", "ttl", "label_lead", "second_label")
-
-
 def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSettings) -> Join | None:
     """Return the settings of the label join; None where labels are in the events. Raises ConfigError."""
     if not options.labels:
-        for name in _JOIN_OPTIONS:
-            if (value := getattr(options, name)) is not None:
-                raise ConfigError(
-                    f"{option_of(name)} {value} is for labels of their own; name them with --labels"
-                )
+        why = " is for labels of their own; name them with --labels"
+        refuse_given(options, why, "label_time", "ttl", "label_lead", "second_label")
         return None
     said = f"--labels {' '.join(options.labels)}"
     for option, value, what in (("--id", fields.id, "id"), ("--time", fields.time, "time of a prediction")):
@@ -148,7 +141,7 @@ def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timin
     if options.max_ahead is None:
         return Timing(lateness=settings.lateness)
     if options.time is None:
-        raise ConfigError(f"--max-ahead {options.max_ahead} needs times; name their column with --time")
+        refuse_given(options, " needs times; name their column with --time", "max_ahead")
     ahead = parsed("--max-ahead", options.max_ahead, lambda text: microseconds(text, "max-ahead"))
     return Timing(lateness=settings.lateness, now=time.time_ns() // 1_000, ahead=ahead)
 
@@ -194,8 +187,7 @@ def _curves(
     """
     every = options.curves_every
     if options.curves is None and options.report is None:
-        if every is not None:
-            raise ConfigError(f"--curves-every {every}: curves go to a file; name it with --curves PATH")
+        refuse_given(options, ": curves go to a file; name it with --curves PATH", "curves_every")
         return None
     if options.predicted is not None and positive is None:
         if options.curves is None:
@@ -208,13 +200,8 @@ def _curves(
         return EveryEvents(max(window.size, _OFTEN)) if window.size else CURVES_AT_END
     if every == CURVES_AT_END:
         return CURVES_AT_END
-    try:
-        return EveryEvents(int(every))
-    except ValueError:
-        raise ConfigError(
-            f"--curves-every {every!r}: give a whole number of events, 1 or more, or end for one curve at "
-            "the end"
-        ) from None
+    wanted = "a whole number of events, 1 or more, or end for one curve at the end"
+    return EveryEvents(checked_number(f"--curves-every {every!r}", every, int, lambda n: n >= 1, wanted))
 
 
 def _columns(names: str) -> tuple[str, ...]:

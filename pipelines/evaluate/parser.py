@@ -18,6 +18,7 @@ from ..arguments import (
     Argument,
     Either,
     Group,
+    option_of,
     repeatable,
     switch,
 )
@@ -49,15 +50,6 @@ were found wrong before the job; 1: the job failed later. With 3 and 4 all outpu
 
 Every other option is handed to Beam. Positions of dead letters count the records of a source from 0.
 A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
-
-
-def option_of(name: str) -> str:
-    """Return the option of a setting.
-
-    >>> option_of("max_ahead")
-    '--max-ahead'
-    """
-    return f"--{name.replace('_', '-')}"
 
 
 def default_text(settings: type, name: str) -> str | None:

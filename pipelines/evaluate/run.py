@@ -52,7 +52,8 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     result = None
     complain = threading.excepthook
     interrupted = False
-    threading.excepthook = lambda told: None if _is_cut_wire(told) else complain(told)
+    # a thread that lost its connection says nothing: the job reports its own failure or interruption
+    threading.excepthook = lambda told: None if isinstance(told.exc_value, grpc.RpcError) else complain(told)
     if (warning := close_ports(runner.kind, pipeline.options)) is not None:
         say(warning)
     try:
@@ -113,11 +114,6 @@ def _stop_job_server() -> None:
             server.stop()
 
 
-def _is_cut_wire(told: threading.ExceptHookArgs) -> bool:
-    """Tell whether a thread of Beam lost its connection: the job reports its own failure or interruption."""
-    return isinstance(told.exc_value, grpc.RpcError)
-
-
 def _outcome(result: PipelineResult) -> Outcome:
     metrics = {
         kind: [metric for metric in found if not (metric.key.step or "").startswith(BESIDE)]
@@ -151,21 +147,16 @@ def reason_of(error: BaseException) -> str:
     """
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, RocsteadyError):
-            return _without_step(str(seen))
-        if (sentence := sentence_in(str(seen))) is not None:
-            return _without_step(sentence)
+        sentence = str(seen) if isinstance(seen, RocsteadyError) else sentence_in(str(seen))
+        if sentence is not None:
+            return _STEP.sub("", sentence)
         seen = seen.__cause__ or seen.__context__
     if "JobCancellationException" in str(error):  # Flink reports a cancellation as an error
         return _CANCELLED
     last = (str(error).strip().splitlines() or [""])[-1]
     name = type(error).__name__
     said = last if name == "RuntimeError" else f"{name}: {last}"  # a worker's error text includes its name
-    return f"the job failed: {_without_step(said)}"
-
-
-def _without_step(sentence: str) -> str:
-    return _STEP.sub("", sentence)
+    return f"the job failed: {_STEP.sub('', said)}"
 
 
 class RunnerLog(RareLog):

@@ -39,15 +39,15 @@ from ...transforms.sources.streams.partition import StreamPartition
 from ...transforms.sources.streams.pipe_partition import PipePartition
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
+from ..arguments import refuse_given
 from .job import Evaluation, Output, Streams
-from .parser import option_of
 
 STDIN = "-"
 
 _FOLLOWING = ("flink", "prism", "FlinkRunner", "PrismRunner", "PortableRunner")
 """Runners that can follow a folder: they run streaming jobs, and their workers may see the folder."""
 
-_OPTIONS = ("start", "until", "partition_idle")
+_SAMPLE_MESSAGES = 100
 _SAMPLE_SECONDS = 3.0
 
 
@@ -76,14 +76,10 @@ class Topics:
         Raises InputError for a topic that is not available, ConfigError for topics without the order asked
         for.
         """
-        found = [
-            (
-                role,
-                topic,
-                offsets_of(topic, self.start, self.until, "--labels" if role == "label" else "SOURCE"),
-            )
-            for role, topic in self.topics
-        ]
+        found = []
+        for role, topic in self.topics:
+            option = "--labels" if role == "label" else "SOURCE"
+            found.append((role, topic, offsets_of(topic, self.start, self.until, option)))
         total = sum(len(offsets) for _, _, offsets in found)
         if not self.is_bounded and job.settings.evaluator.order == "position" and total > 1:
             have = "has" if len(found) == 1 else "have"
@@ -127,16 +123,13 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
     Raises ConfigError where the topics cannot be read together, or not with the other options.
     """
     named = [("SOURCE", path) for path in options.sources]
-    labels = [("--labels", path) for path in options.labels]
-    streamed = [path for _, path in (*named, *labels) if is_kafka(path)]
+    named += [("--labels", path) for path in options.labels]
+    streamed = [path for _, path in named if is_kafka(path)]
     if not streamed:
-        for name in _OPTIONS:
-            if (value := getattr(options, name)) is not None:
-                raise ConfigError(
-                    f"{option_of(name)} {value} is for a topic; name one, kafka://host:port/topic"
-                )
+        why = " is for a topic; name one, kafka://host:port/topic"
+        refuse_given(options, why, "start", "until", "partition_idle")
         return None
-    for what, path in (*named, *labels):
+    for what, path in named:
         if not is_kafka(path):
             raise ConfigError(
                 f"{what} {path} beside {streamed[0]}: files and topics are not read together; bring the file "
@@ -144,21 +137,19 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
             )
     if options.follow or options.until_idle is not None:
         raise ConfigError(f"--follow is for a folder, and {streamed[0]} is followed without it; leave it out")
-    first: Role = "prediction" if labels else "event"
-    roles: list[Role] = [first for _ in named]
-    roles += ["label" for _ in labels]
-    topics = [KafkaTopic.parse(path, options.kafka_option) for path in streamed]
-    names: set[str] = set()
-    for (what, path), topic in zip((*named, *labels), topics, strict=True):
-        if topic.name in names:
+    of_sources: Role = "prediction" if options.labels else "event"
+    topics: list[tuple[Role, KafkaTopic]] = []
+    for what, path in named:
+        topic = KafkaTopic.parse(path, options.kafka_option)
+        if topic.name in {other.name for _, other in topics}:
             raise ConfigError(
                 f"{what} {path}: two topics are called {topic.name!r}, and a state knows the offsets of "
                 "partitions by the names of their topics; leave one out, or give it another name"
             )
-        names.add(topic.name)
-    if labels and options.until is None and options.runner == "local":
+        topics.append(("label" if what == "--labels" else of_sources, topic))
+    if options.labels and options.until is None and options.runner == "local":
         raise ConfigError(
-            f"--labels {labels[0][1]}: to join topics that have no end takes a runner that streams; say "
+            f"--labels {options.labels[0]}: to join topics that have no end takes a runner that streams; say "
             "--runner prism or flink, or read them up to --until latest"
         )
     if options.control is not None and options.until is not None:
@@ -168,7 +159,7 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
         )
     idle = options.partition_idle
     return Topics(
-        list(zip(roles, topics, strict=True)),
+        topics,
         _moment("--start", options.start or "earliest"),
         None if options.until is None else _end(options.until),
         None if idle is None else microseconds(idle, "--partition-idle") / 1e6,
@@ -221,16 +212,10 @@ def _settled(
     if fields.model is not None or fields.model_name is not None:
         return fields
     for partition, each in zip(partitions, offsets, strict=True):
-        keys = _first_keys(partition, each.start)
-        if keys is not None:
+        messages = partition.fetch(each.start, _SAMPLE_MESSAGES, _SAMPLE_SECONDS).values
+        if (keys := keys_of_first(messages, in_arrays=True)) is not None:
             return fields.resolved(keys, topic.name)
     return fields.resolved(("model",))
-
-
-def _first_keys(partition: StreamPartition, start: int) -> list[str] | None:
-    """Return the keys of the first record; None where the first 100 messages hold no record."""
-    values = partition.fetch(start, 100, _SAMPLE_SECONDS).values
-    return keys_of_first(values, in_arrays=True)
 
 
 @dataclass(frozen=True)
@@ -269,16 +254,10 @@ def growing_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> Gr
     """
     folder = options.sources[0]
     if not options.follow:
-        if options.until_idle is not None:
-            raise ConfigError(
-                f"--until-idle {options.until_idle}: a folder is waited for; say --follow, or leave it out"
-            )
+        refuse_given(options, ": a folder is waited for; say --follow, or leave it out", "until_idle")
         if STDIN not in options.sources:
-            if options.control is not None:
-                raise ConfigError(
-                    f"--control {options.control}: files come to an end, and --export-state writes the state "
-                    "there; it is for streams"
-                )
+            why = ": files come to an end, and --export-state writes the state there; it is for streams"
+            refuse_given(options, why, "control")
             return None
     what = "--follow" if options.follow else f"SOURCE {STDIN}"
     if options.labels:
@@ -308,10 +287,8 @@ def growing_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> Gr
     idle = None
     if options.until_idle is not None:
         if elsewhere:
-            raise ConfigError(
-                f"--until-idle {options.until_idle}: on runner {options.runner} a folder is complete when it "
-                "has a file _END; leave it out"
-            )
+            why = f": on runner {options.runner} a folder is complete when it has a file _END; leave it out"
+            refuse_given(options, why, "until_idle")
         idle = microseconds(options.until_idle, "--until-idle") / 1e6
     return GrowingSource(folder, idle)
 

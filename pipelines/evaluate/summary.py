@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba.core import event
@@ -51,7 +51,7 @@ class OnCompilation(event.Listener):
         self._started = 0.0
         self._said = False
         self._alarm: threading.Timer | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
         """Start the clock at the start of an outermost compilation."""
@@ -68,12 +68,12 @@ class OnCompilation(event.Listener):
         """Stop the clock at the end of an outermost compilation."""
         with self._lock:
             self._depth -= 1
-            if self._depth == 0:
-                self._left -= time.monotonic() - self._started
-                self._silence()
-            due = self._depth == 0 and self._left <= 0
-        if due:
-            self._say()
+            if self._depth > 0:
+                return
+            self._left -= time.monotonic() - self._started
+            self._silence()
+            if self._left <= 0:
+                self._say()
 
     def close(self) -> None:
         """Print no message from now on."""
@@ -150,12 +150,11 @@ class ProgressLine:
             line += f" ({min(read.bytes / self._total_bytes, 1):.0%})"
         if read.dead_letters:
             line += f", {counted(read.dead_letters, 'dead letter')}"
-        evaluating = self._total_files and read.files >= self._total_files
-        if self._reports is not None:  # reports are made while the last records are passed on
-            evaluating = read.bytes >= self._total_bytes
         if self._reports is None:
-            return f"{line}{', evaluating' if evaluating else ''}; {seconds:.0f} s"
-        if evaluating and (reports := self._reports(read.records)):
+            if self._total_files and read.files >= self._total_files:
+                line += ", evaluating"
+        elif read.bytes >= self._total_bytes and (reports := self._reports(read.records)):
+            # reports are made while the last records are passed on
             line += f", training and testing ({min(read.reports / reports, 1):.0%})"
         return f"{line}; {seconds:.0f} s"
 
@@ -164,8 +163,8 @@ class _Sum(NamedTuple):
     """Counters of events, or of labels, that add up to the records read and taken up.
 
     taken_up  the counter of records that were read before and came with the state
-    kinds     records that were not applied: (singular, plural, counter)
-    always    the kinds that are shown even if there are none
+    kinds     records that were not applied: (singular, plural, counter); dead letters of events are shown
+              even if there are none
     """
 
     read: str
@@ -173,13 +172,12 @@ class _Sum(NamedTuple):
     applied: str
     done: str
     kinds: tuple[tuple[str, str, str], ...]
-    always: Collection[str] = ()
 
     def told(self, counts: Counter[str], noun: str) -> str:
         """Return the sum as text."""
         terms = [f"{counts[self.applied]:,} {self.done}"]
         for one, many, name in self.kinds:
-            if (count := counts[name]) or name in self.always:
+            if (count := counts[name]) or name == "dead_letters":
                 terms.append(f"{count:,} {one if count == 1 else many}")
         source = f"{counted(counts[self.read], noun)} read"
         if before := counts[self.taken_up]:
@@ -201,7 +199,6 @@ _EVENTS = _Sum(
         ("duplicate", "duplicates", "duplicate"),
         ("kept in the state", "kept in the state", "events_kept"),
     ),
-    ("dead_letters",),
 )  # fmt: skip
 
 _LABELS = _Sum(
@@ -244,7 +241,8 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
             (say_below if line.startswith(" ") else say)(line.lstrip(" "))
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
-    if not outcome.restarted and (waits := _waiting(counts, job)):
+    waits = sum(max(each.missing(counts), 0) for each in (_EVENTS, _LABELS))
+    if waits and goes_on(job) and not outcome.restarted:
         say(f"{counted(waits, 'record')} wait for their turn in the state of the job: a savepoint has them")
     for warning in warnings_of(outcome, job):
         say(warning)
@@ -261,21 +259,13 @@ def goes_on(job: Evaluation) -> bool:
     Counters of such a job do not add up: records in its state were read but not applied. Records from a
     savepoint were read by an earlier job.
     """
-    return job.streams is not None and job.streams.way != "live" and not job.streams.is_bounded
+    return job.streams is not None and job.streams.way in ("impulse", "source")
 
 
-def _waiting(counts: Counter[str], job: Evaluation) -> int:
-    """Return how many events and labels wait in the state of a job that was stopped, not ended."""
-    if not goes_on(job):
-        return 0
-    return sum(max(each.missing(counts), 0) for each in (_EVENTS, _LABELS))
-
-
-def _gaps(counts: Counter[str], job: Evaluation) -> Iterator[str]:
+def _gaps(counts: Counter[str]) -> Iterator[str]:
     """Yield a sentence for counters that do not add up."""
     for each, what in ((_EVENTS, "events"), (_LABELS, "labels")):
-        missing = each.missing(counts)
-        if missing and not goes_on(job):
+        if missing := each.missing(counts):
             yield (
                 f"the counters of {what} do not add up: {missing:+,} of those that were read. A runner that "
                 "tries a bundle again may count it twice; otherwise this is a defect of rocsteady: please "
@@ -344,8 +334,8 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
             "lose what was counted between the checkpoint and the failure, or have it twice, and need not "
             "add up; rows and dead letters are not affected"
         )
-    else:
-        yield from _gaps(counts, job)
+    elif not goes_on(job):
+        yield from _gaps(counts)
     applied = counts["events_applied"]
     if not applied:
         yield from _nothing_applied(outcome, fields)

@@ -49,8 +49,8 @@ from ...transforms.state.folder import (
     read_export,
     write_state,
 )
+from ..arguments import option_of
 from .job import Evaluation, Streams
-from .parser import option_of
 
 _MOST_BYTES = 256 << 20
 """Bytes of a savepoint to read, at most. Each shard holds the settings, so an early part is enough."""

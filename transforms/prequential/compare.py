@@ -23,7 +23,7 @@ from ...core.compare.learners import LearnerComparisons
 from ...core.compare.settings import ComparisonSettings
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
-from ..beam.machine import RunStateMachine, timestamp
+from ..beam.machine import RunStateMachine, timestamp, unchanged
 
 registry.register_coder(ComparisonRow, RowCoder)
 registry.register_coder(FoldMean, RowCoder)
@@ -94,8 +94,8 @@ class CompareFolds(beam.PTransform[beam.PCollection[bytes], FoldComparisons]):
         over_folds = outputs | "Parts" >> beam.ParDo(_parted).with_outputs()
         comparisons = (in_folds[_COMPARISONS], over_folds[_COMPARISONS]) | "Comparisons" >> beam.Flatten()
         return FoldComparisons(
-            comparisons | "Rows" >> beam.Map(_unchanged).with_output_types(ComparisonRow),
-            over_folds[_MEANS] | "Means" >> beam.Map(_unchanged).with_output_types(FoldMean),
+            comparisons | "Rows" >> beam.Map(unchanged).with_output_types(ComparisonRow),
+            over_folds[_MEANS] | "Means" >> beam.Map(unchanged).with_output_types(FoldMean),
         )
 
 
@@ -119,7 +119,3 @@ def _parted(
     moment = time if output.time is None else timestamp(output.time)
     tag = _MEANS if isinstance(output, FoldMean) else _COMPARISONS
     yield TaggedOutput(tag, WindowedValue(output, moment, (window,)))
-
-
-def _unchanged(element: Any) -> Any:
-    return element

@@ -476,6 +476,19 @@ def test_a_folder_with_a_damaged_file_is_evaluated_and_has_status_1(capsys):
     assert letter["source"] == str(Path("inbox", "b.parquet"))
 
 
+def test_a_folder_with_a_damaged_file_says_the_rules_that_hold_too(capsys):
+    Path("inbox").mkdir()
+    appear("a.jsonl", LINES[0])
+    appear("b.parquet", b"no parquet")
+    Path("inbox", "_END").touch()
+    rules = ("--fail-if", "dead_letters > 0", "--fail-if", "late > 0")
+    ran = call(capsys, "evaluate", "inbox", "--follow", "--output", "rows.csv", *rules)
+    assert ran.status == 1
+    *_, rule, last = ran.lines
+    assert rule == "rocsteady: --fail-if 'dead_letters > 0': dead_letters is 1; the exit status is 1"
+    assert last == "rocsteady: 1 file, or a part of one, could not be read: see the dead letters"
+
+
 MISTAKES = {
     "- ok.csv": "SOURCE - takes one source",
     "- -": "SOURCE - takes one source",
