@@ -23,12 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..ids.chances import seed_of
 from .baselines import BaselineLearner
-from .instances import Learner, Task
+from .instances import Instances, Learner, Outcome, Task
 from .models import BySteps, Make, OneByOne
 from .named import NAMED, named_learner
 from .noise import NoisyLearner
 from .wire import MAX_BYTES, told_as, unpickled
+
+__all__ = ["NAMED", "Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _BASELINE = re.compile(r"persistent|majority(:(all|[1-9]\d{0,11}))?")
