@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from ..core.kernels.compile import CACHE_FOLDER
+from ..core.kernels.cache_folder import CACHE_FOLDER
 from ..core.process.console import say, show
 from ..core.state.warm_starts import compile_all, compiled
 from ..runners.preflight import Finding, findings, probe

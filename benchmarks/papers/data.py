@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rocsteady.core.arrays import FloatArray, Int8Array
 from rocsteady.core.errors import ConfigError, InputError, MissingPackageError
-from rocsteady.core.kernels.compile import user_cache_folder
+from rocsteady.core.kernels.cache_folder import user_cache_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

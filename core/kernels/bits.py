@@ -15,7 +15,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compile import COMPILED, inlined
+from .cache_folder import COMPILED
+from .compile import inlined
 
 CACHE_LINE = 64
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .compile import COMPILED
+from .cache_folder import COMPILED
 
 
 def for_kernels(records: Any) -> Any:

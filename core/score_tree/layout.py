@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.compile import BUCKET_SLOTS_VARIABLE, inlined
+from ..kernels.cache_folder import BUCKET_SLOTS_VARIABLE
+from ..kernels.compile import inlined
 from ..kernels.records import at, whole
 from ..measures.loss import loss_in_fixed_point
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..evaluator.evaluator import ModelEvaluator
 from ..join.join import warm_up as join_warm_up
 from ..join.settings import JoinSettings
-from ..kernels.compile import CACHE_FOLDER
+from ..kernels.cache_folder import CACHE_FOLDER
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measure_names import MEASURES
 from ..settings.table import SPANS, TableSettings

@@ -18,7 +18,7 @@ from rocsteady.core.compare.learners import LearnerComparisons
 from rocsteady.core.compare.significance import McnemarEvidence, mcnemar, sign_test, wilcoxon
 from rocsteady.core.errors import InputError
 from rocsteady.core.events.records import EndOfInput
-from rocsteady.core.kernels.compile import CACHE_FOLDER
+from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
 from rocsteady.core.prequential.fold import PrequentialFold
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.instances import Task

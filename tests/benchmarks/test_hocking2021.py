@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmark_path import ROOT
-from rocsteady.core.kernels.compile import CACHE_FOLDER
+from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
 from rocsteady.core.learning.aum.descent import LabelLoss
 
 from benchmarks.papers.hocking2021_losses import (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from benchmark_path import ROOT
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.core.kernels.compile import user_cache_folder
+from rocsteady.core.kernels.cache_folder import user_cache_folder
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.papers import data

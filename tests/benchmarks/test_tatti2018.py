@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rocsteady.core.kernels.compile import CACHE_FOLDER
+from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
 
 ROOT = Path(__file__).parents[2]
 

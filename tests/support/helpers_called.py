@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import njit
-from rocsteady.core.kernels.compile import COMPILED
+from rocsteady.core.kernels.cache_folder import COMPILED
 
 
 @functools.cache

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from rocsteady.core.kernels import compile as kernels
+from rocsteady.core.kernels import cache_folder as kernels
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="numba is off")
 
 PROGRAM = (
-    "import numpy as np; from rocsteady.core.kernels import compile;"
+    "import numpy as np; from rocsteady.core.kernels.cache_folder import CACHE_FOLDER;"
     "from rocsteady.core.ids.index import add_lengths;"
     "rows = np.array([0, 3], np.int64); out = rows.copy(); add_lengths(rows, rows[:1], out);"
-    "print(compile.CACHE_FOLDER, sum(add_lengths.stats.cache_hits.values()), out.tolist())"
+    "print(CACHE_FOLDER, sum(add_lengths.stats.cache_hits.values()), out.tolist())"
 )
 
 
@@ -103,3 +104,44 @@ def test_a_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytes
             assert kernels._cache_folder() is None
         os.chown(place, os.geteuid(), -1)
     assert kernels._cache_folder() == folder
+
+
+def test_folders_of_other_versions_leave_when_a_new_one_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The three that were used last stay, any that was used within the hour, and what is no such folder."""
+    monkeypatch.setattr(kernels.settings, "CACHE_DIR", str(tmp_path))
+    now = time.time()
+    ages = [30, 2 * 3600, 3 * 3600, 4 * 3600, 5 * 3600]
+    for number, age in enumerate(ages):
+        folder = tmp_path / f"{number:016x}"
+        folder.mkdir()
+        (folder / "kernel.nbc").write_bytes(b"x")
+        os.utime(folder, (now - age, now - age))
+    (tmp_path / "notes").mkdir()
+    made = kernels._cache_folder()
+    assert made is not None
+    assert {each.name for each in tmp_path.iterdir()} == {
+        made.name,
+        "notes",
+        *(f"{n:016x}" for n in range(3)),
+    }
+    (tmp_path / f"{3:016x}").mkdir()
+    os.utime(tmp_path / f"{3:016x}", (0, 0))
+    assert kernels._cache_folder() == made  # it is there already: nothing is removed
+    assert (tmp_path / f"{3:016x}").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="there are no such locks on this system")
+def test_two_processes_that_start_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], env={**environment, "ROCSTEADY_CACHE_DIR": str(tmp_path)},
+            stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    hits = sorted(process.communicate()[0].split()[1] for process in processes)
+    assert hits == ["0", "1", "1", "1"]

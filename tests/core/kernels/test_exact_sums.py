@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.kernels import exact_sums
-from rocsteady.core.kernels.compile import COMPILED, njit
+from rocsteady.core.kernels.cache_folder import COMPILED
+from rocsteady.core.kernels.compile import njit
 from rocsteady.core.kernels.exact_sums import SUM_CHUNKS, add, add_times, clear, compare, rounded
 from score_tree_oracle import nearest
 from thorough import examples

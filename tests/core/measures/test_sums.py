@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers_called import called
 from rocsteady.core.errors import MissingEventError
-from rocsteady.core.kernels.compile import COMPILED
+from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.measures.scan import area_of_entries
 from rocsteady.core.score_tree.layout import scores_of
 from rocsteady.core.score_tree.store import NOTHING

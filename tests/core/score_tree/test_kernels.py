@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rocsteady.core.kernels import compile as kernels
+from rocsteady.core.kernels import cache_folder as kernels
+from rocsteady.core.kernels import compile as compilation
+from rocsteady.core.kernels import linking
 from rocsteady.core.score_tree import build as score_tree_build
 from rocsteady.core.score_tree import query as score_tree_query
 from rocsteady.core.score_tree import rows as score_tree_rows
@@ -71,7 +73,7 @@ def test_every_entry_has_one_specialisation_whatever_it_is_called_with() -> None
 def test_an_unwritable_cache_folder_is_one_warning_and_no_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    code = "import rocsteady.core.kernels.compile as k; print(k.CACHE_FOLDER)"
+    code = "import rocsteady.core.kernels.cache_folder as k; print(k.CACHE_FOLDER)"
     result = run(code, ROCSTEADY_CACHE_DIR=str(blocked))
     assert result.returncode == 0
     assert result.stdout.strip() == "None"
@@ -79,7 +81,7 @@ def test_an_unwritable_cache_folder_is_one_warning_and_no_error(tmp_path: Path) 
 
 
 def test_the_cache_folder_is_named_after_what_the_code_depends_on(tmp_path: Path) -> None:
-    code = "import rocsteady.core.kernels.compile as k; print(k.CACHE_FOLDER)"
+    code = "import rocsteady.core.kernels.cache_folder as k; print(k.CACHE_FOLDER)"
     folders = {
         run(code, ROCSTEADY_CACHE_DIR=str(tmp_path), **other).stdout.strip()
         for other in ({}, {"ROCSTEADY_BUCKET_SLOTS": "16"}, {"NUMBA_BOUNDSCHECK": "1"})
@@ -129,16 +131,31 @@ def test_installations_of_one_version_share_what_is_compiled(tmp_path: Path) -> 
 def test_without_the_undocumented_flag_kernels_are_compiled_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = kernels.njit
+    real = compilation.njit
 
     def older(*arguments: Any, **flags: Any) -> Any:
         if "_nrt" in flags:
             raise KeyError("Unrecognized options")
         return real(*arguments, **flags)
 
-    assert kernels._flags() == {"error_model": "numpy", "_nrt": False}
-    monkeypatch.setattr(kernels, "njit", older)
-    assert kernels._flags() == {"error_model": "numpy"}
+    assert compilation._without_references({"error_model": "numpy"}) == {
+        "error_model": "numpy",
+        "_nrt": False,
+    }
+    monkeypatch.setattr(compilation, "njit", older)
+    assert compilation._without_references({"error_model": "numpy"}) == {"error_model": "numpy"}
+
+
+@compiled_only
+def test_a_numba_without_what_the_compilers_build_on_compiles_as_it_is_used_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flags = {"error_model": "numpy"}
+    of_kernels, of_helpers = compilation._with_compilers(flags)
+    assert of_kernels == {**flags, "pipeline_class": linking.KernelCompiler}
+    assert of_helpers == {**flags, "no_cpython_wrapper": True, "pipeline_class": linking.HelperCompiler}
+    monkeypatch.setitem(sys.modules, linking.__name__, None)
+    assert compilation._with_compilers(flags) == (flags, {**flags, "no_cpython_wrapper": True})
 
 
 def test_a_bucket_size_that_does_not_fit_is_refused() -> None:

@@ -14,7 +14,7 @@ from compressed_auc_invariants import check_invariants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import CapacityError, ConfigError, InputError, MissingEventError
-from rocsteady.core.kernels.compile import COMPILED
+from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.sketches import compressed_list
 from rocsteady.core.sketches.compressed_auc import CompressedAuc

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError, MissingEventError
-from rocsteady.core.kernels.compile import COMPILED
+from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.weighted_tree.layout import SLOTS
 from rocsteady.core.weighted_tree.tree import WeightedTree
 from sklearn.metrics import roc_auc_score
