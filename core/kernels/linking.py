@@ -49,6 +49,13 @@ def _link(module: Any, library: Any) -> None:
             module.link_in(library._get_module_for_linking(), preserve=True)
 
 
+def _inherit(library: Any) -> None:
+    """Take over what the libraries of a library need when they are loaded; numba 0.62 knows no such need."""
+    for each in library._linking_libraries:
+        if reloads := getattr(each, "_reload_init", None):
+            library._reload_init.update(reloads)
+
+
 class _KernelLibrary(JITCodeLibrary):
     """The code of a kernel with all its helpers, optimised once."""
 
@@ -60,8 +67,7 @@ class _KernelLibrary(JITCodeLibrary):
 
     def finalize(self) -> None:
         """Link, optimise, and make machine code."""
-        for library in self._linking_libraries:
-            self._reload_init.update(library._reload_init)
+        _inherit(self)
         _link(self._final_module, self)
         self._linking_libraries = []
         super().finalize()
@@ -106,8 +112,7 @@ class _HelperLibrary(JITCodeLibrary):
     def finalize(self) -> None:
         """Keep the code as it is."""
         self._raise_if_finalized()
-        for library in self._linking_libraries:
-            self._reload_init.update(library._reload_init)
+        _inherit(self)
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
