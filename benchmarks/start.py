@@ -1,0 +1,184 @@
+"""The first minute, measured: python -m benchmarks.start [--demo] [--tests].
+
+What a window needs from an empty cache: processor time by kernel and by window, each window in a process and a
+cache of its own. What `rocsteady evaluate` costs beside `import apache_beam`. With --demo, the demo twice from
+an empty cache, and with --tests the plain tests, from an empty cache and once more. The page it writes is
+docs/benchmarks/start.md; run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+
+from .pages import with_commit
+from .processes import COMMAND, ROOT, Run, command, cpu, run, table, take_turns
+
+PAGE = ROOT / "docs" / "benchmarks" / "start.md"
+WINDOWS = {
+    "`last:10000`, the default": "LastEvents(10_000)",
+    "`last:7d`": "LastDuration('7d')",
+    "`adaptive`": "Adaptive()",
+    "`fading:10000`": "Fading(10_000)",
+    "`all`": "AllEvents()",
+}
+REPEAT = 3
+
+
+def compiled(window: str) -> None:
+    """Print as JSON the seconds of processor time that the kernels of a window take to compile."""
+    # imported here: the memory of the runs that are measured begins with that of this process
+    import numpy as np
+    from numba.core import event
+    from rocsteady.core.evaluator.evaluator import ModelEvaluator
+    from rocsteady.core.settings import windows
+
+    seconds, functions = Counter[str](), Counter[str]()
+    began: list[tuple[str, float]] = []
+
+    class Listener(event.Listener):
+        """Charges what is compiled to the kernel that Python called."""
+
+        def on_start(self, event: event.Event) -> None:
+            began.append((event.data["dispatcher"].py_func.__name__, time.process_time()))
+
+        def on_end(self, event: event.Event) -> None:
+            name, start = began.pop()
+            kernel = began[0][0] if began else name
+            functions[kernel] += 1
+            if not began:
+                seconds[name] += time.process_time() - start
+
+    event.register("numba:compile", Listener())
+    rng = np.random.default_rng(1)
+    labels, scores = rng.integers(0, 2, 30_000), rng.random(30_000)
+    start = time.process_time()
+    made = ModelEvaluator(window=eval(window, vars(windows)), every=windows.EveryEvents(100))
+    made.update(labels, scores, times=np.arange(30_000).astype("datetime64[s]"))
+    made.measures()
+    total = time.process_time() - start
+    print(json.dumps({"total": total, "seconds": seconds, "functions": functions}))
+
+
+@contextmanager
+def empty_cache(folder: Path) -> Iterator[None]:
+    """Let processes that begin now find no compiled kernel."""
+    with tempfile.TemporaryDirectory(dir=folder) as cache:
+        before = os.environ.get("ROCSTEADY_CACHE_DIR")
+        os.environ["ROCSTEADY_CACHE_DIR"] = cache
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["ROCSTEADY_CACHE_DIR"]
+            else:
+                os.environ["ROCSTEADY_CACHE_DIR"] = before
+
+
+def compile_tables(folder: Path) -> str:
+    """Measure each window from an empty cache; return a table by window, and one by kernel of the default."""
+    said = {}
+    for name, window in WINDOWS.items():
+        with empty_cache(folder):
+            said[name] = run(sys.executable, "-m", "benchmarks.start", "--compile", window).said
+        print(f"  {name}: {said[name]['total']:.1f} s", flush=True)
+    default = said[next(iter(WINDOWS))]
+    of_windows = [
+        [name, f"{each['total']:.1f}", f"{each['total'] / default['total']:.2f}x",
+         str(sum(each["functions"].values()))]
+        for name, each in said.items()
+    ]  # fmt: skip
+    of_kernels = [
+        [f"`{name}`", f"{of:.1f}", str(default["functions"][name])]
+        for name, of in sorted(default["seconds"].items(), key=lambda pair: -pair[1])
+    ]
+    return (
+        "## Compiling, from an empty cache\n\nSeconds of processor time until 30,000 events have rows, a row "
+        "for every 100 events; each window alone, in a process of its own.\n\n"
+        + table(["window", "seconds", "to the default", "functions compiled"], of_windows)
+        + "\nThe kernels of the default window, each with the helpers that are compiled for it first:\n\n"
+        + table(["kernel", "seconds", "functions"], of_kernels)
+    )
+
+
+def start_table(folder: Path) -> str:
+    """Measure the start of the command, kernels compiled before."""
+    one = folder / "one.csv"
+    one.write_text("model,score,label\na,0.5,1\n")
+    evaluate = ("evaluate", str(one), "--output", str(folder / "rows.jsonl"))
+    command(*evaluate)
+    runs = take_turns(
+        {
+            "`import apache_beam`": lambda: run(sys.executable, "-c", "import apache_beam"),
+            "`rocsteady --help`": lambda: command("--help"),
+            "`rocsteady evaluate` of one event": lambda: command(*evaluate),
+        },
+        2 * REPEAT,
+    )
+    beam = runs["`import apache_beam`"]
+    rows = [
+        [
+            name,
+            f"{cpu(each):.2f}",
+            f"{cpu(each) / cpu(beam):.2f}x",
+            f"{max(of.megabytes for of in each):,.0f}",
+        ]
+        for name, each in runs.items()
+    ]
+    return (
+        "## Starting, kernels compiled before\n\nMedian seconds of processor time, in turns; MB at the "
+        "peak.\n\n" + table(["", "seconds", "to `import apache_beam`", "MB"], rows)
+    )
+
+
+def twice(title: str, folder: Path, *words: str) -> str:
+    """Run a program from an empty cache and once more; return a table of both runs."""
+    with empty_cache(folder):
+        runs: list[Run] = [run(*words), run(*words)]
+    rows = [
+        [name, f"{of.wall:.0f}", f"{of.cpu:.0f}"]
+        for name, of in zip(("from an empty cache", "once more"), runs, strict=True)
+    ]
+    return f"## {title}\n\n" + table(["", "seconds by the clock", "of processor time"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compile", metavar="WINDOW", help=argparse.SUPPRESS)
+    parser.add_argument("--demo", action="store_true", help="the demo, too: some two minutes")
+    parser.add_argument("--tests", action="store_true", help="the plain tests, too: some twelve minutes")
+    given = parser.parse_args()
+    if given.compile:
+        compiled(given.compile)
+        return
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("apache-beam", "numba", "numpy"))
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        parts = [compile_tables(folder), start_table(folder)]
+        if given.demo:
+            demo = ("demo", "--output", str(folder / "demo"))
+            code = f"import sys; sys.argv[1:] = {demo!r}; {COMMAND}"
+            parts.append(twice("The demo", folder, sys.executable, "-c", code))
+        if given.tests:
+            parts.append(twice("The plain tests", folder, sys.executable, "-m", "pytest", "-q"))
+    head = (
+        f"# The first minute, measured\n\n{platform.processor() or platform.machine()}, {os.cpu_count()} "
+        f"cores, Python {platform.python_version()}, {versions}; load of the machine {load:.1f} at the start. "
+        "`python -m benchmarks.start --demo --tests` makes this page.\n\n"
+    )
+    PAGE.write_text(with_commit(head + "\n".join(parts)))
+
+
+if __name__ == "__main__":
+    main()
