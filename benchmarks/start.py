@@ -1,9 +1,9 @@
 """The first minute, measured: python -m benchmarks.start [--demo] [--tests].
 
 What a window needs from an empty cache: processor time by kernel and by window, each window in a process and a
-cache of its own. What `rocsteady evaluate` costs beside `import apache_beam`. With --demo, the demo twice from
-an empty cache, and with --tests the plain tests, from an empty cache and once more. The page it writes is
-docs/benchmarks/start.md; run it on an idle machine.
+cache of its own. What `rocsteady evaluate` costs beside `import apache_beam`. With --demo, the demo twice
+from an empty cache, and with --tests the plain tests, from an empty cache and once more. The page that it
+writes is docs/benchmarks/start.md. Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def compiled(window: str) -> None:
         def on_start(self, event: event.Event) -> None:
             began.append((event.data["dispatcher"].py_func.__name__, time.process_time()))
 
-        def on_end(self, event: event.Event) -> None:
+        def on_end(self, event: event.Event) -> None:  # noqa: ARG002
             name, start = began.pop()
             kernel = began[0][0] if began else name
             functions[kernel] += 1
@@ -174,7 +174,7 @@ def main() -> None:
             parts.append(twice("The plain tests", folder, sys.executable, "-m", "pytest", "-q"))
     head = (
         f"# The first minute, measured\n\n{platform.processor() or platform.machine()}, {os.cpu_count()} "
-        f"cores, Python {platform.python_version()}, {versions}; load of the machine {load:.1f} at the start. "
+        f"cores, Python {platform.python_version()}, {versions}; load {load:.1f} at the start. "
         "`python -m benchmarks.start --demo --tests` makes this page.\n\n"
     )
     PAGE.write_text(with_commit(head + "\n".join(parts)))
