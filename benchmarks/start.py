@@ -1,9 +1,8 @@
 """The first minute, measured: python -m benchmarks.start [--demo] [--tests].
 
-What a window needs from an empty cache: processor time by kernel and by window, each window in a process and a
-cache of its own. What `rocsteady evaluate` costs beside `import apache_beam`. With --demo, the demo twice
-from an empty cache, and with --tests the plain tests, from an empty cache and once more. The page that it
-writes is docs/benchmarks/start.md. Run it on an idle machine.
+Measures the processor time that each window needs from an empty cache, by kernel and in all, and what
+`rocsteady evaluate` costs beside `import apache_beam`. With --demo it runs the demo twice from an empty cache,
+with --tests the plain tests. It writes docs/benchmarks/start.md; the machine should be idle.
 """
 
 from __future__ import annotations
