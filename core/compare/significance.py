@@ -22,8 +22,8 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # `scipy.stats` takes .5 s of processor time to import, and is imported when it is first used
 from scipy.special import betaln, chdtrc, ndtr
-from scipy.stats import binom, chi2, norm, rankdata, studentized_range
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
@@ -182,7 +182,7 @@ def sign_test(a: Values, b: Values) -> SignTest:
     difference = _differences(a, b)
     wins_a, wins_b = int((difference > 0).sum()), int((difference < 0).sum())
     n = wins_a + wins_b
-    p = min(1.0, 2 * float(binom.cdf(min(wins_a, wins_b), n, 0.5)))
+    p = min(1.0, 2 * float(scipy.stats.binom.cdf(min(wins_a, wins_b), n, 0.5)))
     return SignTest(wins_a, wins_b, len(difference) - n, float(wins_a), p)
 
 
@@ -200,7 +200,7 @@ def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
     ties = len(difference) - len(kept)
     if not len(kept):
         return WilcoxonTest(0.0, 0.0, ties, 0.0, 1.0, exact=True)
-    ranks = rankdata(np.abs(kept))
+    ranks = scipy.stats.rankdata(np.abs(kept))
     for_a, for_b = float(ranks[kept > 0].sum()), float(ranks[kept < 0].sum())
     smaller = min(for_a, for_b)
     is_exact = len(kept) <= _EXACT_PAIRS
@@ -235,7 +235,7 @@ def _exact_tail(ranks: FloatArray, smaller: float) -> float:
 
 def _normal_tail(ranks: FloatArray, smaller: float) -> float:
     mean, variance = float(ranks.sum()) / 2, float((ranks**2).sum()) / 4
-    return float(norm.cdf((smaller - mean) / math.sqrt(variance)))
+    return float(scipy.stats.norm.cdf((smaller - mean) / math.sqrt(variance)))
 
 
 def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) -> FriedmanTest:
@@ -264,7 +264,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
             "no value"
         )
     n, k = values.shape
-    ranked = rankdata(-values, axis=1)
+    ranked = scipy.stats.rankdata(-values, axis=1)
     ranks = ranked.mean(axis=0)
     spread = float((ranked**2).sum()) - n * k * (k + 1) ** 2 / 4  # zero if all values of each row are tied
     statistic = 0.0
@@ -272,7 +272,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
         statistic = n * n * (k - 1) * float(((ranks - (k + 1) / 2) ** 2).sum()) / spread
     difference = nemenyi_difference(k, n, alpha)
     return FriedmanTest(
-        tuple(ranks.tolist()), statistic, float(chi2.sf(statistic, k - 1)), difference, alpha,
+        tuple(ranks.tolist()), statistic, float(scipy.stats.chi2.sf(statistic, k - 1)), difference, alpha,
         alike(ranks, difference),
     )  # fmt: skip
 
@@ -288,7 +288,7 @@ def nemenyi_difference(learners: int, streams: int, alpha: float = 0.05) -> floa
 
 @cache
 def _nemenyi_quantile(learners: int, alpha: float) -> float:
-    return float(studentized_range.ppf(1 - alpha, learners, np.inf)) / math.sqrt(2)  # some ms
+    return float(scipy.stats.studentized_range.ppf(1 - alpha, learners, np.inf)) / math.sqrt(2)  # some ms
 
 
 def alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
@@ -358,9 +358,10 @@ class Placements:
                 f"{positives} positive and {negatives} negative instances: an AUC has a variance from two "
                 "of each"
             )
-        overall = rankdata(columns, axis=1)
-        above = overall[:, is_positive] - rankdata(columns[:, is_positive], axis=1)  # negatives below
-        below = overall[:, ~is_positive] - rankdata(columns[:, ~is_positive], axis=1)
+        overall = scipy.stats.rankdata(columns, axis=1)
+        # the negatives below each positive; below each negative, the positives
+        above = overall[:, is_positive] - scipy.stats.rankdata(columns[:, is_positive], axis=1)
+        below = overall[:, ~is_positive] - scipy.stats.rankdata(columns[:, ~is_positive], axis=1)
         return cls(above / negatives, 1 - below / positives)
 
     def test(self, a: int, b: int) -> DelongTest:
