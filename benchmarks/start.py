@@ -1,7 +1,7 @@
 """The first minute, measured: python -m benchmarks.start [--demo] [--tests].
 
 Measures the processor time that each window needs from an empty cache, by kernel and in all, and what
-`rocsteady evaluate` costs beside `import apache_beam`. With --demo it runs the demo, from an empty cache and again,
+`rocsteady evaluate` costs beside `import apache_beam`. With --demo it also runs the demo twice, and
 with --tests the plain tests. It writes docs/benchmarks/start.md; the machine should be idle.
 """
 
