@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,9 @@ try:
     import fcntl
 except ImportError:  # Windows: kernels are compiled by each process that finds them missing
     fcntl = None  # type: ignore[assignment]
+
+_PATIENCE_SECONDS = 120.0
+"""How long a process waits for another that compiles a kernel, before it compiles the kernel itself."""
 
 
 class AnyInstallation(UserProvidedCacheLocator):
@@ -151,20 +155,34 @@ class CheckedCache(FunctionCache):
             self._release()
 
     def _claim(self) -> bool:
-        """Wait until no other process compiles this kernel; False if the folder has no locks."""
+        """Wait until no other process compiles this kernel; False if that takes long, or there are no locks."""
         if fcntl is None or self._lock >= 0:
             return False
         try:
             make_private(Path(self._cache_path))
             self._lock = os.open(f"{self._cache_file._index_path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            end = time.monotonic() + _PATIENCE_SECONDS
+            while not self._is_locked():
+                if time.monotonic() > end:
+                    self._release()
+                    return False
+                time.sleep(0.05)
         except OSError:
             self._release()
             return False
         return True
 
+    def _is_locked(self) -> bool:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     def _release(self) -> None:
         if self._lock >= 0:
+            with suppress(OSError):  # a process that was forked meanwhile has the file open, too
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
             os.close(self._lock)
             self._lock = -1
 
