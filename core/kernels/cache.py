@@ -155,7 +155,7 @@ class CheckedCache(FunctionCache):
             self._release()
 
     def _claim(self) -> bool:
-        """Wait until no other process compiles this kernel; False if that takes long, or there are no locks."""
+        """Wait until no other process compiles this kernel; False if it takes long, or there are no locks."""
         if fcntl is None or self._lock >= 0:
             return False
         try:
