@@ -24,6 +24,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core import types
 
 from .cache import keep_on_disk
 from .cache_folder import CACHE_FOLDER, COMPILED
@@ -62,19 +63,34 @@ def _without_references(flags: dict[str, Any]) -> dict[str, Any]:
 FLAGS, INNER = _without_references(ALLOCATING), _without_references(INNER_ALLOCATING)
 
 
+def _helper(function: Function, flags: dict[str, Any]) -> Function:
+    """Compile a helper once for all values of a whole number that its callers name as constants.
+
+    numba compiles a function anew for each constant that it is called with, such as 0 and 1 for two sides: 25
+    functions of 220 for a sliding window.
+    """
+    compiled = njit(**flags)(function)
+    if COMPILED:
+        template = compiled.get_call_template
+        compiled.get_call_template = lambda args, kws: template(
+            tuple(map(types.unliteral, args)), {name: types.unliteral(of) for name, of in kws.items()}
+        )
+    return cast(Function, compiled)
+
+
 def kernel(function: Function) -> Function:
     """Compile a helper of other kernels as a function of its own."""
-    return cast(Function, njit(**INNER)(function))
+    return _helper(function, INNER)
 
 
 def allocating(function: Function) -> Function:
     """Compile a helper that allocates arrays as a function of its own."""
-    return cast(Function, njit(**INNER_ALLOCATING)(function))
+    return _helper(function, INNER_ALLOCATING)
 
 
 def inlined(function: Function) -> Function:
     """Compile a helper of other kernels into its callers."""
-    return cast(Function, njit(forceinline=True, **INNER)(function))
+    return _helper(function, {**INNER, "forceinline": True})
 
 
 def entry(function: Function) -> Function:
