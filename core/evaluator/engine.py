@@ -38,9 +38,8 @@ from .eviction import (
     WindowRule,
 )
 from .held import Classes, Columns, Held
-from .ranking import tree_sizes
 from .state import EvaluatorState, Remains, evaluator_bytes
-from .unit_window import UnitWindow
+from .unit_window import UnitWindow, tree_sizes
 from .weighted.window import WeightedWindow
 
 _ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
@@ -54,7 +53,7 @@ class Fixed(NamedTuple):
 
     no_rows       an empty table of rows
     not_asked     bool of each measure: True if the settings do not ask for the measure
-    tree_sizes    see `ranking.tree_sizes`
+    tree_sizes    see `unit_window.tree_sizes`
     needs_times   name of the setting that needs the time of every event; None: no setting does
     """
 

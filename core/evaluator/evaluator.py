@@ -38,9 +38,9 @@ from ..rows.rows import Rows
 from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
 from .engine import WindowEngine
 from .eviction import GREATEST
-from .ranking import tree_sizes
 from .snapshot import Snapshot
 from .state import EvaluatorState, Remains
+from .unit_window import tree_sizes
 
 _CHEAP_EVENTS = 1_000_000
 """Most events of a window that a repr measures: sorting more events would delay the console noticeably."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rocsteady.core.errors import InputError
-from rocsteady.core.evaluator.sorted_ranking import SortedRanking
+from rocsteady.core.evaluator.ranking import SortedRanking
 from rocsteady.core.evaluator.weighted.ranking import WeightedRanking, warm_up
 from rocsteady.core.kernels.compile import COMPILED
 from rocsteady.core.measures.at_row import mcclish
