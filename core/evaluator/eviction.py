@@ -248,7 +248,6 @@ class Plan(NamedTuple):
     steps     the steps, in order.
     start     index in the batch of the first event of the steps.
     events    number of steps that are events.
-    greatest  the greatest time applied before these steps.
     integers  whole-number columns of the rows, such as row number, seq and events held.
     drift     int8 of each row: 1 if the window shrank since the row before.
     """
@@ -256,7 +255,6 @@ class Plan(NamedTuple):
     steps: Steps
     start: int
     events: int
-    greatest: int
     integers: Int64Array
     drift: Int8Array
 
@@ -318,7 +316,7 @@ class Course:
         counters, rule = self.counters, self.rule
         counters[AT] = 0
         while True:
-            start, greatest = int(counters[AT]), int(counters[GREATEST])
+            start = int(counters[AT])
             room = events - start if not rule.grid else min(events - start, _STEPS_AT_ONCE) + 16
             if self._keeps_times and (self.is_timed or times is not None):
                 self._make_room(self._held + room)
@@ -337,7 +335,7 @@ class Course:
                     steps = steps._replace(shifts=NO_INT64)
                 if due < len(drift):
                     integers, drift = integers[:due], drift[:due]
-                yield Plan(steps, start, at - start, greatest, integers, drift)
+                yield Plan(steps, start, at - start, integers, drift)
             if at == events and (count < room or not rule.grid):
                 return
 

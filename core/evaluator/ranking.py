@@ -147,9 +147,7 @@ class SortedRanking(_Ranking):
         self, labels: Int8Array, scores: FloatArray, shifts: Int64Array, gone: int
     ) -> None:
         """Apply events that enter before later events of the window; sort all events at the next row."""
-        self._pending = -1
-        self._added.clear()
-        self._removed.clear()
+        self._drop_notes(-1)
         self._make_room(self._held + len(scores))
         insert_shifted(self._scores, self._labels, self._head, self._held, scores, labels, shifts)
         self._head = (self._head + gone) % len(self._scores)
@@ -174,15 +172,19 @@ class SortedRanking(_Ranking):
             return
         self._pending += len(scores) - passing + evicted
         if self._pending > max(FIRST_CAPACITY, self._held):
-            self._added.clear()
-            self._removed.clear()
-            self._pending = -1
+            self._drop_notes(-1)
             return
         if passing < len(scores):  # copies: views would keep the whole call's arrays in memory
             self._added.append((scores[passing:].copy(), labels[passing:].copy()))
         if evicted:
             oldest = unrolled(self._scores, self._head, evicted), unrolled(self._labels, self._head, evicted)
             self._removed.append(oldest)
+
+    def _drop_notes(self, pending: int) -> None:
+        """Forget the changes noted; `pending` 0: the sorted arrays are up to date, -1: all must be sorted."""
+        self._added.clear()
+        self._removed.clear()
+        self._pending = pending
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """Return labels and scores of the window, the oldest event first."""
@@ -217,9 +219,7 @@ class SortedRanking(_Ranking):
                     "the window is not whole, since an update was interrupted; go on from a snapshot"
                 )
             self._sorted_scores, self._sorted_labels = scores[:n], labels[:n]
-        self._added.clear()
-        self._removed.clear()
-        self._pending = 0
+        self._drop_notes(0)
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
         """Write the window's measures now into one row; the window makes infinite measures null."""
@@ -244,9 +244,7 @@ class SortedRanking(_Ranking):
         """Return the scale of the loss that a tree of this window would keep; 0 if a tree would keep none."""
         if self._curvature is None or max(self._held, self._limit or 0) > EXACT_EVENTS:
             return 0.0
-        if self._limit is not None:
-            return fixed_point_scale(self._limit + 1)
-        return fixed_point_scale(max(LEAST_CAPACITY, self._held))
+        return fixed_point_scale(max(LEAST_CAPACITY, self._held) if self._limit is None else self._limit + 1)
 
     def live_bytes(self) -> int:
         """Estimate the ranking's memory in bytes."""

@@ -24,9 +24,9 @@ from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS, OUT_OF_RANGE
 from ..rows.curves import RocCurve
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
-from .held import RANKING, Classes, Columns, Held
+from .held import RANKING, Classes, Columns
 from .ranking import SortedRanking, TreeRanking, stride_of
-from .state import Codes
+from .state import Codes, Held
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
 
@@ -104,13 +104,11 @@ class UnitWindow:
         self,
         columns: Columns,
         steps: Steps,
-        greatest: int,  # noqa: ARG002  of windows that fade
         rows: Rows,
         placements: FloatArray,  # noqa: ARG002  of windows with weights
     ) -> None:
         """Apply steps, and fill in the rows that fall due. `columns` has an entry for each step.
 
-        greatest    the greatest time before the steps
         placements  of windows with weights: empty, or an entry for each step, filled where an event enters
         """
         self._make_room(len(self) + len(steps.flags))
@@ -203,16 +201,13 @@ class UnitWindow:
         scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
         return Held(scores, *self._decisions())
 
-    def load(self, held: Held, greatest: int) -> None:  # noqa: ARG002  of windows that fade
-        """Replace the events held by `held`; `greatest` is the greatest time applied. O(k log k)."""
+    def load(self, held: Held) -> None:
+        """Replace the events held by `held`, once the counters are loaded. O(k log k)."""
         counters, counts = self._counters, self._classes.counts
         count = int(counters[decisions.CLASSES])
         agreed = held.labels[held.labels == held.predictions]
-        for kind, codes in (
-            (decisions.LABELS, held.labels),
-            (decisions.PREDICTIONS, held.predictions),
-            (decisions.CORRECT, agreed),
-        ):
+        kinds = decisions.LABELS, decisions.PREDICTIONS, decisions.CORRECT
+        for kind, codes in zip(kinds, (held.labels, held.predictions, agreed), strict=True):
             counts[kind, :count] = np.bincount(codes, minlength=count)
         counters[decisions.MAJORITY] = decisions.majority_class(counts, count)
         counters[decisions.MAJORITY_HITS] = np.count_nonzero(held.hits & decisions.MAJORITY_HIT)

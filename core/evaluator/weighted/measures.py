@@ -162,12 +162,11 @@ def weighted_measures(
 
 
 @scanning
-def mass_of(masses: Masses, positive: int, is_positive: bool) -> float:
-    """Return the mass of positives, or of all other events; infinite beyond the greatest float."""
+def masses_of(masses: Masses, positive: int) -> tuple[float, float]:
+    """Return the masses of negatives and of positives; infinite beyond the greatest float."""
     positives = masses.of_classes[LABELS, positive]
-    if is_positive:
-        return rounded(positives)
-    return difference(masses.of_all[ALL], positives, np.zeros(SUM_CHUNKS, np.int64))
+    negatives = difference(masses.of_all[ALL], positives, np.zeros(SUM_CHUNKS, np.int64))
+    return negatives, rounded(positives)
 
 
 @scanning
