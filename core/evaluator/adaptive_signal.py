@@ -52,17 +52,12 @@ class AdaptiveSignal:
 
         follow  applies events to the window
         """
-        if self.name == "placement":
-            return self._follow_placements(window, columns, follow)
-        if self.name == "error":
-            values = (columns.label_codes != columns.predicted_codes).astype(np.float64)
-        else:
-            values = (columns.scores - columns.labels) ** 2
-        return follow(columns, self.adwin.update(values), np.ones(len(values), np.int8), NO_FLOATS)
-
-    def _follow_placements(
-        self, window: UnitWindow | WeightedWindow, columns: Columns, follow: Follow
-    ) -> list[Rows]:
+        if self.name != "placement":
+            if self.name == "error":
+                values = (columns.label_codes != columns.predicted_codes).astype(np.float64)
+            else:
+                values = (columns.scores - columns.labels) ** 2
+            return follow(columns, self.adwin.update(values), np.ones(len(values), np.int8), NO_FLOATS)
         parts: list[Rows] = []
         start = 0
         while start < len(columns.scores):
@@ -85,7 +80,8 @@ class AdaptiveSignal:
         end = int(feeding[taken - 1]) if dropped else len(block.scores)
         parts = follow(block.part(0, end), NO_INT64, fed[:end], NO_FLOATS) if end else []
         if dropped:
-            parts += follow(block.part(end, end + 1), self._staying(window), _ONE, NO_FLOATS)
+            event = block.part(end, end + 1)
+            parts += follow(event, self._staying(window), fed[end : end + 1], NO_FLOATS)
             end += 1
         return end, parts
 
@@ -114,7 +110,8 @@ class AdaptiveSignal:
             event = block.part(end, end + 1)
             value = window.placement(int(event.labels[0]), float(event.scores[0]))
             _, dropped = self.adwin.update_until_drop(_defined(np.array([value])))
-            parts += follow(event, self._staying(window) if dropped else NO_INT64, _ONE, NO_FLOATS)
+            given = self._staying(window) if dropped else NO_INT64
+            parts += follow(event, given, fed[end : end + 1], NO_FLOATS)
             end += 1
         return end, parts
 
@@ -127,9 +124,6 @@ class AdaptiveSignal:
         fed = np.flatnonzero(hits & FED_HIT)
         staying = len(hits) - int(fed[-kept]) if 0 < kept <= len(fed) else len(hits) * (kept > 0)
         return np.array([1 + staying])
-
-
-_ONE: Int8Array = np.ones(1, np.int8)
 
 
 def _defined(placements: FloatArray) -> FloatArray:

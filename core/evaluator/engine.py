@@ -7,7 +7,7 @@ an adaptive window. `ModelEvaluator` is the public class around the engine.
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -171,36 +171,27 @@ class WindowEngine:
         parts = []
         events = len(columns.scores) if clock == NO_TIME else 0
         for plan in self._course.plan(events, columns.times, given, fed, clock):
-            rows = self._due(plan)
+            if not len(plan.integers):
+                self._take(columns, plan, self.fixed.no_rows, placements)
+                continue
+            rows = self._blank(len(plan.integers))
+            rows.integers[:] = plan.integers
             self._take(columns, plan, rows, placements)
-            if len(rows):
-                self._withhold(rows)
-                parts.append(rows)
+            self._complete(rows, plan.drift)
+            parts.append(rows)
         return parts
-
-    def _due(self, plan: Plan) -> Rows:
-        """Return the rows that fall due, without measures."""
-        if not len(plan.integers):
-            return self.fixed.no_rows
-        rows = self._blank(len(plan.integers))
-        rows.integers[:] = plan.integers
-        if self.signal is not None:
-            rows.drift[:] = plan.drift
-        self._write_pane(rows)
-        return rows
 
     def _take(self, columns: Columns, plan: Plan, rows: Rows, placements: FloatArray) -> None:
         """Apply the steps of a plan to the window; fill in the rows."""
-        start, events, steps = plan.start, plan.events, plan.steps
-        if events == len(steps.flags):
-            part = columns.part(start, start + events)
-            self.window.follow(part, steps, rows, placements[start : start + events])
+        steps, start, end = plan.steps, plan.start, plan.start + plan.events
+        if plan.events == len(steps.flags):
+            self.window.follow(columns.part(start, end), steps, rows, placements[start:end])
             return
         # steps without an event leave a value here that is not read
         placed = np.empty(len(steps.flags) if len(placements) else 0)
         self.window.follow(columns.take(np.maximum(steps.events, 0)), steps, rows, placed)
         if len(placements):
-            placements[start : start + events] = placed[steps.events >= 0]
+            placements[start:end] = placed[steps.events >= 0]
 
     def advance_to(self, clock: int) -> Rows:
         """Advance time to `clock`, microseconds UTC; return the rows of the grid points before it."""
@@ -224,13 +215,10 @@ class WindowEngine:
         self.window.write_row(rows.numbers[0], rows.reasons[0])
         integers = rows.integers[0]
         integers[[_ROW, _SEQ, _EVENTS, _TIME]] = counters[[NEXT_ROW, SEQ, HELD, GREATEST]]
-        self._write_pane(rows)
         times = self._times_held()
         if times is not None:
             integers[[_START, _END]] = times[[0, -1]]
-        if self.signal is not None:
-            rows.drift[0] = counters[DRIFTED]
-        self._withhold(rows)
+        self._complete(rows, counters[DRIFTED])
         return rows
 
     def last_row(self) -> Rows:
@@ -244,12 +232,12 @@ class WindowEngine:
     def _blank(self, rows: int) -> Rows:
         return Rows.blank(rows, (self._names,), self.fixed.no_rows.config)
 
-    def _write_pane(self, rows: Rows) -> None:
+    def _complete(self, rows: Rows, drift: Any) -> None:
+        """Write pane and drift of rows; make the measures null that the settings do not ask for."""
         if self._pane is not None:
             rows.integers[:, [_PANE_START, _PANE_END]] = self._pane
-
-    def _withhold(self, rows: Rows) -> None:
-        """Make the measures null that the settings do not ask for."""
+        if self.signal is not None:
+            rows.drift[:] = drift
         not_asked = self.fixed.not_asked
         rows.numbers[:, slots.MEASURES :][:, not_asked] = np.nan
         rows.reasons[:, not_asked] = NOT_ASKED

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ..errors import InputError
-from ..kernels.rings import FIRST_CAPACITY, capacity_for, unrolled, with_room, write_ring
+from ..kernels.rings import capacity_for, unrolled, with_room, write_ring
 from ..measures.at_row import curvature_of, made_at_row, write_at_row
 from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
 from ..measures.scan import EXACT_EVENTS, probability_losses, scan_window, write_tree_rows
@@ -80,7 +80,10 @@ class _Ranking:
 
 
 class SortedRanking(_Ranking):
-    """A ranking that is sorted when a row needs it, by a merge with the events entered and left since."""
+    """A ranking that is sorted when a row needs it, by a merge with the events entered and left since.
+
+    The sorted arrays lack the newest events held, `_fresh` of them, and still have the events `_removed`.
+    """
 
     def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         super().__init__(settings)
@@ -88,10 +91,8 @@ class SortedRanking(_Ranking):
         self._head, self._held = 0, len(scores)
         room = capacity_for(self._held, self._limit)
         self._scores, self._labels = with_room(scores, room), with_room(labels, room)
-        self._sorted_scores, self._sorted_labels = NO_FLOATS, NO_INT8
-        self._added: list[tuple[FloatArray, Int8Array]] = []
         self._removed: list[tuple[FloatArray, Int8Array]] = []
-        self._pending = -1 if self._held else 0
+        self._sort_anew()
 
     def follow(
         self, labels: Int8Array, scores: FloatArray, steps: Steps, numbers: FloatArray, reasons: Int8Array
@@ -134,57 +135,45 @@ class SortedRanking(_Ranking):
             return
         evicted = min(gone, self._held)
         stays = n - (gone - evicted)
-        self._note_changes(labels, scores, evicted, n - stays)
+        if 0 < evicted < self._held - self._fresh:
+            oldest = unrolled(self._scores, self._head, evicted), unrolled(self._labels, self._head, evicted)
+            self._removed.append(oldest)
         self._make_room(self._held - evicted + stays)
-        capacity = len(self._scores)
-        self._head = (self._head + evicted) % capacity
+        self._head = (self._head + evicted) % len(self._scores)
         self._held -= evicted
+        if self._fresh >= self._held:  # the sorted arrays have none of the events held
+            self._sort_anew()
         write_ring(self._scores, self._head + self._held, scores[n - stays :])
         write_ring(self._labels, self._head + self._held, labels[n - stays :])
         self._held += stays
+        self._fresh += stays
 
     def _apply_out_of_order(
         self, labels: Int8Array, scores: FloatArray, shifts: Int64Array, gone: int
     ) -> None:
         """Apply events that enter before later events of the window; sort all events at the next row."""
-        self._drop_notes(-1)
         self._make_room(self._held + len(scores))
         insert_shifted(self._scores, self._labels, self._head, self._held, scores, labels, shifts)
         self._head = (self._head + gone) % len(self._scores)
         self._held += len(scores) - gone
+        self._sort_anew()
 
     def _make_room(self, wanted: int) -> None:
         """Grow the ring and move its oldest event to slot 0. A window of n events never needs more than n."""
-        capacity = len(self._scores)
-        if wanted <= capacity:
-            return
-        room = capacity_for(wanted, self._limit)
-        labels, scores = self.to_arrays()
-        self._scores, self._labels, self._head = with_room(scores, room), with_room(labels, room), 0
+        if wanted > len(self._scores):
+            room = capacity_for(wanted, self._limit)
+            labels, scores = self.to_arrays()
+            self._scores, self._labels, self._head = with_room(scores, room), with_room(labels, room), 0
 
-    def _note_changes(self, labels: Int8Array, scores: FloatArray, evicted: int, passing: int) -> None:
-        """Note the changes that the sorted arrays lack, or drop the notes once a new sort is cheaper.
-
-        evicted  number of events of the window that leave
-        passing  number of the coming events that leave again in the same call
-        """
-        if self._pending < 0:
-            return
-        self._pending += len(scores) - passing + evicted
-        if self._pending > max(FIRST_CAPACITY, self._held):
-            self._drop_notes(-1)
-            return
-        if passing < len(scores):  # copies: views would keep the whole call's arrays in memory
-            self._added.append((scores[passing:].copy(), labels[passing:].copy()))
-        if evicted:
-            oldest = unrolled(self._scores, self._head, evicted), unrolled(self._labels, self._head, evicted)
-            self._removed.append(oldest)
-
-    def _drop_notes(self, pending: int) -> None:
-        """Forget the changes noted; `pending` 0: the sorted arrays are up to date, -1: all must be sorted."""
-        self._added.clear()
+    def _sort_anew(self) -> None:
+        """Empty the sorted arrays: the next sort is of all events held."""
+        self._sorted_scores, self._sorted_labels, self._fresh = NO_FLOATS, NO_INT8, self._held
         self._removed.clear()
-        self._pending = pending
+
+    @property
+    def _gone(self) -> int:
+        """Number of events that the sorted arrays have and that left the window."""
+        return len(self._sorted_scores) + self._fresh - self._held
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """Return labels and scores of the window, the oldest event first."""
@@ -204,29 +193,36 @@ class SortedRanking(_Ranking):
 
     def _sort(self) -> None:
         """Bring the sorted arrays up to date."""
-        if self._pending == 0:
+        changes = self._fresh + self._gone
+        if not changes:
             return
-        if self._pending < 0:
-            labels, scores = self.to_arrays()
-            self._sorted_scores, self._sorted_labels = _sorted([(scores, labels)])
+        if changes > self._held:  # a merge would cost more
+            self._sort_anew()
+        first = (self._head + self._held - self._fresh) % len(self._scores)
+        added = _sorted(
+            unrolled(self._scores, first, self._fresh), unrolled(self._labels, first, self._fresh)
+        )
+        if self._fresh == self._held:
+            self._sorted_scores, self._sorted_labels = added
         else:
-            added, removed = _sorted(self._added), _sorted(self._removed)
-            scores = np.empty(len(self._sorted_scores) + len(added[0]))
+            removed = [(NO_FLOATS, NO_INT8), *self._removed]
+            left = _sorted(np.concatenate([s for s, _ in removed]), np.concatenate([y for _, y in removed]))
+            scores = np.empty(len(self._sorted_scores) + self._fresh)
             labels = np.empty(len(scores), np.int8)
-            n = merge_sorted(self._sorted_scores, self._sorted_labels, *removed, *added, scores, labels)
+            n = merge_sorted(self._sorted_scores, self._sorted_labels, *left, *added, scores, labels)
             if n < 0:  # an update was interrupted half-way
                 raise InputError(
                     "the window is not whole, since an update was interrupted; go on from a snapshot"
                 )
             self._sorted_scores, self._sorted_labels = scores[:n], labels[:n]
-        self._drop_notes(0)
+        self._fresh = 0
+        self._removed.clear()
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
         """Write the window's measures now into one row; the window makes infinite measures null."""
         self._sort()
         scores, labels, settings = self._sorted_scores, self._sorted_labels, self._settings
-        edge_negatives = np.empty(len(scores) + 1, np.int64)
-        edge_positives = np.empty(len(scores) + 1, np.int64)
+        edge_negatives, edge_positives = np.empty((2, len(scores) + 1), np.int64)
         edges = scan_window(
             scores, labels, self._z, *settings.points,
             self._curvature or 0.0, self._fixed_point(), numbers, reasons, edge_negatives, edge_positives,
@@ -248,8 +244,8 @@ class SortedRanking(_Ranking):
 
     def live_bytes(self) -> int:
         """Estimate the ranking's memory in bytes."""
-        pending = 18 * max(0, self._pending) + 500 * len(self._added)  # 500 bytes: two array headers
-        return pending + 9 * (len(self._scores) + len(self._sorted_scores))
+        headers = 500 * len(self._removed)  # two array headers each
+        return headers + 9 * (self._gone + len(self._scores) + len(self._sorted_scores))
 
 
 class TreeRanking(_Ranking):
@@ -278,7 +274,6 @@ class TreeRanking(_Ranking):
             cost=(1, 1) if self._curvature == 0.0 else (2, 2),
             keeps_hull=self._needs_hull and keeps_hull_for(size or len(scores), self._stride),
         )
-        self._sized = size is not None
         self._window.load(labels, scores)
 
     def follow(
@@ -316,7 +311,7 @@ class TreeRanking(_Ranking):
         From that size on the tree keeps bridges.
         """
         tree = self._window.tree
-        if not self._needs_hull or tree.keeps_hull or self._sized:
+        if not self._needs_hull or tree.keeps_hull or self._settings.window.size:
             return sys.maxsize
         if keeps_hull_for(len(tree), self._stride):
             tree.keeps_hull = True
@@ -355,16 +350,12 @@ class TreeRanking(_Ranking):
         return self._window.nbytes
 
 
-def _sorted(pairs: list[tuple[FloatArray, Int8Array]]) -> tuple[FloatArray, Int8Array]:
+def _sorted(scores: FloatArray, labels: Int8Array) -> tuple[FloatArray, Int8Array]:
     """Sort events by (score, label).
 
     Many events are sorted by class, then merged. Microseconds of this method / of lexsort: 7 / 2 for 100
     events, 12 / 14 for 1,000, 73 / 560 for 10,000.
     """
-    if not pairs:
-        return NO_FLOATS, NO_INT8
-    scores = np.concatenate([pair[0] for pair in pairs])
-    labels = np.concatenate([pair[1] for pair in pairs])
     if len(scores) < _FEW:
         order = np.lexsort((labels, scores))
         return scores[order], labels[order]

@@ -215,13 +215,9 @@ class IdleState(NamedTuple):
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        return b"".join(
-            (
-                _IDLE_HEAD.pack(self.clock, len(self.active), len(self.left)),
-                self.active.astype("<i8").tobytes(),
-                *(remains.pack() for remains in self.left),
-            )
-        )
+        head = _IDLE_HEAD.pack(self.clock, len(self.active), len(self.left))
+        left = b"".join(remains.pack() for remains in self.left)
+        return head + self.active.astype("<i8").tobytes() + left
 
     @staticmethod
     def size(here: int, remains: int) -> int:

@@ -41,7 +41,6 @@ from ...weighted_tree.update import MISSING, NEEDS_REBUILD
 from ..ranking import z_of
 
 _POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
-_AT_ENTRIES = OF_ENTRIES - _POLYNOMIAL
 _OF_ENTRIES = OF_ENTRIES | {"brier", "log_loss"}
 BELOW_HALF = 0.5 - 2.0**-44
 """An AUC below this bound is below one half; rounding alone cannot bring one half below the bound."""
@@ -181,7 +180,7 @@ class WeightedRanking:
         _, n, p = self.tree.held_hull()
         n, p = self.tree.in_one_scale(n, p)
         in_range = min(n.sum(), p.sum()) >= RAREST
-        values = dict.fromkeys(self._asked & _AT_ENTRIES, math.nan)
+        values = {} if in_range else dict.fromkeys(OF_ENTRIES, math.nan)
         if "h" in self._asked and not in_range and self._ask.prior < 0.0:
             values["h"] = math.nan
         elif "h" in self._asked and flips and auc < BELOW_HALF:
@@ -191,21 +190,18 @@ class WeightedRanking:
         elif "h" in self._asked and not self._compiled_h:
             some = n + p > 0.0
             values["h"] = h_measure(n[some], p[some], self._settings)
-        if in_range and self._asked & _AT_ENTRIES:
+        if in_range and self._asked & (OF_ENTRIES - _POLYNOMIAL):
             area = partial_auc(*entries[1:], *self._settings.partial_fpr)
-            of_entries = {
+            values |= {
                 "average_precision": average_precision(*entries[1:]),
                 "calibration_error": calibration_error(*entries),
                 "partial_auc": area,
                 "partial_auc_mcclish": mcclish(area, *self._settings.partial_fpr),
             }
-            values |= {name: of_entries[name] for name in self._asked & _AT_ENTRIES}
         if in_range and self._asked & _POLYNOMIAL:
             write_polynomial_auc(*entries, measures, reasons)
-        elif not in_range:
-            values |= dict.fromkeys(_POLYNOMIAL, math.nan)
-        for name, value in values.items():
-            column = MEASURES.index(name)
+        for name in values.keys() & self._asked:
+            column, value = MEASURES.index(name), values[name]
             measures[column] = value if math.isfinite(value) else math.nan
             reasons[column] = reasons[column] if math.isfinite(value) else OUT_OF_RANGE
         return True

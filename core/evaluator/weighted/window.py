@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import NO_FLOATS, NO_INT64, FloatArray, Int8Array, Int64Array
+from ...arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ...events.times import NO_TIME
 from ...kernels.exact_sums import SUM_CHUNKS
 from ...kernels.rings import FIRST_CAPACITY, with_room
@@ -52,7 +52,6 @@ _AT_ONCE = 16_384
 """Steps applied in one call of a kernel: the ring has room for so many beside the events held."""
 
 _DECISIONS = frozenset(MEASURES[MEASURES.index("tp") :])
-_ZERO: Int64Array = np.zeros(1, np.int64)
 
 
 class WeightedWindow:
@@ -72,10 +71,8 @@ class WeightedWindow:
         self._now = int(counters[GREATEST])
         self._span = 0
         self.is_timed = False
-        self._ring = WeightedRing(
-            np.empty(0, classes.dtype), np.empty(0, classes.dtype), np.empty(0, np.int8), np.empty(0),
-            np.empty(0), np.empty(0, np.int64),
-        )  # fmt: skip
+        codes = np.empty(0, classes.dtype)
+        self._ring = WeightedRing(codes, codes, NO_INT8, NO_FLOATS, NO_FLOATS, NO_INT64)
         self._masses = _no_masses(2)
         self._heads = np.zeros(2 if self._half_life else 0, np.int64)
 
@@ -100,7 +97,7 @@ class WeightedWindow:
         moving = np.flatnonzero(steps.shifts).tolist() if len(steps.shifts) else []  # slots of the ring
         stops = sorted({0, *moving, *range(0, count, _AT_ONCE), count})
         for start, end in pairwise(stops):
-            ones, zeros = np.broadcast_to(np.ones(1), end - start), np.broadcast_to(_ZERO, end - start)
+            ones, zeros = np.ones(end - start), np.zeros(end - start, np.int64)
             rows = self._follow(
                 columns.part(start, end), ones, zeros, steps.part(start, end), rows, placements[start:end]
             )
