@@ -61,6 +61,7 @@ class WeightedRanking:
     (`WeightedTree`). A row costs O(k) if it has one of these measures: Brier score, log loss, average
     precision, calibration error, partial AUC, AUC by a polynomial, or H of flipped scores.
 
+    >>> from rocsteady.core.rows.columns import NUMBER_COLUMNS
     >>> ranking = WeightedRanking(EvaluatorSettings(measures=("auc",)))
     >>> labels, scores, weights = np.array([0, 1], np.int8), np.array([0.2, 0.7]), np.array([3.0, 1.0])
     >>> ranking.take_rows(Batch(labels, scores, weights, np.ones(2, np.int8)))
