@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from rocsteady.core.evaluator.adwin import Adwin
-from rocsteady.core.evaluator.ranking import placed
+from rocsteady.core.measures.sorted import place
 from scipy.stats import norm
 
 from tests.support.adaptive_oracle import AdaptiveOracle
@@ -71,7 +71,8 @@ def placement_cuts(labels: Any, scores: Any, delta: float, fed_all: bool) -> Cut
         end = int(feeding[-1] if len(feeding) == adwin.until_check else ahead[-1]) + 1
         new, tree = slice(at, end), window.tree
         ranks, each = tree.ranks(scores[new]), np.arange(end - at)
-        values = placed(labels[new], scores[new], each, ranks, tree.negatives, tree.positives)
+        values = np.empty(end - at)
+        place(labels[new], scores[new], each, ranks, tree.negatives, tree.positives, values)
         window.slide(labels[new], scores[new], np.zeros(end - at))
         adwin.update(np.nan_to_num(values[feeding - at], nan=0.5))
         fed = np.concatenate([fed, feeding])

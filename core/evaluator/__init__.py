@@ -3,7 +3,6 @@
 `evaluator` has the public class (`ModelEvaluator`). `engine` (`WindowEngine`) applies events, makes rows and
 joins the other parts. `eviction` decides which events enter and leave and when a row is due. `held` has the
 columns of events and the classes. `unit_window` holds events that count 1 each; `weighted` (a folder of its
-own) holds events with weights. `ranking` chooses how the order of scores is kept. `sorted_ranking` and
-`tree_ranking` keep the order and compute its measures. `adwin` and `adaptive_signal` adapt the window.
-`state` and `snapshot` have the wire forms.
+own) holds events with weights. `ranking` keeps the order of scores, in one of two forms, and computes its
+measures. `adwin` and `adaptive_signal` adapt the window. `state` and `snapshot` have the wire forms.
 """

@@ -52,17 +52,12 @@ class AdaptiveSignal:
 
         follow  applies events to the window
         """
-        if self.name == "placement":
-            return self._follow_placements(window, columns, follow)
-        if self.name == "error":
-            values = (columns.label_codes != columns.predicted_codes).astype(np.float64)
-        else:
-            values = (columns.scores - columns.labels) ** 2
-        return follow(columns, self.adwin.update(values), np.ones(len(values), np.int8), NO_FLOATS)
-
-    def _follow_placements(
-        self, window: UnitWindow | WeightedWindow, columns: Columns, follow: Follow
-    ) -> list[Rows]:
+        if self.name != "placement":
+            if self.name == "error":
+                values = (columns.label_codes != columns.predicted_codes).astype(np.float64)
+            else:
+                values = (columns.scores - columns.labels) ** 2
+            return follow(columns, self.adwin.update(values), np.ones(len(values), np.int8), NO_FLOATS)
         parts: list[Rows] = []
         start = 0
         while start < len(columns.scores):
@@ -85,7 +80,8 @@ class AdaptiveSignal:
         end = int(feeding[taken - 1]) if dropped else len(block.scores)
         parts = follow(block.part(0, end), NO_INT64, fed[:end], NO_FLOATS) if end else []
         if dropped:
-            parts += self._shrink(window, block.part(end, end + 1), follow)
+            event = block.part(end, end + 1)
+            parts += follow(event, self._staying(window), fed[end : end + 1], NO_FLOATS)
             end += 1
         return end, parts
 
@@ -107,34 +103,27 @@ class AdaptiveSignal:
         fed = window.rarer(block)
         feeding = np.flatnonzero(fed)
         end = len(block.scores) if len(feeding) < until else int(feeding[until - 1])
-        parts: list[Rows] = []
-        if end:
-            placements = np.empty(end)
-            parts += follow(block.part(0, end), NO_INT64, fed[:end], placements)
-            self.adwin.update(_defined(placements[fed[:end] == 1]))
+        placements = np.empty(end)
+        parts = follow(block.part(0, end), NO_INT64, fed[:end], placements) if end else []
+        self.adwin.update(_defined(placements[fed[:end] == 1]))
         if end < len(block.scores):
             event = block.part(end, end + 1)
             value = window.placement(int(event.labels[0]), float(event.scores[0]))
             _, dropped = self.adwin.update_until_drop(_defined(np.array([value])))
-            parts += (
-                self._shrink(window, event, follow) if dropped else follow(event, NO_INT64, _ONE, NO_FLOATS)
-            )
+            given = self._staying(window) if dropped else NO_INT64
+            parts += follow(event, given, fed[end : end + 1], NO_FLOATS)
             end += 1
         return end, parts
 
-    def _shrink(self, window: UnitWindow | WeightedWindow, event: Columns, follow: Follow) -> list[Rows]:
-        """Apply the event at which ADWIN dropped values; events older than ADWIN's oldest value leave."""
-        stay = np.array([1 + _events_since_fed(window.hits(), self.adwin.width - 1)])
-        return follow(event, stay, _ONE, NO_FLOATS)
+    def _staying(self, window: UnitWindow | WeightedWindow) -> Int64Array:
+        """Return how many events the window holds after the event at which ADWIN dropped values.
 
-
-_ONE: Int8Array = np.ones(1, np.int8)
-
-
-def _events_since_fed(hits: Int8Array, kept: int) -> int:
-    """Return the number of held events from the `kept`-th last fed event on. `hits`: oldest event first."""
-    fed = np.flatnonzero(hits & FED_HIT)
-    return len(hits) - int(fed[-kept]) if 0 < kept <= len(fed) else len(hits) * (kept > 0)
+        The window's events stay from the oldest event on whose value ADWIN still holds.
+        """
+        hits, kept = window.hits(), self.adwin.width - 1
+        fed = np.flatnonzero(hits & FED_HIT)
+        staying = len(hits) - int(fed[-kept]) if 0 < kept <= len(fed) else len(hits) * (kept > 0)
+        return np.array([1 + staying])
 
 
 def _defined(placements: FloatArray) -> FloatArray:

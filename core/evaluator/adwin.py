@@ -165,24 +165,23 @@ def adwin_update(counters: Int64Array, moments: FloatArray, buckets: FloatArray,
 
 @entry
 def adwin_feed(
-    counters: Int64Array, moments: FloatArray, buckets: FloatArray, values: FloatArray, widths: Int64Array
-) -> None:
-    """Feed values in order; fill `widths` with the window's width after each value."""
-    for index in range(len(values)):
-        adwin_update(counters, moments, buckets, values[index])
-        widths[index] = counters[WIDTH]
+    counters: Int64Array,
+    moments: FloatArray,
+    buckets: FloatArray,
+    values: FloatArray,
+    widths: Int64Array,
+    until_drop: bool,
+) -> int:
+    """Feed values in order, fill `widths` with the width after each; return how many values were fed.
 
-
-@entry
-def adwin_feed_until_drop(
-    counters: Int64Array, moments: FloatArray, buckets: FloatArray, values: FloatArray
-) -> tuple[int, int]:
-    """Feed values until the window drops some; return how many values were fed, and how many dropped."""
+    until_drop  whether to stop after the first value for which the window drops some
+    """
     for index in range(len(values)):
         dropped = adwin_update(counters, moments, buckets, values[index])
-        if dropped > 0:
-            return index + 1, dropped
-    return len(values), 0
+        widths[index] = counters[WIDTH]
+        if until_drop and dropped > 0:
+            return index + 1
+    return len(values)
 
 
 class Adwin:
@@ -235,7 +234,7 @@ class Adwin:
         """
         fed = self._checked(values)
         widths = np.empty(len(fed), np.int64)
-        adwin_feed(*self.arrays, fed, widths)
+        adwin_feed(*self.arrays, fed, widths, False)
         return widths
 
     def update_until_drop(self, values: npt.ArrayLike) -> tuple[int, int]:
@@ -243,8 +242,9 @@ class Adwin:
 
         InputError as in `update`.
         """
-        fed, dropped = adwin_feed_until_drop(*self.arrays, self._checked(values))
-        return int(fed), int(dropped)
+        given, width = self._checked(values), self.width
+        fed = adwin_feed(*self.arrays, given, np.empty(len(given), np.int64), True)
+        return fed, width + fed - self.width
 
     def _checked(self, values: npt.ArrayLike) -> FloatArray:
         """Return values as a kernel takes them; InputError if a value cannot be fed."""

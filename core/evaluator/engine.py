@@ -7,7 +7,7 @@ an adaptive window. `ModelEvaluator` is the public class around the engine.
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,10 +37,9 @@ from .eviction import (
     Plan,
     WindowRule,
 )
-from .held import Classes, Columns, Held
-from .ranking import tree_sizes
+from .held import Classes, Columns
 from .state import EvaluatorState, Remains, evaluator_bytes
-from .unit_window import UnitWindow
+from .unit_window import UnitWindow, tree_sizes
 from .weighted.window import WeightedWindow
 
 _ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
@@ -54,7 +53,7 @@ class Fixed(NamedTuple):
 
     no_rows       an empty table of rows
     not_asked     bool of each measure: True if the settings do not ask for the measure
-    tree_sizes    see `ranking.tree_sizes`
+    tree_sizes    see `unit_window.tree_sizes`
     needs_times   name of the setting that needs the time of every event; None: no setting does
     """
 
@@ -133,7 +132,7 @@ class WindowEngine:
         """Replace the unit window by a weighted window of the same events, each of weight 1."""
         weighted = WeightedWindow(self._settings, self.counters, self.classes)
         if len(self.window):
-            weighted.load(self.window.held(), 0)
+            weighted.load(self.window.held())
         self.window = weighted
 
     def _reported(self, parts: list[Rows]) -> Rows:
@@ -163,50 +162,42 @@ class WindowEngine:
         placements: FloatArray = NO_FLOATS,
         clock: int = NO_TIME,
     ) -> list[Rows]:
-        """Apply events, then advance time to `clock`; return the rows that fall due.
+        """Apply events, or else advance time to `clock`; return the rows that fall due.
 
         given, fed  for adaptive windows, as in `plan_steps`: for each event the most events that the window
                     then holds, and 1 if the event's value was fed to ADWIN
         placements  of weighted windows: if not empty, filled with the events' placement values
         """
         parts = []
-        for plan in self._course.plan(len(columns.scores), columns.times, given, fed, clock):
-            rows = self._due(plan)
+        events = len(columns.scores) if clock == NO_TIME else 0
+        for plan in self._course.plan(events, columns.times, given, fed, clock):
+            if not len(plan.integers):
+                self._take(columns, plan, self.fixed.no_rows, placements)
+                continue
+            rows = self._blank(len(plan.integers))
+            rows.integers[:] = plan.integers
             self._take(columns, plan, rows, placements)
-            if len(rows):
-                self._withhold(rows)
-                parts.append(rows)
+            self._complete(rows, plan.drift)
+            parts.append(rows)
         return parts
-
-    def _due(self, plan: Plan) -> Rows:
-        """Return the rows that fall due, without measures."""
-        if not len(plan.integers):
-            return self.fixed.no_rows
-        rows = self._blank(len(plan.integers))
-        rows.integers[:] = plan.integers
-        if self.signal is not None:
-            rows.drift[:] = plan.drift
-        self._write_pane(rows)
-        return rows
 
     def _take(self, columns: Columns, plan: Plan, rows: Rows, placements: FloatArray) -> None:
         """Apply the steps of a plan to the window; fill in the rows."""
-        start, events, steps = plan.start, plan.events, plan.steps
-        if events == len(steps.flags):
-            part = columns.part(start, start + events)
-            self.window.follow(part, steps, plan.greatest, rows, placements[start : start + events])
+        steps, start, end = plan.steps, plan.start, plan.start + plan.events
+        if plan.events == len(steps.flags):
+            self.window.follow(columns.part(start, end), steps, rows, placements[start:end])
             return
         # steps without an event leave a value here that is not read
         placed = np.empty(len(steps.flags) if len(placements) else 0)
-        self.window.follow(columns.take(np.maximum(steps.events, 0)), steps, plan.greatest, rows, placed)
+        self.window.follow(columns.take(np.maximum(steps.events, 0)), steps, rows, placed)
         if len(placements):
-            placements[start : start + events] = placed[steps.events >= 0]
+            placements[start:end] = placed[steps.events >= 0]
 
     def advance_to(self, clock: int) -> Rows:
         """Advance time to `clock`, microseconds UTC; return the rows of the grid points before it."""
         if not self.fixed.rule.grid or not self.counters[SEQ]:
             return self.fixed.no_rows
-        return self._reported(self._follow(self.classes.no_events(), clock=clock))
+        return self._reported(self._follow(self.classes.no_event(), clock=clock))
 
     @property
     def next_due(self) -> int:
@@ -224,13 +215,10 @@ class WindowEngine:
         self.window.write_row(rows.numbers[0], rows.reasons[0])
         integers = rows.integers[0]
         integers[[_ROW, _SEQ, _EVENTS, _TIME]] = counters[[NEXT_ROW, SEQ, HELD, GREATEST]]
-        self._write_pane(rows)
         times = self._times_held()
         if times is not None:
             integers[[_START, _END]] = times[[0, -1]]
-        if self.signal is not None:
-            rows.drift[0] = counters[DRIFTED]
-        self._withhold(rows)
+        self._complete(rows, counters[DRIFTED])
         return rows
 
     def last_row(self) -> Rows:
@@ -244,12 +232,12 @@ class WindowEngine:
     def _blank(self, rows: int) -> Rows:
         return Rows.blank(rows, (self._names,), self.fixed.no_rows.config)
 
-    def _write_pane(self, rows: Rows) -> None:
+    def _complete(self, rows: Rows, drift: Any) -> None:
+        """Write pane and drift of rows; make the measures null that the settings do not ask for."""
         if self._pane is not None:
             rows.integers[:, [_PANE_START, _PANE_END]] = self._pane
-
-    def _withhold(self, rows: Rows) -> None:
-        """Make the measures null that the settings do not ask for."""
+        if self.signal is not None:
+            rows.drift[:] = drift
         not_asked = self.fixed.not_asked
         rows.numbers[:, slots.MEASURES :][:, not_asked] = np.nan
         rows.reasons[:, not_asked] = NOT_ASKED
@@ -269,13 +257,15 @@ class WindowEngine:
     def state(self) -> EvaluatorState:
         """Return everything that later rows depend on. Sorted scores are left out: loading sorts again."""
         counters, classes, held = self.counters, self.classes, self.window.held()
+        model, slice_ = self._names
         return EvaluatorState(
-            *self._names, self._pane, bool(classes.is_multiclass), classes.names,
-            classes.counts[LAST_SEEN, : counters[CLASSES]].copy(), int(counters[LAST_LABEL]),
-            int(counters[SEQ]), int(counters[NEXT_ROW]), self.reported_seq, int(counters[GREATEST]),
-            held.scores, held.labels, held.predictions, held.hits, self._times_held(),
-            tuple(counters[self._course_fields].tolist()) or None,
-            b"" if self.signal is None else self.signal.adwin.to_bytes(), held.weights, held.shift,
+            **{**vars(held), "times": self._times_held()}, model=model, slice=slice_, pane=self._pane,
+            multiclass=bool(classes.is_multiclass), class_names=classes.names,
+            last_seen=classes.counts[LAST_SEEN, : counters[CLASSES]].copy(),
+            last_label=int(counters[LAST_LABEL]), seq=int(counters[SEQ]), next_row=int(counters[NEXT_ROW]),
+            reported_seq=self.reported_seq, greatest_time=int(counters[GREATEST]),
+            course=tuple(counters[self._course_fields].tolist()) or None,
+            signal=b"" if self.signal is None else self.signal.adwin.to_bytes(),
         )  # fmt: skip
 
     def load(self, state: EvaluatorState) -> None:
@@ -293,10 +283,7 @@ class WindowEngine:
             self._course.load(state.times)
         if state.weights is not None:
             self.window = WeightedWindow(self._settings, counters, self.classes)
-        held = Held(
-            state.scores, state.labels, state.predictions, state.hits, state.weights, state.times, state.shift
-        )
-        self.window.load(held, state.greatest_time)
+        self.window.load(state)
 
     def remains(self) -> Remains:
         """Return the counters to keep when the evaluator is dropped, so that its rows can continue later."""
@@ -311,8 +298,8 @@ class WindowEngine:
         """Return the bytes that `state` takes in a snapshot. O(1)."""
         classes, window = self.classes, self.window
         return evaluator_bytes(
-            len(window), self._name_bytes + classes.name_bytes, classes.named, bool(classes.is_multiclass),
-            self._course.is_timed or window.is_timed, bool(self._course_fields),
+            len(window), self._name_bytes + classes.name_bytes, len(classes.names),
+            bool(classes.is_multiclass), self._course.is_timed or window.is_timed, bool(self._course_fields),
             0 if self.signal is None else self.signal.adwin.snapshot_bytes(), window.has_weights,
         )  # fmt: skip
 

@@ -38,9 +38,9 @@ from ..rows.rows import Rows
 from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
 from .engine import WindowEngine
 from .eviction import GREATEST
-from .ranking import tree_sizes
 from .snapshot import Snapshot
 from .state import EvaluatorState, Remains
+from .unit_window import tree_sizes
 
 _CHEAP_EVENTS = 1_000_000
 """Most events of a window that a repr measures: sorting more events would delay the console noticeably."""
@@ -167,9 +167,8 @@ class ModelEvaluator:
     ) -> Rows:
         """Apply columns that were validated before (see `EventBatch`); return the rows, as `update` does."""
         engine = self._engine
-        fixed, n = engine.fixed, len(scores)
-        if not n:
-            return fixed.no_rows
+        if not len(scores):
+            return engine.fixed.no_rows
         self._refuse_broken()
         if label_classes is not None and self.settings.positive is None:
             if self.settings.curves is not None:
@@ -183,7 +182,7 @@ class ModelEvaluator:
         engine.classes.settle(label_classes is not None)
         events = GivenEvents(scores, labels, times, label_classes, predicted, weights)
         stride = self.settings.curve_stride
-        if stride and self.seq % stride + n >= stride:
+        if stride and self.seq % stride + len(scores) >= stride:
             rows = self._apply_up_to_curves(events)
         else:
             rows = engine.apply(events)
@@ -296,10 +295,8 @@ class ModelEvaluator:
         engine = self._engine
         greatest = int(engine.counters[GREATEST])
         time = None if greatest == NO_TIME else greatest
-        curve = engine.window.curve()
-        return WindowCurve(
-            self.model, self.slice, self.pane, self.seq, time, engine.fixed.no_rows.config, curve
-        )
+        config, curve = engine.fixed.no_rows.config, engine.window.curve()
+        return WindowCurve(self.model, self.slice, self.pane, self.seq, time, config, curve)
 
     # ---- state
 

@@ -77,8 +77,8 @@ def _grid_at_or_after(time: int, grid: int) -> int:
     return -((-time) // grid) * grid
 
 
-@inlined
-def _next_due(rule: WindowRule, counters: Int64Array, times: Int64Array) -> int:
+@entry
+def next_due(rule: WindowRule, counters: Int64Array, times: Int64Array) -> int:
     """Return the grid point at which the next row would be due if no event came; NO_TIME: none."""
     if counters[CHANGED] != 0:
         due = _grid_at_or_after(counters[CLOCK], rule.grid)
@@ -89,12 +89,6 @@ def _next_due(rule: WindowRule, counters: Int64Array, times: Int64Array) -> int:
     if counters[LAST_DUE] != NO_TIME and due <= counters[LAST_DUE]:
         due = counters[LAST_DUE] + rule.grid
     return due
-
-
-@entry
-def next_due(rule: WindowRule, counters: Int64Array, times: Int64Array) -> int:
-    """Return the grid point at which the next row is due if no event comes; NO_TIME: there is none."""
-    return _next_due(rule, counters, times)
 
 
 @inlined
@@ -192,7 +186,7 @@ def plan_steps(
         if event < end:
             time = times[event] if len(times) > 0 else NO_TIME
         if rule.grid > 0 and counters[CLOCK] != NO_TIME and time > counters[CLOCK]:
-            due = _next_due(rule, counters, held_times)
+            due = next_due(rule, counters, held_times)
             if due != NO_TIME and due < time:
                 counters[CLOCK] = max(counters[CLOCK], due)
                 gone = _expire(counters, held_times, due - rule.size) if rule.kind == DURATION else 0
@@ -248,7 +242,6 @@ class Plan(NamedTuple):
     steps     the steps, in order.
     start     index in the batch of the first event of the steps.
     events    number of steps that are events.
-    greatest  the greatest time applied before these steps.
     integers  whole-number columns of the rows, such as row number, seq and events held.
     drift     int8 of each row: 1 if the window shrank since the row before.
     """
@@ -256,7 +249,6 @@ class Plan(NamedTuple):
     steps: Steps
     start: int
     events: int
-    greatest: int
     integers: Int64Array
     drift: Int8Array
 
@@ -318,13 +310,14 @@ class Course:
         counters, rule = self.counters, self.rule
         counters[AT] = 0
         while True:
-            start, greatest = int(counters[AT]), int(counters[GREATEST])
+            start = int(counters[AT])
             room = events - start if not rule.grid else min(events - start, _STEPS_AT_ONCE) + 16
             if self._keeps_times and (self.is_timed or times is not None):
                 self._make_room(self._held + room)
             numbers, leaving, shifts = np.empty((3, room), np.int64)
             steps = Steps(numbers, np.empty(room, np.int8), leaving, shifts)
-            due = self._rows_at_most(room)
+            seq = int(counters[SEQ])
+            due = (seq + room) // rule.every - seq // rule.every if rule.every else room  # rows at most
             integers, drift = np.full((due, len(INTEGER_COLUMNS)), NO_TIME), np.empty(due, np.int8)
             count, due = plan_steps(
                 rule, NO_INT64 if times is None else times, given, fed, events, clock, counters,
@@ -335,15 +328,9 @@ class Course:
                 steps = steps.part(0, count)
                 if rule.kind != DURATION or not steps.shifts.any():
                     steps = steps._replace(shifts=NO_INT64)
-                if due < len(drift):
-                    integers, drift = integers[:due], drift[:due]
-                yield Plan(steps, start, at - start, greatest, integers, drift)
+                yield Plan(steps, start, at - start, integers[:due], drift[:due])
             if at == events and (count < room or not rule.grid):
                 return
-
-    def _rows_at_most(self, steps: int) -> int:
-        every, seq = self.rule.every, int(self.counters[SEQ])
-        return (seq + steps) // every - seq // every if every else steps
 
     def _make_room(self, wanted: int) -> None:
         """Grow the ring of times. A full window needs no more room: an event leaves before another enters."""

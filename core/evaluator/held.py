@@ -1,4 +1,4 @@
-"""The common parts of windows: events in columns, and the classes met.
+"""The common parts of windows: events that come, in columns, and the classes met.
 
 `UnitWindow` (unit_window.py) is the window of events that count 1 each, `WeightedWindow` (weighted/window.py)
 the window of events with weights. An evaluator has one of the two.
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array, Int32Array, Int64Array
+from ..arrays import NO_FLOATS, FloatArray, Int8Array, Int32Array, Int64Array
 from ..encoding.fields import packed_text
 from ..errors import InputError
 from ..events.columns import TextColumn
@@ -41,42 +41,15 @@ class Columns(NamedTuple):
         """Return the events `start` to `end` - 1."""
         if start == 0 and end == len(self.scores):
             return self
-        return self._of(slice(start, end))
+        return self.take(slice(start, end))
 
-    def take(self, events: Int64Array) -> Columns:
-        """Return the events at some indices. If there are no events at all, return a row of zeros per index.
-
-        A batch without events has steps of time alone, whose columns are not read.
-        """
-        if len(self.scores):
-            return self._of(events)
-        size = len(events)
-        codes = np.zeros(size, self.label_codes.dtype)
-        return Columns(np.zeros(size), np.zeros(size, np.int8), codes, codes, None, np.zeros(size))
-
-    def _of(self, events: Any) -> Columns:
+    def take(self, events: slice | Int64Array) -> Columns:
+        """Return the events of a slice, or at some indices."""
         times = None if self.times is None else self.times[events]
         return Columns(
             self.scores[events], self.labels[events], self.label_codes[events], self.predicted_codes[events],
             times, self.weights[events] if len(self.weights) else self.weights,
         )  # fmt: skip
-
-
-class Held(NamedTuple):
-    """The events that a window holds, in columns, in order of arrival.
-
-    weights  None if every event counts once
-    times    None if `steps.Course` keeps the times instead of the window
-    shift    the power of two that scales the weights
-    """
-
-    scores: FloatArray
-    labels: Codes
-    predictions: Codes
-    hits: Int8Array
-    weights: FloatArray | None = None
-    times: Int64Array | None = None
-    shift: int = 0
 
 
 class Classes:
@@ -94,8 +67,7 @@ class Classes:
     """
 
     def __init__(self, settings: EvaluatorSettings, counters: Int64Array) -> None:
-        self._named_positive = settings.positive
-        self._threshold = settings.threshold
+        self._settings = settings
         self._counters = counters
         self._codes: dict[str, int] = {}
         self.counts: Int64Array = np.zeros((4, 2), np.int64)
@@ -111,11 +83,6 @@ class Classes:
         return tuple(self._codes)
 
     @property
-    def named(self) -> int:
-        """Number of named classes."""
-        return len(self._codes)
-
-    @property
     def dtype(self) -> Any:
         """Type of the codes."""
         return np.int32 if self.is_multiclass else np.int8
@@ -126,10 +93,10 @@ class Classes:
             self.is_multiclass = is_multiclass
             if not is_multiclass:
                 self._counters[CLASSES] = 2
-            elif self._named_positive is None:
+            elif self._settings.positive is None:
                 self.is_ranked, self.positive, self.first_class = False, -1, -1
             else:
-                self.positive, self.first_class = self._code(self._named_positive), -2
+                self.positive, self.first_class = self._code(self._settings.positive), -2
         elif self.is_multiclass != is_multiclass:
             had, got = ("with", "without") if self.is_multiclass else ("without", "with")
             raise InputError(
@@ -144,7 +111,7 @@ class Classes:
             # a copy: the labels are kept until the next row, while the caller may change its array
             labels = np.array(events.labels, np.int8)
             label_codes: Codes = labels
-            predicted_codes: Codes = (scores >= self._threshold).view(np.int8)
+            predicted_codes: Codes = (scores >= self._settings.threshold).view(np.int8)
         else:
             label_codes, predicted_codes = self._encode(events.label_classes), self._encode(events.predicted)
             labels = (label_codes == 0).view(np.int8)
@@ -153,10 +120,13 @@ class Classes:
             weights = np.ones(len(scores)) if has_weights else NO_FLOATS
         return Columns(scores, labels, label_codes, predicted_codes, events.times, weights)
 
-    def no_events(self) -> Columns:
-        """Return columns without events, for steps at which only time advances."""
-        codes: Codes = np.empty(0, self.dtype)
-        return Columns(NO_FLOATS, NO_INT8, codes, codes, None, NO_FLOATS)
+    def no_event(self) -> Columns:
+        """Return columns of one event of zeros, for steps at which only time advances.
+
+        The columns of steps repeat this event, and no step reads it.
+        """
+        codes: Codes = np.zeros(1, self.dtype)
+        return Columns(np.zeros(1), np.zeros(1, np.int8), codes, codes, None, np.zeros(1))
 
     def load(self, state: EvaluatorState) -> None:
         """Load the classes of a stored evaluator. The window's own `load` counts the events of each class."""

@@ -1,78 +1,45 @@
 """The window's events in score order, and the ranking measures of a row. Two implementations make equal rows.
 
-`SortedRanking` (sorted_ranking.py) keeps sorted arrays and scans them at a row. It does no work between rows,
-and holds any number of events. `TreeRanking` (tree_ranking.py) keeps a ScoreTree, in which nearly every
-measure is current after every event, so that a whole batch with its rows is one call. Other measures are made
-at the row from the tree's hull or its entries (measures/at_row.py). Both classes make a row from the same
-whole numbers and exact sums: rows are equal to the last bit, also when one of the classes replaces the other.
-
-`tree_sizes` chooses the class: a pure function of the settings and the number of events held.
+`SortedRanking` keeps sorted arrays. It merges later changes into them when a row needs this, and scans them.
+It does no work between rows, and holds any number of events. `TreeRanking` keeps a ScoreTree, in which nearly
+every measure is current after every event, so that a whole batch with its rows is one call of a kernel. Other
+measures are made at the row from the tree's hull or its entries (measures/at_row.py). Both classes make a row
+from the same whole numbers and exact sums: rows are equal to the last bit, also when one of the classes
+replaces the other. `unit_window.tree_sizes` chooses the class.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import sys
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from ..arrays import FloatArray, Int8Array, Int64Array
-from ..kernels.rings import FIRST_CAPACITY
-from ..measures.at_row import curvature_of, made_at_row
-from ..measures.scan import EXACT_EVENTS
-from ..measures.sorted import place
+from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
+from ..errors import InputError
+from ..kernels.rings import capacity_for, unrolled, with_room, write_ring
+from ..measures.at_row import curvature_of, made_at_row, write_at_row
+from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
+from ..measures.scan import EXACT_EVENTS, probability_losses, scan_window, write_tree_rows
+from ..measures.sorted import group_ties, insert_shifted, merge_sorted, place
+from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..rows import slots
-from ..rows.columns import OUT_OF_RANGE
+from ..score_tree.rows import Ask
+from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measure_names import MEASURES
 
 _STRIDE_OF_GRID = 100
 
-
-def tree_sizes(settings: EvaluatorSettings) -> range:
-    """Return the numbers of held events at which a tree is faster than scans; an empty range if none is.
-
-    A pure function. It decides speed and memory only: rows are the same. A tree pays off once it makes
-    several rows. A scan takes some 60 us a row and .02 us per event held; a tree takes .3 us an event, and
-    a millisecond to be built (docs/benchmarks/core.md). A tree does not hold EXACT_EVENTS or more.
-
-    At a row with measures that a tree does not keep (`AtRow`), the tree lists its hull or its entries: 50 to
-    90 us. Microseconds a row, scan / tree, for all measures of probabilities with 1,000 and with 10,000
-    events: 120 / 90 and 1,110 / 400 with a row per event. 160 / 180 and 1,180 / 620 with a row per 100
-    events. 85 / 430 and 1,220 / 1,090 with a row per 1,000 events. The area under the cost curve alone, with
-    10,000 events and a row per 1, 100 and 1,000 events: 380 / 50, 480 / 190 and 480 / 700.
-    """
-    limit = settings.window.size
-    end = EXACT_EVENTS if limit is None else 0 if limit >= EXACT_EVENTS else limit + 1
-    stride = stride_of(settings)
-    start = max(1_000, 20 * stride) if made_at_row(settings).anything else max(64, 2 * stride)
-    if settings.window.signal == "placement":
-        start = FIRST_CAPACITY  # every event needs its placement, which costs O(k) by a scan
-    return range(start, end)
+_FEW = 1_000
+"""Number of events up to which one sort by two keys is faster than a sort of each class."""
 
 
 def stride_of(settings: EvaluatorSettings) -> int:
     """Return the number of events between rows; for rows on a grid of times, a guess."""
     return settings.every.events or _STRIDE_OF_GRID
-
-
-def steps_until_switch(sizes: range, held: int, has_tree: bool) -> int:
-    """Return the number of steps after which to check again whether a tree or scans suit the window."""
-    if has_tree:  # a window of the last n events never grows too large for its tree
-        return sizes.stop - held if sizes.stop == EXACT_EVENTS else sys.maxsize
-    return max(1_024, sizes.start - held) if sizes else sys.maxsize
-
-
-def keeps_form(sizes: range, held: int, has_tree: bool) -> bool:
-    """Return whether a window keeps its form, tree or scans.
-
-    A switch costs O(k), so the thresholds differ: the number of events must change much to switch back.
-    """
-    if has_tree:
-        return sizes.start // 4 <= held < sizes.stop
-    return not (sizes.start <= held < sizes.stop - sizes.stop // 10 * (sizes.stop == EXACT_EVENTS))
 
 
 def z_of(settings: EvaluatorSettings) -> float:
@@ -87,27 +54,314 @@ def asked_of_rows(settings: EvaluatorSettings) -> tuple[Int8Array, float, float 
     return asked, z_of(settings), curvature_of(settings)
 
 
-def placed(
-    labels: Int8Array,
-    scores: FloatArray,
-    chosen: Int64Array,
-    ranks: Int64Array,
-    negatives: int,
-    positives: int,
-) -> FloatArray:
-    """Return placement values of the chosen events, given their ranks in the window (`ScoreTree.ranks`)."""
-    values = np.empty(len(chosen))
-    place(labels, scores, chosen, ranks, negatives, positives, values)
-    return values
+class _Ranking:
+    """What the settings say of the rows of a ranking, and the placements of coming events."""
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        self._settings = settings
+        self._at_row = made_at_row(settings)
+        self._asked, self._z, self._curvature = asked_of_rows(settings)
+
+    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
+        """Return the placement values of the `chosen` events, if all events enter and no event leaves.
+
+        docs/math.md, "Placement values", defines placement values. NaN for an event if the other class is
+        empty. The cost of `_ranks` and of `place`.
+
+        chosen  indices, ascending
+        """
+        placements = np.empty(len(chosen))
+        place(labels, scores, chosen, *self._ranks(scores[chosen]), placements)
+        return placements
+
+    def _ranks(self, scores: FloatArray) -> tuple[Int64Array, int, int]:
+        """Return the ranks of scores in the window (`ScoreTree.ranks`), and its negatives and positives."""
+        raise NotImplementedError
 
 
-def refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:
-    """Make measures null, with the reason, that extreme costs, priors or scores have made infinite."""
-    measures = numbers[:, slots.MEASURES :]
-    for measure in (slots.H, slots.AUM):
-        bad = np.isinf(measures[:, measure])
-        if measure == slots.H:
-            bad |= np.isnan(measures[:, slots.H]) & ~np.isnan(measures[:, slots.AUC])
-        if bad.any():
-            measures[bad, measure] = math.nan
-            reasons[bad, measure] = OUT_OF_RANGE
+class SortedRanking(_Ranking):
+    """A ranking that is sorted when a row needs it, by a merge with the events entered and left since.
+
+    The sorted arrays lack the newest events held, `_fresh` of them, and still have the events `_removed`.
+    """
+
+    def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
+        super().__init__(settings)
+        self._limit = settings.window.size
+        self._head, self._held = 0, len(scores)
+        room = capacity_for(self._held, self._limit)
+        self._scores, self._labels = with_room(scores, room), with_room(labels, room)
+        self._removed: list[tuple[FloatArray, Int8Array]] = []
+        self._sort_anew()
+
+    def follow(
+        self, labels: Int8Array, scores: FloatArray, steps: Steps, numbers: FloatArray, reasons: Int8Array
+    ) -> None:
+        """Apply steps; write each row that falls due to a row of `numbers` and of `reasons`.
+
+        Events enter in order of arrival; the window decides how many leave.
+
+        labels, scores  an element for each step; without meaning at steps at which no event enters
+        """
+        start = row = 0
+        ends = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist() if len(numbers) else []
+        for end in (*ends, len(scores)):
+            if end > start:
+                self._apply(labels[start:end], scores[start:end], steps.part(start, end))
+            if row < len(ends):
+                self.write_row(numbers[row], reasons[row])
+            start, row = end, row + 1
+
+    def _ranks(self, scores: FloatArray) -> tuple[Int64Array, int, int]:
+        """See `_Ranking`. O(k)."""
+        self._sort()
+        positives = np.concatenate([[0], np.cumsum(self._sorted_labels, dtype=np.int64)])
+        first, last = (np.searchsorted(self._sorted_scores, scores, side) for side in ("left", "right"))
+        ranks = np.column_stack([first, positives[first], last - first, positives[last] - positives[first]])
+        return ranks, self._held - int(positives[-1]), int(positives[-1])
+
+    def _apply(self, labels: Int8Array, scores: FloatArray, steps: Steps) -> None:
+        """Apply steps between which no row is due."""
+        n, gone = len(scores), int(steps.leaving.sum())
+        enters = steps.flags & ENTERS
+        if not enters.all():
+            entering = np.flatnonzero(enters)
+            labels, scores, n = labels[entering], scores[entering], len(entering)
+            steps = steps._replace(shifts=steps.shifts[entering] if len(steps.shifts) else steps.shifts)
+        if not n and not gone:
+            return
+        if len(steps.shifts) and steps.shifts.any():
+            self._apply_out_of_order(labels, scores, steps.shifts, gone)
+            return
+        evicted = min(gone, self._held)
+        stays = n - (gone - evicted)
+        if 0 < evicted < self._held - self._fresh:
+            oldest = unrolled(self._scores, self._head, evicted), unrolled(self._labels, self._head, evicted)
+            self._removed.append(oldest)
+        self._make_room(self._held - evicted + stays)
+        self._head = (self._head + evicted) % len(self._scores)
+        self._held -= evicted
+        if self._fresh >= self._held:  # the sorted arrays have none of the events held
+            self._sort_anew()
+        write_ring(self._scores, self._head + self._held, scores[n - stays :])
+        write_ring(self._labels, self._head + self._held, labels[n - stays :])
+        self._held += stays
+        self._fresh += stays
+
+    def _apply_out_of_order(
+        self, labels: Int8Array, scores: FloatArray, shifts: Int64Array, gone: int
+    ) -> None:
+        """Apply events that enter before later events of the window; sort all events at the next row."""
+        self._make_room(self._held + len(scores))
+        insert_shifted(self._scores, self._labels, self._head, self._held, scores, labels, shifts)
+        self._head = (self._head + gone) % len(self._scores)
+        self._held += len(scores) - gone
+        self._sort_anew()
+
+    def _make_room(self, wanted: int) -> None:
+        """Grow the ring and move its oldest event to slot 0. A window of n events never needs more than n."""
+        if wanted > len(self._scores):
+            room = capacity_for(wanted, self._limit)
+            labels, scores = self.to_arrays()
+            self._scores, self._labels, self._head = with_room(scores, room), with_room(labels, room), 0
+
+    def _sort_anew(self) -> None:
+        """Empty the sorted arrays: the next sort is of all events held."""
+        self._sorted_scores, self._sorted_labels, self._fresh = NO_FLOATS, NO_INT8, self._held
+        self._removed.clear()
+
+    @property
+    def _gone(self) -> int:
+        """Number of events that the sorted arrays have and that left the window."""
+        return len(self._sorted_scores) + self._fresh - self._held
+
+    def to_arrays(self) -> tuple[Int8Array, FloatArray]:
+        """Return labels and scores of the window, the oldest event first."""
+        scores = unrolled(self._scores, self._head, self._held)
+        return unrolled(self._labels, self._head, self._held), scores
+
+    def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
+        """Return the window's distinct scores, ascending, and the negatives and positives at each.
+
+        O(k), if the arrays are sorted.
+        """
+        self._sort()
+        events = len(self._sorted_scores)
+        keys, negatives, positives = np.empty(events), np.empty(events, np.int64), np.empty(events, np.int64)
+        n = group_ties(self._sorted_scores, self._sorted_labels, keys, negatives, positives)
+        return keys[:n], negatives[:n], positives[:n]
+
+    def _sort(self) -> None:
+        """Bring the sorted arrays up to date."""
+        changes = self._fresh + self._gone
+        if not changes:
+            return
+        if changes > self._held:  # a merge would cost more
+            self._sort_anew()
+        first = (self._head + self._held - self._fresh) % len(self._scores)
+        added = _sorted(
+            unrolled(self._scores, first, self._fresh), unrolled(self._labels, first, self._fresh)
+        )
+        if self._fresh == self._held:
+            self._sorted_scores, self._sorted_labels = added
+        else:
+            removed = [(NO_FLOATS, NO_INT8), *self._removed]
+            left = _sorted(np.concatenate([s for s, _ in removed]), np.concatenate([y for _, y in removed]))
+            scores = np.empty(len(self._sorted_scores) + self._fresh)
+            labels = np.empty(len(scores), np.int8)
+            n = merge_sorted(self._sorted_scores, self._sorted_labels, *left, *added, scores, labels)
+            if n < 0:  # an update was interrupted half-way
+                raise InputError(
+                    "the window is not whole, since an update was interrupted; go on from a snapshot"
+                )
+            self._sorted_scores, self._sorted_labels = scores[:n], labels[:n]
+        self._fresh = 0
+        self._removed.clear()
+
+    def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
+        """Write the window's measures now into one row; the window makes infinite measures null."""
+        self._sort()
+        scores, labels, settings = self._sorted_scores, self._sorted_labels, self._settings
+        edge_negatives, edge_positives = np.empty((2, len(scores) + 1), np.int64)
+        edges = scan_window(
+            scores, labels, self._z, *settings.points,
+            self._curvature or 0.0, self._fixed_point(), numbers, reasons, edge_negatives, edge_positives,
+        )  # fmt: skip
+        if settings.probabilities and len(scores):
+            probability_losses(scores, labels, numbers)
+        wanted = self._at_row
+        if self._asked[slots.H] and self._fixed_point() == 0.0:
+            wanted = wanted._replace(h=True, hull=True)
+        if edges and wanted.anything:
+            hull = edge_negatives[:edges], edge_positives[:edges]
+            write_at_row(settings, wanted, self._asked, hull, self.to_entries, numbers, reasons)
+
+    def _fixed_point(self) -> float:
+        """Return the scale of the loss that a tree of this window would keep; 0 if a tree would keep none."""
+        if self._curvature is None or max(self._held, self._limit or 0) > EXACT_EVENTS:
+            return 0.0
+        return fixed_point_scale(max(LEAST_CAPACITY, self._held) if self._limit is None else self._limit + 1)
+
+    def live_bytes(self) -> int:
+        """Estimate the ranking's memory in bytes."""
+        headers = 500 * len(self._removed)  # two array headers each
+        return headers + 9 * (self._gone + len(self._scores) + len(self._sorted_scores))
+
+
+class TreeRanking(_Ranking):
+    """A ranking that is current after every event, with the methods of `SortedRanking`.
+
+    O(log k) an event for AUC, O(log^2 k) with the hull.
+    """
+
+    def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
+        super().__init__(settings)
+        asked = settings.measures or ()
+        self._ask = Ask(
+            h=int("h" in asked and not self._at_row.h),
+            ks=int("ks" in asked or "ks_threshold" in asked),
+            tpr_at_fpr=int("tpr_at_fpr" in asked),
+            cost_threshold=int("cost_threshold" in asked),
+            aum=int("aum" in asked),
+            losses=int("brier" in asked or "log_loss" in asked),
+            **settings.points._asdict(),
+        )
+        size = settings.window.size
+        self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold or self._at_row.hull)
+        self._stride = stride_of(settings)
+        self._window = ScoreWindow(
+            size,
+            cost=(1, 1) if self._curvature == 0.0 else (2, 2),
+            keeps_hull=self._needs_hull and keeps_hull_for(size or len(scores), self._stride),
+        )
+        self._window.load(labels, scores)
+
+    def follow(
+        self, labels: Int8Array, scores: FloatArray, steps: Steps, numbers: FloatArray, reasons: Int8Array
+    ) -> None:
+        """See `SortedRanking`."""
+        start = row = 0
+        stops = []  # steps at which Python reads the tree for a row
+        if self._at_row.anything and len(numbers):
+            stops = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist()
+        while start < len(scores):
+            end = min(len(scores), start + self._events_until_bridges())
+            if row < len(stops):
+                end = min(end, stops[row])
+            rows = self._window.follow(
+                labels[start:end], scores[start:end], steps.part(start, end), self._ask
+            )
+            if row + len(rows) > len(numbers):  # a kernel does not check bounds
+                raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
+            written = slice(row, row + len(rows))
+            if len(rows):
+                self._write(rows, numbers[written], reasons[written])
+            start, row = end, row + len(rows)
+        if row != len(numbers):
+            raise InputError(f"{row} rows fell due where {len(numbers)} were expected")
+
+    def _ranks(self, scores: FloatArray) -> tuple[Int64Array, int, int]:
+        """See `_Ranking`. O(log k) for each score."""
+        tree = self._window.tree
+        return tree.ranks(scores), tree.negatives, tree.positives
+
+    def _events_until_bridges(self) -> int:
+        """Return the number of events after which bridges cost less than scans, in an unbounded window.
+
+        From that size on the tree keeps bridges.
+        """
+        tree = self._window.tree
+        if not self._needs_hull or tree.keeps_hull or self._settings.window.size:
+            return sys.maxsize
+        if keeps_hull_for(len(tree), self._stride):
+            tree.keeps_hull = True
+            return sys.maxsize
+        return BRIDGES_FROM * self._stride - len(tree)
+
+    def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
+        """See `SortedRanking`."""
+        row = self._window.tree.rows_now(self._ask)
+        self._write(row, numbers[np.newaxis], reasons[np.newaxis])
+
+    def _write(self, rows: Any, numbers: FloatArray, reasons: Int8Array) -> None:
+        """Write rows from records of ROW, one at a time if some measures are made at the row (`AtRow`)."""
+        write_tree_rows(rows, self._ask.h, self._z, numbers, reasons)
+        tree = self._window.tree
+        if self._at_row.anything and 0 < tree.positives < len(tree):
+            edges = NO_INT64, NO_INT64
+            if self._at_row.hull:
+                x, y = (np.diff(vertices) for vertices in tree.hull())
+                edges = x - y, y
+            write_at_row(
+                self._settings, self._at_row, self._asked, edges, self.to_entries, numbers[0], reasons[0]
+            )
+
+    def to_arrays(self) -> tuple[Int8Array, FloatArray]:
+        """See `SortedRanking`."""
+        return self._window.to_arrays()
+
+    def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
+        """See `SortedRanking`. O(k)."""
+        entries = self._window.tree.to_sorted()
+        return entries.scores, entries.negatives, entries.positives
+
+    def live_bytes(self) -> int:
+        """See `SortedRanking`."""
+        return self._window.nbytes
+
+
+def _sorted(scores: FloatArray, labels: Int8Array) -> tuple[FloatArray, Int8Array]:
+    """Sort events by (score, label).
+
+    Many events are sorted by class, then merged. Microseconds of this method / of lexsort: 7 / 2 for 100
+    events, 12 / 14 for 1,000, 73 / 560 for 10,000.
+    """
+    if len(scores) < _FEW:
+        order = np.lexsort((labels, scores))
+        return scores[order], labels[order]
+    negatives, positives = np.sort(scores[labels == 0]), np.sort(scores[labels == 1])
+    merge_sorted(
+        negatives, np.zeros(len(negatives), np.int8), NO_FLOATS, NO_INT8,
+        positives, np.ones(len(positives), np.int8), scores, labels,
+    )  # fmt: skip
+    return scores, labels

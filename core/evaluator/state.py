@@ -34,8 +34,26 @@ Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class EvaluatorState:
-    """Everything that an evaluator's later rows depend on, as flat arrays; events in order of arrival."""
+class Held:
+    """The events that a window holds, in columns, in order of arrival.
+
+    weights  None if every event counts once
+    times    None if events have no times, or `eviction.Course` keeps the times instead of the window
+    shift    the power of two that scales the weights
+    """
+
+    scores: FloatArray
+    labels: Codes
+    predictions: Codes
+    hits: Int8Array
+    weights: FloatArray | None = None
+    times: Int64Array | None = None
+    shift: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EvaluatorState(Held):
+    """Everything that an evaluator's later rows depend on, beside the events held; `times`: always theirs."""
 
     model: str
     slice: str
@@ -48,15 +66,8 @@ class EvaluatorState:
     next_row: int
     reported_seq: int
     greatest_time: int
-    scores: FloatArray
-    labels: Codes
-    predictions: Codes
-    hits: Int8Array
-    times: Int64Array | None
     course: tuple[int, ...] | None = None
     signal: bytes = b""
-    weights: FloatArray | None = None
-    shift: int = 0
 
 
 _HITS = 7
@@ -163,9 +174,10 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
     if not -1 <= last_label < max(classes, 1) or held > seq or np.isnan(scores).any():
         raise ValueError(f"{model!r} has impossible counters or scores")
     return EvaluatorState(
-        model, slice_, (pane_start, pane_end) if kind & _PANED else None, multiclass, class_names,
-        last_seen, last_label, seq, next_row, reported_seq, greatest_time, scores, labels, predictions,
-        hits, times, course, signal, weights, shift,
+        scores, labels, predictions, hits, weights, times, shift, model=model, slice=slice_,
+        pane=(pane_start, pane_end) if kind & _PANED else None, multiclass=multiclass,
+        class_names=class_names, last_seen=last_seen, last_label=last_label, seq=seq, next_row=next_row,
+        reported_seq=reported_seq, greatest_time=greatest_time, course=course, signal=signal,
     )  # fmt: skip
 
 
@@ -203,13 +215,9 @@ class IdleState(NamedTuple):
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        return b"".join(
-            (
-                _IDLE_HEAD.pack(self.clock, len(self.active), len(self.left)),
-                self.active.astype("<i8").tobytes(),
-                *(remains.pack() for remains in self.left),
-            )
-        )
+        head = _IDLE_HEAD.pack(self.clock, len(self.active), len(self.left))
+        left = b"".join(remains.pack() for remains in self.left)
+        return head + self.active.astype("<i8").tobytes() + left
 
     @staticmethod
     def size(here: int, remains: int) -> int:

@@ -7,27 +7,69 @@ or a tree, depending on the window's size and the rows' stride (ranking.py).
 
 from __future__ import annotations
 
+import math
+import sys
+
 import numpy as np
 
-from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
-from ..kernels.rings import capacity_for, unrolled, with_room
+from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array, Int64Array
+from ..kernels.rings import FIRST_CAPACITY, capacity_for, unrolled, with_room
 from ..measures import decisions
+from ..measures.at_row import made_at_row
 from ..measures.curve import curve_of_entries
+from ..measures.scan import EXACT_EVENTS
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..rows import slots
-from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS
+from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS, OUT_OF_RANGE
 from ..rows.curves import RocCurve
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
-from .held import RANKING, Classes, Columns, Held
-from .ranking import keeps_form, steps_until_switch
-from .sorted_ranking import SortedRanking
-from .state import Codes
-from .tree_ranking import TreeRanking
+from .held import RANKING, Classes, Columns
+from .ranking import SortedRanking, TreeRanking, stride_of
+from .state import Codes, Held
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
 
 Ranking = SortedRanking | TreeRanking
+
+
+def tree_sizes(settings: EvaluatorSettings) -> range:
+    """Return the numbers of held events at which a tree is faster than scans; an empty range if none is.
+
+    A pure function. It decides speed and memory only: rows are the same. A tree pays off once it makes
+    several rows. A scan takes some 60 us a row and .02 us per event held; a tree takes .3 us an event, and
+    a millisecond to be built (docs/benchmarks/core.md). A tree does not hold EXACT_EVENTS or more.
+
+    At a row with measures that a tree does not keep (`AtRow`), the tree lists its hull or its entries: 50 to
+    90 us. Microseconds a row, scan / tree, for all measures of probabilities with 1,000 and with 10,000
+    events: 120 / 90 and 1,110 / 400 with a row per event. 160 / 180 and 1,180 / 620 with a row per 100
+    events. 85 / 430 and 1,220 / 1,090 with a row per 1,000 events. The area under the cost curve alone, with
+    10,000 events and a row per 1, 100 and 1,000 events: 380 / 50, 480 / 190 and 480 / 700.
+    """
+    limit = settings.window.size
+    end = EXACT_EVENTS if limit is None else 0 if limit >= EXACT_EVENTS else limit + 1
+    stride = stride_of(settings)
+    start = max(1_000, 20 * stride) if made_at_row(settings).anything else max(64, 2 * stride)
+    if settings.window.signal == "placement":
+        start = FIRST_CAPACITY  # every event needs its placement, which costs O(k) by a scan
+    return range(start, end)
+
+
+def steps_until_switch(sizes: range, held: int, has_tree: bool) -> int:
+    """Return the number of steps after which to check again whether a tree or scans suit the window."""
+    if has_tree:  # a window of the last n events never grows too large for its tree
+        return sizes.stop - held if sizes.stop == EXACT_EVENTS else sys.maxsize
+    return max(1_024, sizes.start - held) if sizes else sys.maxsize
+
+
+def keeps_form(sizes: range, held: int, has_tree: bool) -> bool:
+    """Return whether a window keeps its form, tree or scans.
+
+    A switch costs O(k), so the thresholds differ: the number of events must change much to switch back.
+    """
+    if has_tree:
+        return sizes.start // 4 <= held < sizes.stop
+    return not (sizes.start <= held < sizes.stop - sizes.stop // 10 * (sizes.stop == EXACT_EVENTS))
 
 
 class UnitWindow:
@@ -62,19 +104,19 @@ class UnitWindow:
         self,
         columns: Columns,
         steps: Steps,
-        greatest: int,  # noqa: ARG002  of windows that fade
         rows: Rows,
         placements: FloatArray,  # noqa: ARG002  of windows with weights
     ) -> None:
         """Apply steps, and fill in the rows that fall due. `columns` has an entry for each step.
 
-        greatest    the greatest time before the steps
         placements  of windows with weights: empty, or an entry for each step, filled where an event enters
         """
         self._make_room(len(self) + len(steps.flags))
         classes = self._classes
         if classes.is_ranked:
             self._rank(columns, steps, rows)
+            if len(rows):
+                _refuse_infinite(rows.numbers, rows.reasons)
         else:
             rows.reasons[:, RANKING] = NO_POSITIVE_CLASS
             rows.numbers[:, slots.WEIGHT] = rows.integers[:, _EVENTS]
@@ -86,7 +128,7 @@ class UnitWindow:
 
     def _rank(self, columns: Columns, steps: Steps, rows: Rows) -> None:
         """Apply steps to the ranking, before the counters change; write its measures into the due rows."""
-        ranking = self._some_ranking()
+        ranking = self._ranking = self._some_ranking()
         sizes, held, start, row = self._tree_sizes, len(self), 0, 0
         while start < len(steps.flags):
             has_tree = isinstance(ranking, TreeRanking)
@@ -106,9 +148,7 @@ class UnitWindow:
                 ranking = self._ranking = form(self._settings, *ranking.to_arrays())
 
     def _some_ranking(self) -> Ranking:
-        if self._ranking is None:
-            self._ranking = self._ranking_of(NO_INT8, NO_FLOATS)
-        return self._ranking
+        return self._ranking or self._ranking_of(NO_INT8, NO_FLOATS)
 
     def _ranking_of(self, labels: Int8Array, scores: FloatArray) -> Ranking:
         """Return a ranking of the events, oldest first: a tree or sorted arrays, by their number."""
@@ -123,17 +163,14 @@ class UnitWindow:
         if not classes.is_ranked:
             numbers[slots.WEIGHT] = len(self)
             reasons[RANKING] = NO_POSITIVE_CLASS
-        elif self._ranking is None:
-            numbers[: slots.PREVALENCE] = 0.0
         else:
-            self._ranking.write_row(numbers, reasons)
+            self._some_ranking().write_row(numbers, reasons)
+            _refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
         decisions.decision_measures(self._counters, classes.counts, classes.positive, numbers, reasons)
 
     def curve(self) -> RocCurve:
         """Return the ROC curve of the window."""
-        if self._ranking is None:
-            return curve_of_entries(NO_FLOATS, NO_INT64, NO_INT64)
-        return curve_of_entries(*self._ranking.to_entries())
+        return curve_of_entries(*self._some_ranking().to_entries())
 
     def rarer(self, columns: Columns) -> Int8Array:
         """Return 1 for each event whose class has less mass than the other class before the event; else 0.
@@ -164,16 +201,13 @@ class UnitWindow:
         scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
         return Held(scores, *self._decisions())
 
-    def load(self, held: Held, greatest: int) -> None:  # noqa: ARG002  of windows that fade
-        """Replace the events held by `held`; `greatest` is the greatest time applied. O(k log k)."""
+    def load(self, held: Held) -> None:
+        """Replace the events held by `held`, once the counters are loaded. O(k log k)."""
         counters, counts = self._counters, self._classes.counts
         count = int(counters[decisions.CLASSES])
         agreed = held.labels[held.labels == held.predictions]
-        for kind, codes in (
-            (decisions.LABELS, held.labels),
-            (decisions.PREDICTIONS, held.predictions),
-            (decisions.CORRECT, agreed),
-        ):
+        kinds = decisions.LABELS, decisions.PREDICTIONS, decisions.CORRECT
+        for kind, codes in zip(kinds, (held.labels, held.predictions, agreed), strict=True):
             counts[kind, :count] = np.bincount(codes, minlength=count)
         counters[decisions.MAJORITY] = decisions.majority_class(counts, count)
         counters[decisions.MAJORITY_HITS] = np.count_nonzero(held.hits & decisions.MAJORITY_HIT)
@@ -206,3 +240,15 @@ class UnitWindow:
         """Estimate the window's memory in bytes."""
         ring = sum(column.nbytes for column in (self._labels, self._predictions, self._hits))
         return ring + (0 if self._ranking is None else self._ranking.live_bytes())
+
+
+def _refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:
+    """Make measures null, with the reason, that extreme costs, priors or scores have made infinite."""
+    measures = numbers[:, slots.MEASURES :]
+    for measure in (slots.H, slots.AUM):
+        bad = np.isinf(measures[:, measure])
+        if measure == slots.H:
+            bad |= np.isnan(measures[:, slots.H]) & ~np.isnan(measures[:, slots.AUC])
+        if bad.any():
+            measures[bad, measure] = math.nan
+            reasons[bad, measure] = OUT_OF_RANGE

@@ -139,15 +139,13 @@ def weighted_measures(
         numbers[slots.WEIGHT] = weight if np.isfinite(weight) else np.nan
     if counters[HELD] == 0:
         return
-    if not np.isfinite(total):
+    if np.isfinite(total):
+        _write_agreement(counters, classes, masses, total, numbers, reasons)
+    else:
         reasons[slots.TP :] = OUT_OF_RANGE
-        if positive < 0:
-            refuse_binary(reasons)
-        return
-    _write_agreement(counters, classes, masses, total, numbers, reasons)
     if positive < 0:
         refuse_binary(reasons)
-    else:
+    elif np.isfinite(total):
         tp, fp, fn, tn = confusion(masses, positive, np.zeros(SUM_CHUNKS, np.int64))
         write_binary(tp / total, fp / total, fn / total, tn / total, measures, reasons)
         tp, fp = in_unit(tp, unit, exponent), in_unit(fp, unit, exponent)
@@ -162,12 +160,11 @@ def weighted_measures(
 
 
 @scanning
-def mass_of(masses: Masses, positive: int, is_positive: bool) -> float:
-    """Return the mass of positives, or of all other events; infinite beyond the greatest float."""
+def masses_of(masses: Masses, positive: int) -> tuple[float, float]:
+    """Return the masses of negatives and of positives; infinite beyond the greatest float."""
     positives = masses.of_classes[LABELS, positive]
-    if is_positive:
-        return rounded(positives)
-    return difference(masses.of_all[ALL], positives, np.zeros(SUM_CHUNKS, np.int64))
+    negatives = difference(masses.of_all[ALL], positives, np.zeros(SUM_CHUNKS, np.int64))
+    return negatives, rounded(positives)
 
 
 @scanning

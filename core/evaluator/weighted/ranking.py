@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from ...measures.at_row import (
     write_polynomial_auc,
 )
 from ...rows import slots
-from ...rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
+from ...rows.columns import OUT_OF_RANGE
 from ...settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from ...settings.measure_names import MEASURES
 from ...weighted_tree.measures import (
@@ -42,7 +41,6 @@ from ...weighted_tree.update import MISSING, NEEDS_REBUILD
 from ..ranking import z_of
 
 _POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
-_AT_ENTRIES = OF_ENTRIES - _POLYNOMIAL
 _OF_ENTRIES = OF_ENTRIES | {"brier", "log_loss"}
 BELOW_HALF = 0.5 - 2.0**-44
 """An AUC below this bound is below one half; rounding alone cannot bring one half below the bound."""
@@ -56,14 +54,6 @@ class Progress(NamedTuple):
     needs_rebuild: bool
 
 
-class Scaled(NamedTuple):
-    """Entries with the masses of both classes in one scale, that of the larger exponent."""
-
-    scores: FloatArray
-    negatives: FloatArray
-    positives: FloatArray
-
-
 class WeightedRanking:
     """A weighted window in score order, current after every event. O(log k) an event.
 
@@ -71,6 +61,7 @@ class WeightedRanking:
     (`WeightedTree`). A row costs O(k) if it has one of these measures: Brier score, log loss, average
     precision, calibration error, partial AUC, AUC by a polynomial, or H of flipped scores.
 
+    >>> from rocsteady.core.rows.columns import NUMBER_COLUMNS
     >>> ranking = WeightedRanking(EvaluatorSettings(measures=("auc",)))
     >>> labels, scores, weights = np.array([0, 1], np.int8), np.array([0.2, 0.7]), np.array([3.0, 1.0])
     >>> ranking.take_rows(Batch(labels, scores, weights, np.ones(2, np.int8)))
@@ -152,11 +143,14 @@ class WeightedRanking:
         plan = one_row(numbers, reasons, scale, scale_exponent)
         return not self.take_rows(NO_EVENTS, plan).needs_rebuild
 
-    def to_entries(self) -> Scaled:
-        """Return the distinct scores, ascending, with the masses of both classes in one scale. O(k)."""
+    def to_entries(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the distinct scores, ascending, and the masses of negatives and positives at each. O(k).
+
+        The masses of both classes are in one scale, that of the larger exponent.
+        """
         entries = self.tree.held_entries()
-        masses = self.tree.in_one_scale(entries["mass"][:, 0], entries["mass"][:, 1])
-        return Scaled(entries["key"].copy(), *masses)
+        negatives, positives = self.tree.in_one_scale(entries["mass"][:, 0], entries["mass"][:, 1])
+        return entries["key"].copy(), negatives, positives
 
     def _run(self, batch: Batch, plan: RowPlan, placements: FloatArray) -> Progress:
         course = np.zeros(2, np.int64)
@@ -179,7 +173,7 @@ class WeightedRanking:
         auc, flips = float(measures[slots.AUC]), self._settings.flip_if_below_half
         if flips and not self.tree.is_built and abs(auc - BELOW_HALF) < 2.0**-46:
             return False
-        entries = self.to_entries() if self._asked & _OF_ENTRIES else Scaled(*[NO_FLOATS] * 3)
+        entries = self.to_entries() if self._asked & _OF_ENTRIES else (NO_FLOATS, NO_FLOATS, NO_FLOATS)
         if self._asked & {"brier", "log_loss"}:
             measures[slots.BRIER], measures[slots.LOG_LOSS] = probability_losses(*entries)
         if math.isnan(auc):
@@ -187,7 +181,7 @@ class WeightedRanking:
         _, n, p = self.tree.held_hull()
         n, p = self.tree.in_one_scale(n, p)
         in_range = min(n.sum(), p.sum()) >= RAREST
-        values = dict.fromkeys(self._asked & _AT_ENTRIES, math.nan)
+        values = {} if in_range else dict.fromkeys(OF_ENTRIES, math.nan)
         if "h" in self._asked and not in_range and self._ask.prior < 0.0:
             values["h"] = math.nan
         elif "h" in self._asked and flips and auc < BELOW_HALF:
@@ -197,43 +191,18 @@ class WeightedRanking:
         elif "h" in self._asked and not self._compiled_h:
             some = n + p > 0.0
             values["h"] = h_measure(n[some], p[some], self._settings)
-        if in_range and self._asked & _AT_ENTRIES:
+        if in_range and self._asked & (OF_ENTRIES - _POLYNOMIAL):
             area = partial_auc(*entries[1:], *self._settings.partial_fpr)
-            of_entries = {
+            values |= {
                 "average_precision": average_precision(*entries[1:]),
                 "calibration_error": calibration_error(*entries),
                 "partial_auc": area,
                 "partial_auc_mcclish": mcclish(area, *self._settings.partial_fpr),
             }
-            values |= {name: of_entries[name] for name in self._asked & _AT_ENTRIES}
         if in_range and self._asked & _POLYNOMIAL:
             write_polynomial_auc(*entries, measures, reasons)
-        elif not in_range:
-            values |= dict.fromkeys(_POLYNOMIAL, math.nan)
-        for name, value in values.items():
-            column = MEASURES.index(name)
+        for name in values.keys() & self._asked:
+            column, value = MEASURES.index(name), values[name]
             measures[column] = value if math.isfinite(value) else math.nan
             reasons[column] = reasons[column] if math.isfinite(value) else OUT_OF_RANGE
         return True
-
-
-def warm_up() -> float:
-    """Compile every kernel of weighted windows, or load it from the cache; return the seconds taken.
-
-    Some 20 seconds the first time, a fraction of a second afterwards.
-    """
-    start = time.perf_counter()
-    settings = EvaluatorSettings(measures="all", probabilities=True)  # type: ignore[arg-type]
-    label, one = np.array([0, 1, 1], np.int8), np.ones(3)
-    score = np.array([0.0, 0.5, 0.75])
-    ranking = WeightedRanking(settings, label, score, one)
-    ranking.take_rows(Batch(label, score, one, np.ones(3, np.int8)))
-    ranking.write_row(np.full(len(NUMBER_COLUMNS), np.nan), np.zeros(len(MEASURES), np.int8))
-    tree = ranking.tree
-    tree.auc()
-    tree.placement(label, score)
-    tree.masses_below(0.5)
-    tree.score_at_positive_mass(1.0)
-    tree.to_sorted()
-    partial_auc(one, one, 0.0, 1.0)
-    return time.perf_counter() - start

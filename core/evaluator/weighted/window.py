@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import NO_FLOATS, NO_INT64, FloatArray, Int8Array, Int64Array
+from ...arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ...events.times import NO_TIME
 from ...kernels.exact_sums import SUM_CHUNKS
-from ...kernels.rings import FIRST_CAPACITY
+from ...kernels.rings import FIRST_CAPACITY, with_room
 from ...measures.curve import curve_of_entries
 from ...measures.decisions import HEAD, HELD, LAST_SEEN, MAJORITY_HITS, PERSISTENT_HITS, SEQ
 from ...measures.steps import ENTERS, ROW_DUE, Steps
@@ -27,9 +27,11 @@ from ...rows.rows import Rows
 from ...settings.evaluator import EvaluatorSettings
 from ...settings.measure_names import MEASURES
 from ...weighted_tree.rows import Batch, RowPlan
-from ..held import RANKING, Classes, Columns, Held
+from ..eviction import GREATEST
+from ..held import RANKING, Classes, Columns
+from ..state import Held
 from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
-from .measures import Masses, mass_of, rarer_before, weighted_measures
+from .measures import Masses, masses_of, rarer_before, weighted_measures
 from .ranking import WeightedRanking
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
@@ -50,7 +52,6 @@ _AT_ONCE = 16_384
 """Steps applied in one call of a kernel: the ring has room for so many beside the events held."""
 
 _DECISIONS = frozenset(MEASURES[MEASURES.index("tp") :])
-_ZERO: Int64Array = np.zeros(1, np.int64)
 
 
 class WeightedWindow:
@@ -67,13 +68,11 @@ class WeightedWindow:
         self._decides = positive < 0 or not _DECISIONS.isdisjoint(settings.measures or ())
         self._ranking = WeightedRanking(settings)
         self.shift = _NO_SHIFT if self._half_life else 0
-        self._now = 0
+        self._now = int(counters[GREATEST])
         self._span = 0
         self.is_timed = False
-        self._ring = WeightedRing(
-            np.empty(0, classes.dtype), np.empty(0, classes.dtype), np.empty(0, np.int8), np.empty(0),
-            np.empty(0), np.empty(0, np.int64),
-        )  # fmt: skip
+        codes = np.empty(0, classes.dtype)
+        self._ring = WeightedRing(codes, codes, NO_INT8, NO_FLOATS, NO_FLOATS, NO_INT64)
         self._masses = _no_masses(2)
         self._heads = np.zeros(2 if self._half_life else 0, np.int64)
 
@@ -83,13 +82,11 @@ class WeightedWindow:
 
     # ---- events
 
-    def follow(
-        self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray
-    ) -> None:
+    def follow(self, columns: Columns, steps: Steps, rows: Rows, placements: FloatArray) -> None:
         """See `UnitWindow`."""
         self._make_classes()
         if self._half_life:
-            self._take_fading(columns, steps, greatest, rows)
+            self._take_fading(columns, steps, rows)
         else:
             self._take_in_parts(columns, steps, rows, placements)
         if self._positive < 0:
@@ -100,21 +97,21 @@ class WeightedWindow:
         moving = np.flatnonzero(steps.shifts).tolist() if len(steps.shifts) else []  # slots of the ring
         stops = sorted({0, *moving, *range(0, count, _AT_ONCE), count})
         for start, end in pairwise(stops):
-            ones, zeros = np.broadcast_to(np.ones(1), end - start), np.broadcast_to(_ZERO, end - start)
+            ones, zeros = np.ones(end - start), np.zeros(end - start, np.int64)
             rows = self._follow(
                 columns.part(start, end), ones, zeros, steps.part(start, end), rows, placements[start:end]
             )
 
-    def _take_fading(self, columns: Columns, steps: Steps, greatest: int, rows: Rows) -> None:
+    def _take_fading(self, columns: Columns, steps: Steps, rows: Rows) -> None:
         if columns.times is not None and not self.is_timed:
             self.is_timed = True
             self._ring = self._ring._replace(times=np.full(len(self._ring.labels), NO_TIME))
         enters = steps.flags & ENTERS != 0
         if self._by_time:
-            ticks = np.full(len(enters), greatest)
+            ticks = np.full(len(enters), self._now)
             if columns.times is not None:
                 ticks[enters] = columns.times[enters]
-            now = np.maximum(np.maximum.accumulate(ticks), greatest)
+            now = np.maximum(np.maximum.accumulate(ticks), self._now)
         else:
             now = ticks = self._counters[SEQ] + np.cumsum(enters) - 1
         units, periods = self._inflation(now)
@@ -268,13 +265,12 @@ class WeightedWindow:
 
     def masses(self) -> tuple[float, float]:
         """Return the masses of negatives and positives in a common scale; infinite if beyond floats."""
-        return mass_of(self._masses, self._positive, False), mass_of(self._masses, self._positive, True)
+        return masses_of(self._masses, self._positive)
 
     def rarer(self, columns: Columns) -> Int8Array:
         """See `UnitWindow`."""
-        labels = columns.labels
-        rarer = np.empty(len(labels), np.int8)
-        rarer_before(labels, columns.weights, self._masses, self._positive, rarer)
+        rarer = np.empty(len(columns.labels), np.int8)
+        rarer_before(columns.labels, columns.weights, self._masses, self._positive, rarer)
         return rarer
 
     def curve(self) -> RocCurve:
@@ -285,17 +281,15 @@ class WeightedWindow:
         """
         if self._ranking.tree.needs_rebuild:
             self._rebuild(self._held_slots())
-        entries = self._ranking.to_entries()
+        scores, negatives, positives = self._ranking.to_entries()
         unit, exponent = self._unit()
-        there = float(entries.negatives.sum() + entries.positives.sum())
+        there = float(negatives.sum() + positives.sum())
         scale = 1.0
         with np.errstate(over="ignore", under="ignore"):
             total = float(np.ldexp(sum(self.masses()) / unit, -exponent))
             if there and 0.0 < total < np.inf and 0.0 < total / there < np.inf:
                 scale = total / there
-        return curve_of_entries(
-            entries.scores, entries.negatives * scale, entries.positives * scale, len(self)
-        )
+        return curve_of_entries(scores, negatives * scale, positives * scale, len(self))
 
     def placement(self, label: int, score: float) -> float:
         """Return the placement value of an event that would come now; NaN where the other class is empty."""
@@ -323,16 +317,15 @@ class WeightedWindow:
             ring.weights[slots], times, self.shift,
         )  # fmt: skip
 
-    def load(self, held: Held, greatest: int) -> None:
+    def load(self, held: Held) -> None:
         """See `UnitWindow`."""
+        counters = self._counters
         weights = np.ones(len(held.scores)) if held.weights is None else held.weights
-        times = held.times if self._half_life else None
-        self.shift, self._now = held.shift, greatest if self._by_time else int(self._counters[SEQ]) - 1
-        self.is_timed = times is not None and len(times) > 0
-        self._ring = WeightedRing(
-            held.labels, held.predictions, held.hits, held.scores, weights,
-            NO_INT64 if times is None else times,
-        )  # fmt: skip
+        times = NO_INT64 if held.times is None or not self._half_life else held.times
+        self.shift = held.shift
+        self._now = int(counters[GREATEST] if self._by_time else counters[SEQ] - 1)
+        self.is_timed = len(times) > 0
+        self._ring = WeightedRing(held.labels, held.predictions, held.hits, held.scores, weights, times)
         self._load(np.arange(len(weights)))
 
     def _load(self, slots: Int64Array) -> None:
@@ -356,14 +349,9 @@ class WeightedWindow:
 
     def _move(self, slots: Int64Array, room: int) -> None:
         """Make a ring of `room` slots that begins with the events of `slots`."""
-        columns: list[Any] = []
-        for column in self._ring:
-            moved = np.zeros(room if len(column) or column is not self._ring.times else 0, column.dtype)
-            moved[: len(slots)] = column[slots] if len(moved) else column
-            columns.append(moved)
-        if self.is_timed and not len(columns[-1]):
-            columns[-1] = np.full(room, NO_TIME)
-        self._ring = WeightedRing(*columns)
+        *columns, times = self._ring
+        moved = [with_room(column[slots], room) for column in columns]
+        self._ring = WeightedRing._make([*moved, with_room(times[slots], room) if self.is_timed else times])
         self._span = len(slots)
         self._counters[HEAD] = 0
         self._heads[:] = 0

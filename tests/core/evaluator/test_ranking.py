@@ -10,14 +10,8 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.evaluator.eviction import sliding_steps
-from rocsteady.core.evaluator.ranking import (
-    keeps_form,
-    steps_until_switch,
-    tree_sizes,
-)
-from rocsteady.core.evaluator.sorted_ranking import SortedRanking
-from rocsteady.core.evaluator.tree_ranking import TreeRanking
-from rocsteady.core.evaluator.unit_window import Ranking
+from rocsteady.core.evaluator.ranking import SortedRanking, TreeRanking
+from rocsteady.core.evaluator.unit_window import Ranking, keeps_form, steps_until_switch, tree_sizes
 from rocsteady.core.measures import decisions
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.measures.steps import ROW_DUE
@@ -213,10 +207,10 @@ def test_the_last_row_of_classes_without_a_positive_one_weighs_its_window() -> N
 
 
 def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rocsteady.core.evaluator import ranking, sorted_ranking
+    from rocsteady.core.evaluator import ranking, unit_window
 
     of_settings.cache_clear()
-    for module in (ranking, sorted_ranking):
+    for module in (unit_window, ranking):
         monkeypatch.setattr(module, "EXACT_EVENTS", 200)
     rng = np.random.default_rng(1)
     labels, scores = rng.integers(0, 2, 400), rng.normal(size=400).round(1)

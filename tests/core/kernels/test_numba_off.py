@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core.evaluator.tree_ranking import TreeRanking
+from rocsteady.core.evaluator.ranking import TreeRanking
 from rocsteady.core.measures import at_row as row_measures
 from rocsteady.core.measures import curve as roc_curve
 from rocsteady.core.measures import decisions

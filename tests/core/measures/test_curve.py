@@ -12,8 +12,7 @@ import pytest
 import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.evaluator.sorted_ranking import SortedRanking
-from rocsteady.core.evaluator.tree_ranking import TreeRanking
+from rocsteady.core.evaluator.ranking import SortedRanking, TreeRanking
 from rocsteady.core.measures.curve import RESOLUTION, curve_of_entries
 from sklearn import metrics
 from sklearn.isotonic import IsotonicRegression
