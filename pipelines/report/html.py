@@ -4,8 +4,8 @@ The HTML itself holds all facts that need no JavaScript: the models evaluated, t
 changes, the latest values of the first models, and the meaning of the measures. The code then replaces these
 parts.
 
-Templates are Jinja's. Every value is escaped, except where a template says `safe`: the style, the script, the
-JSON of `script_json`, and the SVG of `cd_diagram`.
+Templates are Jinja's. Every value is escaped, except where a template says `safe`: the JSON of `script_json`,
+and the SVG of `cd_diagram`. The template includes the style and the scripts as they are.
 """
 
 from __future__ import annotations
@@ -61,21 +61,6 @@ _CURVES_ABOUT = (
 )
 
 
-_SCRIPTS = (
-    "data.js",
-    "state.js",
-    "charts.js",
-    "ranges.js",
-    "better.js",
-    "over_time.js",
-    "slices.js",
-    "curves.js",
-    "table.js",
-    "page.js",
-)
-"""The files of the page's script, in order."""
-
-
 def report_page(
     rows: ReportRows,
     *,
@@ -108,7 +93,7 @@ def report_page(
     known = counters or EventCounters()
     if known.applied is None:
         known = replace(known, applied=applied)
-    held = rows.held
+    held, time = rows.held, rows.columns["time"]
     meta = {
         **_rows_meta(rows, drawn, base_of, blocks),
         "curves": listed,
@@ -124,9 +109,12 @@ def report_page(
         "page.html",
         version=__version__,
         title=title,
-        style=asset("style.css"),
-        lead=_lead(rows, applied),
-        notes=rows.notes,
+        rows=rows,
+        bases=len(base_of),
+        applied=applied,
+        most_events=np.fmax.reduce(rows.columns["window_events"], initial=np.nan),
+        first_time=np.fmin.reduce(time, initial=np.nan),
+        last_time=np.fmax.reduce(time, initial=np.nan),
         counters=known,
         letters_given=counters is not None,
         better=better and better.facts,
@@ -144,12 +132,9 @@ def report_page(
         confidence=share(confidence),
         meanings=MEANINGS,
         row_words=ROW_WORDS,
-        configs=rows.configs[:12],
         drawn=len(drawn),
-        total=rows.total,
         meta=script_json(meta),
         blocks=blocks,
-        script=script(),
     )
 
 
@@ -193,25 +178,6 @@ def _changes(
     return [found.get(model) for model in range(len(rows.models))]
 
 
-def _lead(rows: ReportRows, applied: int | None) -> str:
-    """Return a sentence on the models and events that were evaluated."""
-    if not len(rows):
-        return "There are no rows to show: the files have their columns and nothing else."
-    parts = [counted(len({name for name, _ in rows.bases()}), "model")]
-    if rows.ways:
-        parts[0] += f" in {counted(len(rows.ways), 'way')} ({'; '.join(rows.ways)})"
-    if slices := len([name for name in rows.slices if name]):
-        parts.append(counted(slices, "slice"))
-    said = f"{', '.join(parts)} and {counted(rows.total, 'row')} of measures"
-    if applied is not None:
-        said += f" over {counted(applied, 'event')}"
-    said += f", at most {np.nanmax(rows.columns['window_events']):,.0f} events in a window"
-    if "time" in rows.held:
-        time = rows.columns["time"]
-        said += f", from {day(np.nanmin(time))} to {day(np.nanmax(time))}"
-    return f"{said}."
-
-
 def _nulls_by_reason(rows: ReportRows) -> dict[str, list[str]]:
     """Return the measures without a chart, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
@@ -239,12 +205,6 @@ def render(template: str, **facts: Any) -> str:
 def asset(name: str) -> str:
     """Return the text of a file of the page."""
     return (resources.files(__package__) / "page" / name).read_text("utf-8")
-
-
-def script() -> str:
-    """Return the page's code as one script."""
-    code = "\n".join(asset(name) for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{code}\n}})();'
 
 
 def plotly_source() -> str:
@@ -278,6 +238,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "checkpoint": checkpoint,
         "counted": counted,
+        "day": day,
         "number": number,
         "p_value": p_value,
         "test_name": lambda test: TESTS.get(test, test),
