@@ -17,7 +17,7 @@ from ..words import checkpoint, counted, share
 from .cd_diagram import cd_diagram
 from .comparisons import TESTS, Compared, FoldMeans, Leader, Pair
 from .data import packed
-from .measures import MEANINGS
+from .measures import MEANINGS, Meaning
 
 PAIRS_SHOWN = 300
 """The most pairs of learners in a measure's table."""
@@ -55,7 +55,7 @@ def better_section(compared: Sequence[Compared], means: FoldMeans | None) -> Sec
     if not measures:
         return Section(facts, None, {})
     chart, blocks = _chart(compared, means, measures)
-    labels = {name: _label(name) for name in measures}
+    labels = {name: _meaning(name).label for name in measures}
     return Section(facts, {"measures": measures, "labels": labels, **chart}, blocks)
 
 
@@ -65,12 +65,8 @@ def _first(measures: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*(name for name in FIRST_MEASURES if name in there), *there]))
 
 
-def _label(measure: str) -> str:
-    return MEANINGS[measure].label if measure in MEANINGS else measure
-
-
-def _digits(measure: str) -> str:
-    return MEANINGS[measure].digits if measure in MEANINGS else "score"
+def _meaning(measure: str) -> Meaning:
+    return MEANINGS.get(measure, Meaning(measure, "", "score", "", ""))
 
 
 def _about(compared: Sequence[Compared], means: FoldMeans | None) -> str:
@@ -99,12 +95,16 @@ def _means(means: FoldMeans) -> dict[str, Any]:
     first = (fit or held)[:_COLUMNS]
     cells = {
         place: [
-            (*means.latest(place, learner), learner in means.best(place), _digits(means.measures[place]))
+            (
+                *means.latest(place, learner),
+                learner in means.best(place),
+                _meaning(means.measures[place]).digits,
+            )
             for learner in range(len(means.learners))
         ]
         for place in held
     }
-    labels = {place: _label(means.measures[place]) for place in held}
+    labels = {place: _meaning(means.measures[place]).label for place in held}
     ends = np.array([means.end(place) for place in held], np.int64)
     folds = means.folds[held, :, ends]
     return {
@@ -122,7 +122,7 @@ def _means(means: FoldMeans) -> dict[str, Any]:
 
 def _told(one: Compared) -> dict[str, Any]:
     """Return the facts of one measure's block."""
-    label, friedman = _label(one.measure), one.friedman
+    label, friedman = _meaning(one.measure).label, one.friedman
     diagram = ""
     if friedman is not None and friedman.critical_difference is not None:
         diagram = cd_diagram(
@@ -215,7 +215,7 @@ def _chart(
         "moments": len(means.moments),
         "total": means.total,
         "timed": not np.isnan(times).any(),
-        "digits": {name: _digits(name) for name in means.measures},
+        "digits": {name: _meaning(name).digits for name in means.measures},
         "ahead": ahead,
         "slots": _slots(means, measures),
     }, blocks

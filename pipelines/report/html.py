@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -90,9 +89,6 @@ def report_page(
         better = better_section(comparisons_of(comparisons), means_of(means))
         blocks |= better.blocks
     applied = applied_events(rows)
-    known = counters or EventCounters()
-    if known.applied is None:
-        known = replace(known, applied=applied)
     held, time = rows.held, rows.columns["time"]
     meta = {
         **_rows_meta(rows, drawn, base_of, blocks),
@@ -115,7 +111,7 @@ def report_page(
         most_events=np.fmax.reduce(rows.columns["window_events"], initial=np.nan),
         first_time=np.fmin.reduce(time, initial=np.nan),
         last_time=np.fmax.reduce(time, initial=np.nan),
-        counters=known,
+        counters=counters or EventCounters(),
         letters_given=counters is not None,
         better=better and better.facts,
         models=len(whole),

@@ -212,9 +212,7 @@ def _once(
     """Return the order without repeated rows: of rows with the same identity the last stays."""
     if len(order) < 2:
         return order
-    same = np.ones(len(order) - 1, np.bool_)
-    for key in keys:
-        same &= key[order[1:]] == key[order[:-1]]
+    same = np.all([key[order[1:]] == key[order[:-1]] for key in keys], axis=0)
     if not same.any():
         return order
     doubles = int(same.sum())
