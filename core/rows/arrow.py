@@ -6,12 +6,13 @@ program that only evaluates never loads pyarrow.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import Table as Table
 
+from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..errors import MissingPackageError
 from ..events.times import NO_TIME
 from .columns import COLUMNS, COUNT_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
@@ -19,7 +20,25 @@ from .columns import COLUMNS, COUNT_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
 if TYPE_CHECKING:
     from pandas import DataFrame as DataFrame
 
-    from .rows import Rows
+
+class ColumnsOfRows(Protocol):
+    """Rows in columns (`Rows`): the columns and methods that this module needs to make tables."""
+
+    keys: tuple[tuple[str, str], ...]
+    key_codes: Int32Array
+    drift: Int8Array
+    config: str
+
+    def __len__(self) -> int: ...
+
+    def integer(self, name: str) -> Int64Array:
+        """Return a column of integers; NO_TIME stands for null."""
+
+    def number(self, name: str) -> FloatArray:
+        """Return a column of masses or measures; NaN stands for null."""
+
+    def reason_texts(self) -> list[str | None]:
+        """Return the column of reasons."""
 
 
 def _field(name: str) -> pa.Field:
@@ -36,7 +55,7 @@ ROW_SCHEMA = pa.schema([_field(name) for name in COLUMNS])
 """The columns of a row, with their types, in every sink."""
 
 
-def rows_to_arrow(rows: Rows) -> pa.RecordBatch:
+def rows_to_arrow(rows: ColumnsOfRows) -> pa.RecordBatch:
     """Return rows as a record batch with ROW_SCHEMA. O(cells); Python only for each (model, slice)."""
     n = len(rows)
     codes = pa.array(np.ascontiguousarray(rows.key_codes))
@@ -62,12 +81,12 @@ def rows_to_arrow(rows: Rows) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([column(name) for name in COLUMNS], schema=ROW_SCHEMA)
 
 
-def rows_to_table(rows: Rows) -> Table:
+def rows_to_table(rows: ColumnsOfRows) -> Table:
     """Return rows as a table of one record batch; see `Rows.to_arrow`."""
     return Table.from_batches([rows_to_arrow(rows)])
 
 
-def rows_to_pandas(rows: Rows) -> DataFrame:
+def rows_to_pandas(rows: ColumnsOfRows) -> DataFrame:
     """Return rows as a data frame; see `Rows.to_pandas`."""
     try:
         import pandas
