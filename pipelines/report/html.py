@@ -121,7 +121,7 @@ def report_page(
         changes=changes[:CARDS],
         verdicts=VERDICTS,
         side_by_side=side_by_side(names[:CARDS], series[:CARDS], confidence),
-        nulls=_nulls_by_reason(rows),
+        nulls=null_reasons(rows, DRAWN) if len(rows) else {},
         curves_about=about_curves if listed else curve_note,
         latest=_latest(rows, meta["dates"]),
         table_columns=(*TABLE_CONTEXT, *(name for name in TABLE_MEASURES if name in held)),
@@ -172,14 +172,6 @@ def _changes(
         for model, one, change in zip(models, series, changes, strict=True)
     }
     return [found.get(model) for model in range(len(rows.models))]
-
-
-def _nulls_by_reason(rows: ReportRows) -> dict[str, list[str]]:
-    """Return the measures without a chart, grouped by reason."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in (null_reasons(rows, DRAWN) if len(rows) else {}).items():
-        by_reason.setdefault(reason, []).append(MEANINGS[name].label)
-    return by_reason
 
 
 def _latest(rows: ReportRows, dates: bool) -> list[tuple[str, str, dict[str, float], str | None]]:
