@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.compare.comparisons import FEW_FOLDS, LOWER_IS_BETTER
-from ..words import DASH, checkpoint, counted, number, share
+from ..words import checkpoint, counted, share
 from .cd_diagram import cd_diagram
 from .comparisons import TESTS, Compared, FoldMeans, Leader, Pair
 from .data import packed
-from .measures import MEANINGS
+from .measures import MEANINGS, Meaning
 
 PAIRS_SHOWN = 300
 """The most pairs of learners in a measure's table."""
@@ -55,7 +55,7 @@ def better_section(compared: Sequence[Compared], means: FoldMeans | None) -> Sec
     if not measures:
         return Section(facts, None, {})
     chart, blocks = _chart(compared, means, measures)
-    labels = {name: _label(name) for name in measures}
+    labels = {name: _meaning(name).label for name in measures}
     return Section(facts, {"measures": measures, "labels": labels, **chart}, blocks)
 
 
@@ -65,12 +65,8 @@ def _first(measures: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*(name for name in FIRST_MEASURES if name in there), *there]))
 
 
-def _label(measure: str) -> str:
-    return MEANINGS[measure].label if measure in MEANINGS else measure
-
-
-def _digits(measure: str) -> str:
-    return MEANINGS[measure].digits if measure in MEANINGS else "score"
+def _meaning(measure: str) -> Meaning:
+    return MEANINGS.get(measure, Meaning(measure, "", "score", "", ""))
 
 
 def _about(compared: Sequence[Compared], means: FoldMeans | None) -> str:
@@ -89,13 +85,26 @@ def _about(compared: Sequence[Compared], means: FoldMeans | None) -> str:
 
 
 def _means(means: FoldMeans) -> dict[str, Any]:
-    """Return the table of means of the first measures, and a table of all measures if there are more."""
+    """Return the table of means of the first measures, and a table of all measures if there are more.
+
+    A cell is (mean, standard deviation, folds, whether the mean is the best, digits).
+    """
     order = [means.measures.index(name) for name in _first(means.measures)]
     held = [place for place in order if not np.isnan(means.values[place, :, 0, means.end(place)]).all()]
     fit = [place for place in held if len(held) <= _COLUMNS or means.measures[place] in FIRST_MEASURES]
     first = (fit or held)[:_COLUMNS]
-    labels = {place: _label(means.measures[place]) for place in held}
-    cells = {place: _mean_cells(means, place) for place in held}
+    cells = {
+        place: [
+            (
+                *means.latest(place, learner),
+                learner in means.best(place),
+                _meaning(means.measures[place]).digits,
+            )
+            for learner in range(len(means.learners))
+        ]
+        for place in held
+    }
+    labels = {place: _meaning(means.measures[place]).label for place in held}
     ends = np.array([means.end(place) for place in held], np.int64)
     folds = means.folds[held, :, ends]
     return {
@@ -111,22 +120,9 @@ def _means(means: FoldMeans) -> dict[str, Any]:
     }
 
 
-def _mean_cells(means: FoldMeans, measure: int) -> list[dict[str, Any]]:
-    """Return every learner's mean and standard deviation at the end, as text."""
-    digits = _digits(means.measures[measure])
-    best = means.best(measure)
-    cells = []
-    for learner in range(len(means.learners)):
-        mean, deviation, folds = means.latest(measure, learner)
-        text = number(mean, digits)
-        spread = "" if text == DASH or math.isnan(deviation) else number(deviation, digits)
-        cells.append({"mean": text, "deviation": spread, "folds": folds, "best": learner in best})
-    return cells
-
-
 def _told(one: Compared) -> dict[str, Any]:
     """Return the facts of one measure's block."""
-    label, friedman = _label(one.measure), one.friedman
+    label, friedman = _meaning(one.measure).label, one.friedman
     diagram = ""
     if friedman is not None and friedman.critical_difference is not None:
         diagram = cd_diagram(
@@ -139,36 +135,11 @@ def _told(one: Compared) -> dict[str, Any]:
     return {
         "found": one,
         "label": label,
-        "verdict": _verdict(one),
+        "ahead": one.leader and _ahead(one, one.leader),
         "pairs": _listed(one),
         "diagram": diagram,
         "diagram_file": b64encode(diagram.encode()).decode(),
     }
-
-
-def _verdict(one: Compared) -> str:
-    """Return sentences on the learner that is ahead, and on how many pairs differ."""
-    over = [pair for pair in one.pairs if pair.over]
-    if not over:
-        return f"At {checkpoint(one.at)}, each fold by itself."
-    differ = sum(any(found.better for found in pair.over.values()) for pair in over)
-    told = f"At level {one.alpha:g}, over {counted(one.folds, 'fold')}"
-    if one.at != one.last:
-        told += (
-            f" at {checkpoint(one.at)}, because the last checkpoint, {checkpoint(one.last)}, has "
-            f"{counted(one.last_folds, 'fold')}"
-        )
-    told += ": "
-    if one.leader is not None:
-        told += f"{_ahead(one, one.leader)}, since {checkpoint(one.leader.since)}. "
-    elif differ:
-        told += "no learner is better than every other by one test. "
-    told += (
-        f"Of {counted(len(over), 'pair')}, {differ} differ{'s' if differ == 1 else ''} by at least one test."
-        if differ
-        else "no pair differs by any test."
-    )
-    return told
 
 
 def _ahead(one: Compared, leader: Leader) -> str:
@@ -244,7 +215,7 @@ def _chart(
         "moments": len(means.moments),
         "total": means.total,
         "timed": not np.isnan(times).any(),
-        "digits": {name: _digits(name) for name in means.measures},
+        "digits": {name: _meaning(name).digits for name in means.measures},
         "ahead": ahead,
         "slots": _slots(means, measures),
     }, blocks

@@ -8,7 +8,6 @@ job), the first of the two rows counts.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -86,6 +85,11 @@ class Pair:
     rank_difference: float | None = None
     over: dict[str, Finding] = field(default_factory=dict)
     within: dict[str, FoldFindings] = field(default_factory=dict)
+
+    @property
+    def differs(self) -> bool:
+        """Whether a test over folds finds one of the two better."""
+        return any(found.better for found in self.over.values())
 
     def better_ones(self) -> list[tuple[str, list[tuple[Checkpoint, list[str]]]]]:
         """Return the better learner, since when, and by which tests; agreeing tests are one item."""
@@ -170,11 +174,7 @@ def comparisons_of(table: pa.Table | None) -> list[Compared]:
     """Return the comparisons by every measure, sorted by name. O(n log n) in rows of COMPARISON_SCHEMA."""
     if table is None or not table.num_rows:
         return []
-    texts = ("slice", "measure", "learner_a", "learner_b", "test", "better")
-    for name in texts:
-        filled = pc.fill_null(table.column(name), "")
-        table = table.set_column(table.schema.get_field_index(name), name, filled)
-    table = table.sort_by("checkpoint")
+    table = _filled(table).sort_by("checkpoint")
     moments = _moments(table)
     names = ("measure", "slice", "test", "learner_a", "learner_b")
     keys = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
@@ -198,6 +198,18 @@ def comparisons_of(table: pa.Table | None) -> list[Compared]:
             one.last, one.last_folds = moments[last], last_folds
         compared.append(one)
     return compared
+
+
+def _filled(table: pa.Table) -> pa.Table:
+    """Return the table with "" for null in texts, and null for numbers that are not finite."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_string(column.type):
+            column = pc.fill_null(column, "")
+        elif pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_finite(column), column, None)
+        columns[name] = column
+    return pa.table(columns)
 
 
 def _moments(table: pa.Table) -> dict[int, Checkpoint]:
@@ -227,8 +239,7 @@ def _compared(
             within.setdefault((*names, row["test"]), []).append(row)
         elif row["test"] in OVER_FOLDS:
             first = moments[since[measure, "", row["test"], *names]]
-            p_value, p_holm = _known(row["p_value"]), _known(row["p_holm"])
-            pair.over[row["test"]] = Finding(p_value, p_holm, row["better"], first)
+            pair.over[row["test"]] = Finding(row["p_value"], row["p_holm"], row["better"], first)
             if row["test"] == "nemenyi":
                 pair.rank_difference = _difference(row)
             elif row["wins_a"] is not None and row["wins_b"] is not None:
@@ -237,13 +248,13 @@ def _compared(
         pairs[one, other].within[test] = _fold_findings(of_folds)
     found = list(pairs.values())
     over = [row for row in rows if not row["slice"]]
-    said = ((row["reason"] or "").removeprefix(DESCRIPTIVE).removeprefix("; ") for row in rows)
+    said = (row["reason"].removeprefix(DESCRIPTIVE).removeprefix("; ") for row in rows)
     reasons = Counter(reason for reason in said if reason)
     folds = max((row["folds"] for row in over), default=len({row["slice"] for row in rows}))
     return Compared(
         measure,
         at,
-        next((row["alpha"] for row in rows if _known(row["alpha"]) is not None), 0.05),
+        next((row["alpha"] for row in rows if row["alpha"] is not None), 0.05),
         folds,
         found,
         _friedman(over),
@@ -254,21 +265,16 @@ def _compared(
     )
 
 
-def _known(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
-
-
 def _difference(row: dict[str, Any]) -> float | None:
-    ranks = _known(row["rank_a"]), _known(row["rank_b"])
-    return None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0]
+    ranks = row["rank_a"], row["rank_b"]
+    return None if None in ranks else ranks[1] - ranks[0]
 
 
 def _fold_findings(rows: Sequence[dict[str, Any]]) -> FoldFindings:
-    a, b = rows[0]["learner_a"], rows[0]["learner_b"]
-    anytime = [p for row in rows if (p := _known(row["p_anytime"])) is not None]
+    a, b, alpha = rows[0]["learner_a"], rows[0]["learner_b"], rows[0]["alpha"] or 0.05
 
     def ends(name: str) -> tuple[float, float] | None:
-        values = [value for row in rows if (value := _known(row[name])) is not None]
+        values = [row[name] for row in rows if row[name] is not None]
         return (min(values), max(values)) if values else None
 
     return FoldFindings(
@@ -278,7 +284,7 @@ def _fold_findings(rows: Sequence[dict[str, Any]]) -> FoldFindings:
         ends("p_value"),
         ends("p_holm"),
         ends("p_anytime"),
-        sum(p <= (rows[0]["alpha"] or 0.05) for p in anytime),
+        sum(row["p_anytime"] is not None and row["p_anytime"] <= alpha for row in rows),
     )
 
 
@@ -291,12 +297,12 @@ def _friedman(rows: Sequence[dict[str, Any]]) -> Friedman | None:
         if row["test"] != "nemenyi" or _difference(row) is None:
             continue
         ranks |= {row["learner_a"]: row["rank_a"], row["learner_b"]: row["rank_b"]}
-        difference = _known(row["critical_difference"])
+        difference = row["critical_difference"]
     if whole is None and not ranks:
         return None
     statistic, p_value = (None, None) if whole is None else (whole["statistic"], whole["p_value"])
     folds = max(row["folds"] for row in rows if row["test"] in ("friedman", "nemenyi"))
-    return Friedman(folds, _known(statistic), _known(p_value), ranks, difference)
+    return Friedman(folds, statistic, p_value, ranks, difference)
 
 
 def _leader(pairs: Sequence[Pair]) -> Leader | None:

@@ -101,7 +101,8 @@ def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
 
 def row_blocks(rows: ReportRows) -> dict[str, str]:
     """Return the columns with at least one value, and the codes of reasons, packed; by name."""
-    blocks = {name: packed(values) for name, values in rows.columns.items() if not np.isnan(values).all()}
+    held = rows.held
+    blocks = {name: packed(values) for name, values in rows.columns.items() if name in held}
     blocks["reason"] = packed(rows.reason_codes.astype(np.float64))
     return blocks
 
@@ -111,7 +112,8 @@ def null_reasons(rows: ReportRows, names: Iterable[str]) -> dict[str, str]:
     first: dict[str, str] = {}
     for text in rows.reasons:
         first = reasons_by_measure(text) | first
-    return {name: first.get(name, "not asked for") for name in names if np.isnan(rows.columns[name]).all()}
+    held = rows.held
+    return {name: first.get(name, "not asked for") for name in names if name not in held}
 
 
 def curve_blocks(

@@ -4,15 +4,14 @@ The HTML itself holds all facts that need no JavaScript: the models evaluated, t
 changes, the latest values of the first models, and the meaning of the measures. The code then replaces these
 parts.
 
-Templates are Jinja's. Every value is escaped, except where a template says `safe`: the style, the script, the
-JSON of `script_json`, and the SVG of `cd_diagram`.
+Templates are Jinja's. Every value is escaped, except where a template says `safe`: the JSON of `script_json`,
+and the SVG of `cd_diagram`. The template includes the style and the scripts as they are.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +41,9 @@ CARDS = 5
 TABLE_ROWS = 50
 """The most models whose latest values are in the HTML itself."""
 
+TABLE_CONTEXT = ("seq", "window_events", "prevalence")
+"""The first columns of the table of latest values."""
+
 TABLE_MEASURES = ("auc", "h", "ks", "brier", "kappa", "kappa_m")
 """The measures in the table of latest values."""
 
@@ -56,21 +58,6 @@ _CURVES_ABOUT = (
     "The true positive rate against the false positive rate over all thresholds, and what share of events "
     "was positive at which score."
 )
-
-
-_SCRIPTS = (
-    "data.js",
-    "state.js",
-    "charts.js",
-    "ranges.js",
-    "better.js",
-    "over_time.js",
-    "slices.js",
-    "curves.js",
-    "table.js",
-    "page.js",
-)
-"""The files of the page's script, in order."""
 
 
 def report_page(
@@ -102,10 +89,7 @@ def report_page(
         better = better_section(comparisons_of(comparisons), means_of(means))
         blocks |= better.blocks
     applied = applied_events(rows)
-    known = counters or EventCounters()
-    if known.applied is None:
-        known = replace(known, applied=applied)
-    timed = not np.isnan(rows.columns["time"]).all()
+    held, time = rows.held, rows.columns["time"]
     meta = {
         **_rows_meta(rows, drawn, base_of, blocks),
         "curves": listed,
@@ -121,30 +105,32 @@ def report_page(
         "page.html",
         version=__version__,
         title=title,
-        style=asset("style.css"),
-        lead=_lead(rows, applied),
-        notes=rows.notes,
-        counters=known,
+        rows=rows,
+        bases=len(base_of),
+        applied=applied,
+        most_events=np.fmax.reduce(rows.columns["window_events"], initial=np.nan),
+        first_time=np.fmin.reduce(time, initial=np.nan),
+        last_time=np.fmax.reduce(time, initial=np.nan),
+        counters=counters or EventCounters(),
         letters_given=counters is not None,
         better=better and better.facts,
         models=len(whole),
         fewest=FEWEST,
-        timed=timed,
+        held=held,
         false_changes=share(1 - confidence),
         changes=changes[:CARDS],
         verdicts=VERDICTS,
         side_by_side=side_by_side(names[:CARDS], series[:CARDS], confidence),
-        nulls=_nulls_by_reason(rows),
+        nulls=null_reasons(rows, DRAWN) if len(rows) else {},
         curves_about=about_curves if listed else curve_note,
-        latest=_latest(rows, share(confidence)),
+        latest=_latest(rows, meta["dates"]),
+        table_columns=(*TABLE_CONTEXT, *(name for name in TABLE_MEASURES if name in held)),
+        confidence=share(confidence),
         meanings=MEANINGS,
         row_words=ROW_WORDS,
-        configs=rows.configs[:12],
         drawn=len(drawn),
-        total=rows.total,
         meta=script_json(meta),
         blocks=blocks,
-        script=script(),
     )
 
 
@@ -165,7 +151,7 @@ def _rows_meta(
         "drawn": [name for name in DRAWN if name in blocks],
         "times": bool(len(rows)) and not np.isnan(rows.columns["time"]).any(),
         "dates": all_dates(rows.columns["time"]),
-        "panes": bool(len(rows)) and not np.isnan(rows.columns["pane_start"]).all(),
+        "panes": "pane_start" in rows.held,
         "reasons": rows.reasons,
     }
 
@@ -174,7 +160,6 @@ def _changes(
     rows: ReportRows, models: Sequence[int], series: Sequence[Series], changes: Sequence[Change]
 ) -> list[dict[str, Any] | None]:
     """Return each model's change as the page shows it; points are [seq, time, auc]."""
-    found: list[dict[str, Any] | None] = [None] * len(rows.models)
 
     def point(of: Series, row: int) -> list[float | None] | None:
         if row < 0:
@@ -182,74 +167,22 @@ def _changes(
         time = float(of.time[row])
         return [int(of.seq[row]), None if math.isnan(time) else time, float(of.auc[row])]
 
-    for model, one, change in zip(models, series, changes, strict=True):
-        found[model] = {
-            "verdict": change.verdict,
-            "figures": change.figures,
-            "text": change.text,
-            "exact": change.exact,
-            "worst": point(one, change.worst),
-            "best": point(one, change.best),
-        }
-    return found
+    found = {
+        model: {**change._asdict(), "worst": point(one, change.worst), "best": point(one, change.best)}
+        for model, one, change in zip(models, series, changes, strict=True)
+    }
+    return [found.get(model) for model in range(len(rows.models))]
 
 
-def _lead(rows: ReportRows, applied: int | None) -> str:
-    """Return a sentence on the models and events that were evaluated."""
-    if not len(rows):
-        return "There are no rows to show: the files have their columns and nothing else."
-    parts = [counted(len({name for name, _ in rows.bases()}), "model")]
-    if rows.ways:
-        parts[0] += f" in {counted(len(rows.ways), 'way')} ({'; '.join(rows.ways)})"
-    if slices := len([name for name in rows.slices if name]):
-        parts.append(counted(slices, "slice"))
-    said = f"{', '.join(parts)} and {counted(rows.total, 'row')} of measures"
-    if applied is not None:
-        said += f" over {counted(applied, 'event')}"
-    said += f", at most {np.nanmax(rows.columns['window_events']):,.0f} events in a window"
-    time = rows.columns["time"]
-    if not np.isnan(time).all():
-        said += f", from {day(np.nanmin(time))} to {day(np.nanmax(time))}"
-    return f"{said}."
-
-
-def _nulls_by_reason(rows: ReportRows) -> dict[str, list[str]]:
-    """Return the measures without a chart, grouped by reason."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in (null_reasons(rows, DRAWN) if len(rows) else {}).items():
-        by_reason.setdefault(reason, []).append(MEANINGS[name].label)
-    return by_reason
-
-
-def _latest(rows: ReportRows, confidence: str) -> dict[str, Any]:
-    """Return the table of the first whole models' latest values: titles, and (model, cells, reason)."""
-    columns = ["seq", "window_events", "prevalence"]
-    columns += [name for name in TABLE_MEASURES if not np.isnan(rows.columns[name]).all()]
-    labels = {"seq": "Events applied", "window_events": "In window"}
-    interval = not np.isnan(rows.columns["auc_low"]).all()
-    if interval:
-        labels["auc"] = f"AUC [{confidence} interval]"
-    timed, dates = not np.isnan(rows.columns["time"]).all(), all_dates(rows.columns["time"])
+def _latest(rows: ReportRows, dates: bool) -> list[tuple[str, str, dict[str, float], str | None]]:
+    """Return the model, the time, the values and the reason of the first whole models' last rows."""
     lines = []
     for model, _, _, stop in rows.whole_models()[:TABLE_ROWS].tolist():
-        last = {name: float(values[stop - 1]) for name, values in rows.columns.items()}
-        cells = [DASH if math.isnan(last["time"]) else stamp(last["time"], dates=dates)] if timed else []
-        for name in columns:
-            if name == "auc" and interval:
-                cells.append(with_interval(last["auc"], last["auc_low"], last["auc_high"]))
-            else:
-                cells.append(number(last[name], "count" if name == "seq" else MEANINGS[name].digits))
         code = rows.reason_codes[stop - 1]
-        lines.append((rows.models[model], cells, rows.reasons[code] if code >= 0 else None))
-    return {
-        "titles": [
-            "Model",
-            *(["Time (UTC)"] if timed else []),
-            *(labels.get(name) or MEANINGS[name].label for name in columns),
-        ],
-        "lines": lines,
-        "reasoned": any(reason is not None for _, _, reason in lines),
-    }
+        values = {name: float(column[stop - 1]) for name, column in rows.columns.items()}
+        time = DASH if math.isnan(values["time"]) else stamp(values["time"], dates=dates)
+        lines.append((rows.models[model], time, values, rows.reasons[code] if code >= 0 else None))
+    return lines
 
 
 def render(template: str, **facts: Any) -> str:
@@ -260,12 +193,6 @@ def render(template: str, **facts: Any) -> str:
 def asset(name: str) -> str:
     """Return the text of a file of the page."""
     return (resources.files(__package__) / "page" / name).read_text("utf-8")
-
-
-def script() -> str:
-    """Return the page's code as one script."""
-    code = "\n".join(asset(name) for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{code}\n}})();'
 
 
 def plotly_source() -> str:
@@ -299,9 +226,12 @@ def _environment() -> Environment:
     environment.filters |= {
         "checkpoint": checkpoint,
         "counted": counted,
+        "day": day,
+        "number": number,
         "p_value": p_value,
         "test_name": lambda test: TESTS.get(test, test),
         "thousands": "{:,}".format,
+        "with_interval": with_interval,
     }
     return environment
 

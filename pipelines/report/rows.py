@@ -69,6 +69,11 @@ class ReportRows:
     def __len__(self) -> int:
         return len(self.reason_codes)
 
+    @property
+    def held(self) -> set[str]:
+        """The names of the columns that have a value in some row."""
+        return {name for name, values in self.columns.items() if not np.isnan(values).all()}
+
     def bases(self) -> list[tuple[str, int]]:
         """Return for each entry of `models` the model's own name, and the place of its settings in `ways`."""
         named = {place: (name, way) for (name, _), (place, way) in self.shown.items()}
@@ -207,9 +212,7 @@ def _once(
     """Return the order without repeated rows: of rows with the same identity the last stays."""
     if len(order) < 2:
         return order
-    same = np.ones(len(order) - 1, np.bool_)
-    for key in keys:
-        same &= key[order[1:]] == key[order[:-1]]
+    same = np.all([key[order[1:]] == key[order[:-1]] for key in keys], axis=0)
     if not same.any():
         return order
     doubles = int(same.sum())
@@ -253,7 +256,7 @@ def applied_events(rows: ReportRows) -> int | None:
     model, where rows have panes, or where the evaluations of a model saw different numbers of events.
     """
     whole = rows.whole_models()
-    if not len(whole) or not np.isnan(rows.columns["pane_start"]).all():
+    if not len(whole) or "pane_start" in rows.held:
         return None
     bases = rows.bases()
     seen = {(bases[model][0], float(rows.columns["seq"][stop - 1])) for model, _, _, stop in whole.tolist()}
