@@ -8,10 +8,10 @@ from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from ..kernels.rings import FIRST_CAPACITY, capacity_for, unrolled, with_room, write_ring
 from ..measures.at_row import made_at_row, write_at_row
-from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
 from ..measures.scan import EXACT_EVENTS, probability_losses, scan_window
 from ..measures.sorted import group_ties, insert_shifted, merge_sorted
 from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..measures.sums import LEAST_CAPACITY, fixed_point_scale
 from ..rows import slots
 from ..settings.evaluator import EvaluatorSettings
 from .ranking import asked_of_rows, placed, refuse_infinite
