@@ -21,10 +21,10 @@ from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64A
 from ..errors import InputError
 from ..kernels.rings import capacity_for, unrolled, with_room, write_ring
 from ..measures.at_row import curvature_of, made_at_row, write_at_row
-from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
 from ..measures.scan import EXACT_EVENTS, probability_losses, scan_window, write_tree_rows
 from ..measures.sorted import group_ties, insert_shifted, merge_sorted, place
 from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..measures.sums import LEAST_CAPACITY, fixed_point_scale
 from ..rows import slots
 from ..score_tree.rows import Ask
 from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for

@@ -51,11 +51,11 @@ def _prefetch(typing: Any, record: Any) -> Any:  # noqa: ARG001
     return types.none(record), generate
 
 
-def _slow_trailing_zeros(bits: int) -> int:
+def _trailing_zeros(bits: int) -> int:
     return (int(bits) & -int(bits)).bit_length() - 1 if bits else 64
 
 
-def _slow_leading_zeros(bits: int) -> int:
+def _leading_zeros(bits: int) -> int:
     return 64 - int(bits).bit_length()
 
 
@@ -68,15 +68,11 @@ def _either(machine: Any, interpreted: Any) -> Any:
     return cast(Any, intrinsic)(machine) if COMPILED else interpreted
 
 
-trailing_zeros = _either(_zeros_by("cttz"), _slow_trailing_zeros)
-leading_zeros = _either(_zeros_by("ctlz"), _slow_leading_zeros)
+lowest_bit = _either(_zeros_by("cttz"), _trailing_zeros)
+"""Returns the index of the lowest set bit; 64 if there is none."""
+
+leading_zeros = _either(_zeros_by("ctlz"), _leading_zeros)
 prefetch = _either(_prefetch, _no_prefetch)
-
-
-@inlined
-def lowest_bit(bits: int) -> int:
-    """Return the index of the lowest set bit; 64 if there is none."""
-    return trailing_zeros(bits)
 
 
 @inlined

@@ -23,7 +23,9 @@ def rank_sums(negatives: Any, positives: Any) -> Any:
     zero = negatives[0] - negatives[0]
     pairs, squares_of_positives, squares_of_negatives = zero, zero, zero
     below = zero
-    above = positives.sum()
+    above = zero
+    for entry in range(len(positives)):
+        above += positives[entry]
     for entry in range(len(negatives)):
         n, p = negatives[entry], positives[entry]
         above -= p

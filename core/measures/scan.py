@@ -26,9 +26,8 @@ from ..rows import slots
 from ..rows.columns import ONE_CLASS
 from ..settings.measure_names import RANKING_MEASURES
 from .delong import auc_interval, write_interval
-from .loss import loss_in_fixed_point
 from .sorted import group_ties
-from .sums import area_under_min, brier_term, log_loss_term
+from .sums import area_under_min, brier_term, log_loss_term, loss_in_fixed_point
 
 EXACT_EVENTS = 2_400_000
 """Events up to which sums of squared doubled ranks fit into 64 bits; larger windows sum them in float64."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..kernels.bits import bits_below, bits_through, highest_bit, lowest_bit
 from ..kernels.compile import inlined, kernel
 from ..kernels.records import at, whole
-from .bucket import INFINITY, Change, slot_loss, slot_slope
+from .bucket import INFINITY, Change, chain_loss, slot_slope
 from .cursor import Cursor, Edge, into_bucket, into_child, keep_from, keep_until, whole_hull
 from .layout import LEFT, RIGHT, Tree, edge_loss, hull_loss
 
@@ -123,13 +123,6 @@ def settle(tree: Tree, node: Any, side: int, cursor: Cursor) -> int:
         slope_after = cursor.part.high_slope
     elif above != 0:
         slope_after = slot_slope(bucket, slot, lowest_bit(above))
-    loss = cursor.loss_before
-    b = slot
-    while below != 0:
-        a = highest_bit(below)
-        loss += slot_loss(bucket, a, b, tree.state[0])
-        below &= ~(1 << a)
-        b = a
     origin_x = whole(0)
     origin_y = whole(0)
     if side == RIGHT:
@@ -139,7 +132,7 @@ def settle(tree: Tree, node: Any, side: int, cursor: Cursor) -> int:
     node.tangent_y[side] = y - origin_y
     node.slope_before[side] = slope_before
     node.slope_after[side] = slope_after
-    return loss
+    return cursor.loss_before + chain_loss(bucket, below | (1 << slot), tree.state[0])
 
 
 @inlined

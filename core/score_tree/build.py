@@ -12,6 +12,7 @@ from typing import Any
 
 from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
+from ..measures.delong import rank_sums
 from .balance import hang, pairs_below, set_height, take_bucket, take_node
 from .bridge import find_bridge
 from .bucket import entry_of, pairs_of_run, renew_hull
@@ -23,26 +24,9 @@ def buckets_needed(entries: int) -> int:
     return entries // BULK_FILL + 2
 
 
-@inlined
-def reset(tree: Tree) -> None:
-    """Reset a tree: no node or bucket is in use, and no event is held."""
-    state = tree.state[0]
-    state.root = whole(NO_PLACE)
-    state.free_node = whole(NO_PLACE)
-    state.free_bucket = whole(NO_PLACE)
-    state.fresh_node = whole(0)
-    state.fresh_bucket = whole(0)
-    state.bucket_count = whole(0)
-    state.weight = whole(0)
-    state.positives = whole(0)
-    state.pairs2 = whole(0)
-    state.squares_positive = whole(0)
-    state.squares_negative = whole(0)
-
-
 @kernel
 def fill_buckets(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
-    """Write the sentinel and the entries into as many buckets as they need; return the number of buckets."""
+    """Write the sentinel and the entries into buckets, and count the events; return the number of buckets."""
     state = tree.state[0]
     entries = len(keys) + 1
     buckets = (entries + BULK_FILL - 1) // BULK_FILL
@@ -64,6 +48,8 @@ def fill_buckets(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
             bucket.positives[slot] = of_positives
         bucket.count = end - begin
         bucket.parent = whole(NO_PLACE)
+        state.weight += weight
+        state.positives += of_positives
         renew_hull(bucket, state)
     return buckets
 
@@ -121,35 +107,16 @@ def sum_child(tree: Tree, node: Any, side: int) -> None:
         node.pairs2[side] = pairs_of_run(bucket, whole(1), count)
 
 
-@kernel
-def sum_squares(state: Any, positives: Any, negatives: Any) -> None:
-    """Compute the totals of the window from its entries."""
-    all_positives = whole(0)
-    all_negatives = whole(0)
-    for i in range(len(positives)):
-        all_positives += positives[i]
-        all_negatives += negatives[i]
-    below = whole(0)
-    above = all_positives
-    for i in range(len(positives)):
-        above -= positives[i]
-        rank2 = 2 * below + negatives[i]
-        rank2_of_negatives = 2 * above + positives[i]
-        below += negatives[i]
-        state.pairs2 += positives[i] * rank2
-        state.squares_positive += positives[i] * rank2 * rank2
-        state.squares_negative += negatives[i] * rank2_of_negatives * rank2_of_negatives
-    state.weight = all_positives + all_negatives
-    state.positives = all_positives
-
-
 @entry
 def build(tree: Tree, keys: Any, positives: Any, negatives: Any, spans: Any) -> None:
-    """Fill a tree from entries in ascending order of their distinct keys."""
-    reset(tree)
+    """Fill a new tree from entries in ascending order of their distinct keys. Its totals must be 0."""
+    state = tree.state[0]
+    state.free_node = whole(NO_PLACE)
+    state.free_bucket = whole(NO_PLACE)
     buckets = fill_buckets(tree, keys, positives, negatives)
     grow_nodes(tree, buckets, spans)
-    sum_squares(tree.state[0], positives, negatives)
+    if len(keys) > 0:
+        state.pairs2, state.squares_positive, state.squares_negative = rank_sums(negatives, positives)
 
 
 @inlined

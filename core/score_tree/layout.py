@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ..kernels.cache_folder import BUCKET_SLOTS_VARIABLE
 from ..kernels.compile import inlined
 from ..kernels.records import at, whole
-from ..measures.loss import loss_in_fixed_point
+from ..measures.sums import loss_in_fixed_point
 
 SLOTS = int(os.environ.get(BUCKET_SLOTS_VARIABLE, "64"))
 """The trip count of every loop over a bucket. It is fixed, so that loops compile to vectors without

@@ -15,6 +15,7 @@ import numpy as np
 from ..kernels.bits import bits_below, bits_through, highest_bit, lowest_bit
 from ..kernels.compile import entry, inlined
 from ..kernels.records import at, whole
+from .bridge import bridge_slope
 from .bucket import by_class, entry_of, slot_of, slot_slope
 from .build import neighbour, outermost_bucket
 from .layout import FIRST_KEY, LEFT, NO_PLACE, RIGHT, SLOTS, Tree, key_of, score_of
@@ -51,9 +52,7 @@ def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Ver
     """
     while place >= 0:
         node = tree.nodes[at(place)]
-        dx = whole(node.weight[LEFT]) + node.tangent_x[RIGHT] - node.tangent_x[LEFT]
-        dy = whole(node.positives[LEFT]) + node.tangent_y[RIGHT] - node.tangent_y[LEFT]
-        if dy / dx < slope:
+        if bridge_slope(node) < slope:
             x += node.weight[LEFT]
             y += node.positives[LEFT]
             place = whole(node.child[RIGHT])
@@ -201,37 +200,33 @@ def last_on_chord(tree: Tree) -> int:
     weight, positives = state.weight, state.positives
     above_chord = np.nextafter(positives / weight, 2.0)
     index = outermost_bucket(tree, state.root, RIGHT)
-    bucket = tree.buckets[at(index)]
-    count = whole(bucket.count)
-    x = weight - bucket.weight[count]
-    y = positives - bucket.positives[count]
-    for slot in range(count - 1, 0, -1):
-        if (y + bucket.positives[slot]) * weight == positives * (x + bucket.weight[slot]):
-            return x + bucket.weight[slot]
-    if state.keeps_hull != 0:
-        place = whole(bucket.parent)
-        while place != NO_PLACE:  # every step on the way goes to a right child
-            node = tree.nodes[at(place)]
-            x -= node.weight[LEFT]
-            y -= node.positives[LEFT]
-            vertex = vertex_at_slope(tree, whole(node.child[LEFT]), x, y, above_chord)
-            if vertex.y * weight == positives * vertex.x:
-                return vertex.x
-            place = whole(node.parent)
-        return whole(0)
-    index = neighbour(tree, index, LEFT)
-    while index != NO_PLACE:
+    slots = bits_below(whole(tree.buckets[at(index)].count)) & ~1  # of the last bucket: all but the last slot
+    x, y = weight, positives
+    while True:
         bucket = tree.buckets[at(index)]
         count = whole(bucket.count)
         x -= bucket.weight[count]
         y -= bucket.positives[count]
-        vertices = bucket.vertices
-        while vertices != 0:
-            slot = highest_bit(vertices)
+        while slots != 0:
+            slot = highest_bit(slots)
             if (y + bucket.positives[slot]) * weight == positives * (x + bucket.weight[slot]):
                 return x + bucket.weight[slot]
-            vertices &= bits_below(slot)
+            slots &= bits_below(slot)
+        if state.keeps_hull != 0:
+            break
         index = neighbour(tree, index, LEFT)
+        if index == NO_PLACE:
+            return whole(0)
+        slots = tree.buckets[at(index)].vertices
+    place = whole(bucket.parent)
+    while place != NO_PLACE:  # every step on the way goes to a right child
+        node = tree.nodes[at(place)]
+        x -= node.weight[LEFT]
+        y -= node.positives[LEFT]
+        vertex = vertex_at_slope(tree, whole(node.child[LEFT]), x, y, above_chord)
+        if vertex.y * weight == positives * vertex.x:
+            return vertex.x
+        place = whole(node.parent)
     return whole(0)
 
 

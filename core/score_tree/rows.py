@@ -16,8 +16,8 @@ import numpy as np
 
 from ..kernels.bits import lowest_bit
 from ..kernels.compile import entry, inlined, kernel
-from ..kernels.records import at, whole
-from ..measures.loss import loss_in_fixed_point, scale_of_weight
+from ..kernels.records import at, for_kernels, whole
+from ..measures.sums import loss_in_fixed_point, scale_of_weight
 from .bucket import rebuild_hull
 from .build import neighbour, outermost_bucket
 from .layout import LEFT, NO_PLACE, RIGHT, Tree, hull_loss
@@ -41,6 +41,7 @@ _ROW_FIELDS: list[Any] = [
     ("log_loss", "f8"),
 ]
 ROW = np.dtype(_ROW_FIELDS)
+_EMPTY_ROW = np.array([(0,) * 7 + (np.nan,) * 7], ROW)
 
 
 class Ask(NamedTuple):
@@ -61,6 +62,11 @@ class Chain(NamedTuple):
 
     x: Any
     y: Any
+
+
+def empty_rows(count: int) -> Any:
+    """Make so many records of ROW, without events: counts and losses are 0, other values are NaN."""
+    return for_kernels(np.repeat(_EMPTY_ROW, count))
 
 
 def chain_room(weight: int) -> int:
@@ -184,7 +190,7 @@ def write_cost_threshold(tree: Tree, chain: Chain, vertices: int, cost: float, r
 
 @inlined
 def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
-    """Write the values that `ask` wants; NaN if a value needs a class that the window lacks."""
+    """Write the values that `ask` wants into an empty row (`empty_rows`), if the window has their classes."""
     state = tree.state[0]
     positives = state.positives
     negatives = state.weight - positives
@@ -193,15 +199,6 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
     row.pairs2 = state.pairs2
     row.squares_positive = state.squares_positive
     row.squares_negative = state.squares_negative
-    row.h_loss = 0
-    row.h_loss_of_all = 0
-    row.ks = np.nan
-    row.ks_threshold = np.nan
-    row.tpr_at_fpr = np.nan
-    row.cost_threshold = np.nan
-    row.aum = np.nan
-    row.brier = np.nan
-    row.log_loss = np.nan
     if (ask.losses != 0) & (state.weight > 0):
         write_losses(tree, row)
     if (positives == 0) | (negatives == 0):

@@ -11,13 +11,12 @@ from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64A
 from ..errors import CapacityError, InputError, MissingEventError
 from ..events.tree_inputs import as_counts, as_labels, as_scores
 from ..kernels.exact_sums import SUM_CHUNKS
-from ..kernels.records import empty_records, for_kernels, zero_record
-from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
+from ..kernels.records import empty_records, zero_record
 from ..measures.steps import Steps
-from ..measures.sums import WINDOW_SUMS
+from ..measures.sums import LEAST_CAPACITY, WINDOW_SUMS, fixed_point_scale
 from .build import buckets_needed, build, list_entries
 from .layout import BUCKET, MAX_WEIGHT, NODE, STATE, Tree, keys_of, scores_of
-from .rows import ROW, Ask, Chain, chain_room
+from .rows import Ask, Chain, chain_room, empty_rows
 from .slide import (
     COURSE,
     DONE,
@@ -45,11 +44,6 @@ class Entries(NamedTuple):
     scores: FloatArray
     positives: Int64Array
     negatives: Int64Array
-
-
-def empty_rows(count: int) -> Any:
-    """Make room for so many records of ROW."""
-    return for_kernels(np.empty(count, ROW))
 
 
 NO_ROWS = empty_rows(0)

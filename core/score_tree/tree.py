@@ -38,8 +38,8 @@ from ..errors import InputError
 from ..events.tree_inputs import as_counts, as_labels, as_scores
 from .layout import MAX_WEIGHT, scores_of
 from .query import MassCrossing, find_crossing, list_hull, rank_scores, roc_point, select_scores
-from .rows import Ask, read_row, scan_hull
-from .store import NOTHING, TreeStore, empty_rows
+from .rows import Ask, empty_rows, read_row, scan_hull
+from .store import NOTHING, TreeStore
 from .subset import list_subset, thin_hull
 
 RANKING = Ask(1, 1, 1, 1, 1, 0.01, 0.5)

@@ -17,12 +17,12 @@ from ..errors import InputError
 from ..events.tree_inputs import as_labels, as_scores
 from ..kernels.records import empty_records, zero_record
 from ..kernels.rings import unrolled
-from ..measures.loss import LEAST_CAPACITY
 from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..measures.sums import LEAST_CAPACITY
 from .layout import SLOTS, keys_of, scores_of
-from .rows import Ask
+from .rows import Ask, empty_rows
 from .slide import COURSE, HELD, NEEDS_RING, Ring
-from .store import NO_ROWS, NOTHING, checked_capacity, empty_rows, refuse_stop
+from .store import NO_ROWS, NOTHING, checked_capacity, refuse_stop
 from .tree import RANKING, ScoreTree
 from .update import NO_HINT
 

@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from rocsteady.core.measures.loss import fixed_point_scale
-from rocsteady.core.measures.sums import AREA, BRIER, LOG_LOSS
+from rocsteady.core.measures.sums import AREA, BRIER, LOG_LOSS, fixed_point_scale
 from rocsteady.core.score_tree.layout import (
     BUCKET_CAPACITY,
     FIRST_KEY,
