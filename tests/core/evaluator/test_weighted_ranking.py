@@ -12,7 +12,6 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.evaluator.ranking import SortedRanking
 from rocsteady.core.evaluator.weighted.ranking import WeightedRanking
 from rocsteady.core.kernels.cache_folder import COMPILED
-from rocsteady.core.kernels.compile import COMPILED
 from rocsteady.core.measures.at_row import mcclish
 from rocsteady.core.rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
 from rocsteady.core.settings.costs import BetaCost, SeverityCost, UniformCost

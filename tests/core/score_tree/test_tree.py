@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import CapacityError, InputError, MissingEventError
 from rocsteady.core.kernels.cache_folder import COMPILED
-from rocsteady.core.kernels.compile import COMPILED
 from rocsteady.core.measures.sums import fixed_point_scale
 from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS, key_of, keys_of, score_of, scores_of
 from rocsteady.core.score_tree.store import COST_CURVATURE, NOTHING

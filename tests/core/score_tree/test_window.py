@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from rocsteady.core.errors import CapacityError, InputError
 from rocsteady.core.kernels.cache_folder import COMPILED
-from rocsteady.core.kernels.compile import COMPILED
 from rocsteady.core.measures.sums import fixed_point_scale
 from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS
 from rocsteady.core.score_tree.rows import Ask
