@@ -21,8 +21,7 @@ from itertools import combinations
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
-from ..encoding.fields import Reader, framed, packed_text, unframed
-from ..encoding.json import reading
+from ..encoding.fields import Reader
 from ..errors import InputError
 from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
@@ -33,7 +32,6 @@ from .settings import MOST_INSTANCES, TOO_MANY_INSTANCES, ComparisonSettings
 from .significance import DelongTest, McnemarEvidence, Placements, mcnemar
 
 MAGIC = b"RSFP"
-VERSION = 1
 _HEAD = struct.Struct("<I")
 _PAIR = struct.Struct("<QQQQd")
 _WINDOW = struct.Struct("<QqqB")
@@ -45,12 +43,13 @@ _ONE_LOOK = "significant for one look only: p_anytime, corrected for the pairs, 
 class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
     """Compares the learners of fold number `fold` by their `FoldReport`s; see `ComparisonSettings`."""
 
+    _magic, _what = MAGIC, "the state of a fold's comparisons"
+
     def __init__(self, settings: ComparisonSettings, fold: int) -> None:
-        self.settings = settings
         self.fold = fold
         self._pairs = [_Pair() for _ in combinations(settings.learners, 2)]
         self._window = _ScoreWindow(settings) if settings.needs_scores else None
-        super().__init__(len(settings.learners))
+        super().__init__(settings, len(settings.learners))
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
         """Return the learner and the checkpoint of a report. Raises as `apply` does."""
@@ -168,15 +167,20 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
 
     # ---- state
 
-    def to_bytes(self) -> bytes:
-        """Return a snapshot: a frame with magic "RSFP".
-
-        Payload, little-endian: settings (text), fold u32, each pair's counts, waiting reports, the window.
-        """
-        head = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
+    def _write(self) -> list[bytes]:
+        """Return fold (u32, little-endian), each pair's counts, waiting reports, the window."""
         pairs = [pair.write() for pair in self._pairs]
         window = [] if self._window is None else self._window.write()
-        return framed(MAGIC, VERSION, b"".join([*head, *pairs, self._packed_waiting(), *window]))
+        return [_HEAD.pack(self.fold), *pairs, *super()._write(), *window]
+
+    def _read(self, reader: Reader) -> None:
+        """Load what `_write` returned. Raises ValueError for other bytes."""
+        if (stored := reader.number(_HEAD.format)) != self.fold:
+            raise ValueError(f"it is of fold {stored} and not of fold {self.fold}")
+        self._pairs = [_Pair.read(reader) for _ in self._pairs]
+        super()._read(reader)
+        if self._window is not None:
+            self._window.read(reader)
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings, fold: int) -> FoldPairs:
@@ -184,18 +188,7 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
 
         Raises OtherConfigurationError if the snapshot has other settings, a `WireError` for any other bytes.
         """
-        reader = Reader(unframed(data, MAGIC, VERSION, "the state of a fold's comparisons"))
-        self = cls(settings, fold)
-        with reading("the state of a fold's comparisons"):
-            settings.check(reader.text())
-            if (stored := reader.number(_HEAD.format)) != fold:
-                raise ValueError(f"it is of fold {stored} and not of fold {fold}")
-            self._pairs = [_Pair.read(reader) for _ in self._pairs]
-            self._read_waiting(reader)
-            if self._window is not None:
-                self._window.read(reader)
-            reader.end()
-        return self
+        return cls(settings, fold)._loaded(data)
 
     def live_bytes(self) -> int:
         """Estimate the memory in bytes. O(1)."""

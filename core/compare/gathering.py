@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
-from ..encoding.fields import Reader
+from ..encoding.fields import Reader, framed, packed_text, unframed
+from ..encoding.json import reading
 from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import unpack_record
+from .settings import ComparisonSettings
+
+VERSION = 1
 
 Output = TypeVar("Output")
 
@@ -28,7 +32,12 @@ class GatheringMachine(Generic[Output]):
     complete when all senders have sent their records of it.
     """
 
-    def __init__(self, senders: int) -> None:
+    _magic: ClassVar[bytes]
+    _what: ClassVar[str]
+    """The magic of the machine's snapshots, and their name in errors."""
+
+    def __init__(self, settings: ComparisonSettings, senders: int) -> None:
+        self.settings = settings
         self._senders = range(senders)
         self._next = 0
         self._waiting: dict[tuple[int, int], bytes] = {}  # by (checkpoint, sender)
@@ -70,18 +79,31 @@ class GatheringMachine(Generic[Output]):
     # ---- state
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot."""
-        raise NotImplementedError
+        """Return a snapshot: a frame around the settings (text) and what `_write` returns."""
+        content = packed_text(self.settings.to_json()), *self._write()
+        return framed(self._magic, VERSION, b"".join(content))
 
-    def _packed_waiting(self) -> bytes:
-        """Return the wire form of the records that wait, for `_read_waiting`."""
+    def _loaded(self, data: bytes) -> Self:
+        """Take over a snapshot.
+
+        Raises OtherConfigurationError if the snapshot has other settings, a `WireError` for any other bytes.
+        """
+        reader = Reader(unframed(data, self._magic, VERSION, self._what))
+        with reading(self._what):
+            self.settings.check(reader.text())
+            self._read(reader)
+            reader.end()
+        return self
+
+    def _write(self) -> list[bytes]:
+        """Return the wire form of the records that wait, for `_read`."""
         parts = [_COUNTS.pack(self._next, len(self._waiting))]
         for (checkpoint, sender), record in sorted(self._waiting.items()):
             parts += [_ENTRY.pack(checkpoint, sender, len(record)), record]
-        return b"".join(parts)
+        return parts
 
-    def _read_waiting(self, reader: Reader) -> None:
-        """Load what `_packed_waiting` returned. Raises ValueError for other bytes."""
+    def _read(self, reader: Reader) -> None:
+        """Load what `_write` returned. Raises ValueError for other bytes."""
         self._next, records = reader.numbers(_COUNTS.format)
         for _ in range(records):
             checkpoint, sender, size = reader.numbers(_ENTRY.format)

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, Int64Array
-from ..encoding.fields import Reader, framed, packed_text, unframed
-from ..encoding.json import reading
 from ..errors import InputError
 from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
 from ..settings.measure_names import MEASURES
@@ -26,15 +24,15 @@ from .gathering import GatheringMachine
 from .settings import ComparisonSettings
 
 MAGIC = b"RSLC"
-VERSION = 1
 
 
 class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
     """Compares all learners over all folds by their `PairedFold`s; see `ComparisonSettings`."""
 
+    _magic, _what = MAGIC, "the state of a comparison over folds"
+
     def __init__(self, settings: ComparisonSettings) -> None:
-        self.settings = settings
-        super().__init__(settings.folds)
+        super().__init__(settings, settings.folds)
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
         """Return the fold and the checkpoint of a record. Raises as `apply` does."""
@@ -71,25 +69,13 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
         ]
         return noted(row, "; ".join(said)) if said else row
 
-    # ---- state
-
-    def to_bytes(self) -> bytes:
-        """Return a snapshot: a frame with magic "RSLC" around the settings and the records that wait."""
-        return framed(MAGIC, VERSION, packed_text(self.settings.to_json()) + self._packed_waiting())
-
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings) -> LearnerComparisons:
         """Read a snapshot: the result returns the same later rows as the machine that wrote the snapshot.
 
         Raises OtherConfigurationError if the snapshot has other settings, a `WireError` for any other bytes.
         """
-        reader = Reader(unframed(data, MAGIC, VERSION, "the state of a comparison over folds"))
-        self = cls(settings)
-        with reading("the state of a comparison over folds"):
-            settings.check(reader.text())
-            self._read_waiting(reader)
-            reader.end()
-        return self
+        return cls(settings)._loaded(data)
 
 
 def _means(learners: tuple[str, ...], values: FloatArray, at: Checkpoint) -> Iterator[FoldMean]:

@@ -1,24 +1,33 @@
-"""Which shard a model or an id belongs to, and the split of a batch into shards.
+"""Which shard a model or an id belongs to, and the packets of a partition for every shard.
 
 A model's shard is the same in every version: the first 8 bytes of BLAKE2b(digest size 8) of its UTF-8, read
 as a little-endian integer, modulo the number of shards. A few models may have a shard of their own
 (`Shards`). The shard of an id is its `hash64_of_ids` modulo the number of shards. Ids need this faster hash,
 since each record has one to be hashed. Python's own `hash` is not used: it differs between processes.
+
+Invariant
+    For every shard, the packets of a partition are numbered from 0 without a gap, and the record of the
+    partition's end holds their number. So a machine can sort the packets, however a runner delivers them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import Int32Array, Int64Array
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
-from ..events.unjoined import LabelBatch, PredictionBatch
+from ..events.records import Batch, EndOfPartition, Heartbeat, StateMarker
+from ..events.times import NO_TIME
+from ..events.unjoined import PredictionBatch
 from ..settings.table import Shards
 from .index import hash64_of_ids
 
@@ -96,9 +105,7 @@ def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventB
         start = end
 
 
-def split_records(
-    batch: EventBatch | PredictionBatch | LabelBatch, shards: int
-) -> Iterator[tuple[int, EventBatch | PredictionBatch | LabelBatch]]:
+def split_records(batch: Batch, shards: int) -> Iterator[tuple[int, Batch]]:
     """Yield (shard, its records): events by their models, predictions and labels by their ids."""
     if isinstance(batch, EventBatch):
         yield from split_by_shard(batch, shards)
@@ -121,3 +128,73 @@ def _radix_order(keys: Int32Array, kinds: int) -> Int64Array:
     if kinds <= 1 << 16:
         return low
     return low[np.argsort((keys[low] >> 16).astype(np.uint16), kind="stable")]
+
+
+Packet = tuple[str, bytes]
+"""A packed record for a shard: (key of the shard, bytes)."""
+
+
+def with_packet(batch: Batch, **changes: Any) -> Batch:
+    """Return a batch as another packet: with another partition, sequence or high water."""
+    if isinstance(batch, PredictionBatch):
+        return PredictionBatch(replace(batch.events, **changes))
+    return replace(batch, **changes)
+
+
+class Cut(NamedTuple):
+    """A request for the states of the shards after a certain record; see `StateMarker`.
+
+    id, folder  the id and the folder of the export
+    stops       whether the input stops at the cut: no record follows, but the input counts as not ended
+    """
+
+    id: str
+    folder: str
+    stops: bool = True
+
+
+class Packets:
+    """Numbers the packets of one partition for every shard.
+
+    shards  a number, or `Shards`
+    sent    the number of packets sent to each shard so far; after a checkpoint, a reader continues them
+    """
+
+    def __init__(
+        self, source: str, partition: int, partitions: int, shards: int, sent: Sequence[int] | None = None
+    ) -> None:
+        self._of = source, partition, partitions
+        self._shards = shards
+        self.sent = [0] * shards if sent is None else [*sent]
+
+    def split(self, batch: Batch) -> Iterator[Packet]:
+        """Yield the packets of a batch."""
+        for shard, part in split_records(batch, self._shards):
+            packet = with_packet(part, partition=self._of[1], sequence=self.sent[shard])
+            yield shard_key(shard), packet.pack()
+            self.sent[shard] += 1
+
+    def heartbeats(self, settled: int, high_water: int) -> Iterator[Packet]:
+        """Yield a heartbeat for every shard: the time up to which the partition is settled."""
+        for shard, sent in enumerate(self.sent):
+            yield shard_key(shard), Heartbeat(*self._of, sent, settled, high_water).pack()
+
+    def markers(
+        self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME
+    ) -> Iterator[Packet]:
+        """Return a marker for every shard, which requests the shard's state after the packets so far."""
+        where = json.dumps(position)
+        return self.mark(StateMarker(*self._of, 0, cut.id, cut.folder, where, cut.stops, settled, high_water))
+
+    def mark(self, marker: StateMarker) -> Iterator[Packet]:
+        """Yield a marker for every shard, as a packet of this partition behind the packets so far."""
+        source, partition, partitions = self._of
+        for shard, sent in enumerate(self.sent):
+            own = replace(marker, source=source, partition=partition, partitions=partitions, sequence=sent)
+            yield shard_key(shard), own.pack()
+            self.sent[shard] += 1
+
+    def ends(self, high_water: int) -> Iterator[Packet]:
+        """Yield a record for every shard that the partition has ended."""
+        for shard, sent in enumerate(self.sent):
+            yield shard_key(shard), EndOfPartition(*self._of, sent, high_water).pack()

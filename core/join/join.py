@@ -37,13 +37,14 @@ from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
 from ..events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from ..ids.deduplicator import Deduplicator
+from ..ids.sharding import Packet
 from ..shard.buffer import ReorderBuffer
 from ..shard.order import Ledger
 from ..shard.partitions import SourcePartitions, StreamClock
 from ..shard.time_sort import in_time_order
 from .matching import NOTHING, Arrivals, Departures, LabelMatcher
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED
-from .outlet import Outlet, Packet, given_up, repeated, second_label
+from .outlet import Outlet, given_up, repeated, second_label
 from .row_store import RowStore
 from .settings import JoinSettings
 from .state import JoinState
@@ -246,7 +247,7 @@ class LabelJoin:
             self._clock.moment,
             self._greatest,
             self._outlet.greatest,
-            self._outlet.sent,
+            self._outlet.packets.sent,
             self._clock.partitions.progress() if self._clock.partitions else None,
             self._matcher.to_bytes(),
             None if predictions is None else replace(predictions, ids=None, times=None),
@@ -272,7 +273,7 @@ class LabelJoin:
                 raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
             self._clock.moment = state.clock
             self._greatest, self._outlet.greatest = state.greatest, state.greatest_joined
-            self._outlet.sent = list(state.sent)
+            self._outlet.packets.sent = list(state.sent)
             self._seen_rows, self._seen_bytes = state.seen
             if state.sources is not None:
                 self._clock.partitions = SourcePartitions.of_progress(state.sources)

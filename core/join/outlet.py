@@ -13,31 +13,27 @@ import numpy as np
 from ..arrays import Int64Array
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
-from ..events.records import EndOfPartition, Heartbeat, StateMarker
+from ..events.records import StateMarker
 from ..events.rejected import Reason, Rejected, RejectedKind, details_of, in_words
 from ..events.times import END_OF_TIME, NO_TIME
 from ..events.unjoined import LabelBatch
-from ..ids.sharding import shard_key, split_by_shard
+from ..ids.sharding import Packet, Packets
 from ..settings.durations import duration_text
 from .settings import JoinSettings
-
-Packet = tuple[str, bytes]
-"""A record for a shard of the evaluators: (key of the shard, bytes)."""
 
 
 class Outlet:
     """Sends the output of one shard of the join to all shards of the evaluators.
 
-    sent      number of packets sent to each shard
+    packets   numbers the packets for each shard
     greatest  the greatest time of any joined event
     """
 
     def __init__(self, settings: JoinSettings, number: int) -> None:
-        self.sent = [0] * settings.evaluator_shards
         self.greatest = NO_TIME
         self._settings = settings
-        self._number = number
         self._name = f"shard {number} of the join"
+        self.packets = Packets(self._name, number, settings.shards, settings.evaluator_shards)
 
     def joined(self, predictions: EventBatch, labels: LabelBatch) -> Iterator[Packet]:
         """Send an event for each pair (predictions[i], labels[i]), at the time of its label."""
@@ -49,32 +45,20 @@ class Outlet:
             label_classes=None if predictions.predicted is None else labels.label_classes,
             source=self._name,
             sources=predictions.event_sources(),
-            partition=self._number,
             high_water=self.greatest,
         )
-        for shard, part in split_by_shard(events, self._settings.evaluator_shards):
-            yield shard_key(shard), replace(part, sequence=self.sent[shard]).pack()
-            self.sent[shard] += 1
+        return self.packets.split(events)
 
     def settle(self, clock: int) -> Iterator[Packet]:
         """Tell every shard up to which time joined events are complete when the join's clock is `clock`."""
-        for shard, sent in enumerate(self.sent):
-            place = self._name, self._number, self._settings.shards, sent
-            if clock == END_OF_TIME:
-                word = EndOfPartition(*place, self.greatest).pack()
-            else:
-                word = Heartbeat(*place, self._settled(clock), self.greatest).pack()
-            yield shard_key(shard), word
+        if clock == END_OF_TIME:
+            return self.packets.ends(self.greatest)
+        return self.packets.heartbeats(self._settled(clock), self.greatest)
 
     def mark(self, marker: StateMarker, clock: int) -> Iterator[Packet]:
         """Send a marker of an export to every shard, behind earlier packets, with a sequence number."""
-        for shard, sent in enumerate(self.sent):
-            passed = replace(
-                marker, source=self._name, partition=self._number, partitions=self._settings.shards,
-                sequence=sent, settled=self._settled(clock), high_water=self.greatest,
-            )  # fmt: skip
-            yield shard_key(shard), passed.pack()
-            self.sent[shard] += 1
+        settled = self._settled(clock)
+        return self.packets.mark(replace(marker, settled=settled, high_water=self.greatest))
 
     def _settled(self, clock: int) -> int:
         """Return the time up to which events are complete: later events are at least clock - output_delay."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from ...core.ids.sharding import Cut
 from ...core.join.settings import JoinSettings
 from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
@@ -14,7 +15,6 @@ from ...transforms.events.fields import EventFields
 from ...transforms.events.lateness import ANY_TIME, Timing
 from ...transforms.files.formats import SourceFile, everywhere
 from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
-from ...transforms.sources.files.partition import Cut
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id

@@ -15,7 +15,7 @@ from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.events.records import EndOfPartition, Heartbeat, StateImport, StateMarker
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.ids.sharding import number_of, shard_key, split_records
+from rocsteady.core.ids.sharding import number_of, shard_key, split_records, with_packet
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.join.state import JoinState
 from rocsteady.core.rows.rows import Rows
@@ -25,7 +25,6 @@ from rocsteady.core.state.reshard import resharded, resharded_joins
 from rocsteady.core.state.take_up import join_taken_up, taken_up
 from rocsteady.transforms.evaluate.join_labels import JoinFactory
 from rocsteady.transforms.evaluate.shards import TableFactory
-from rocsteady.transforms.sources.files.partition import with_packet
 
 END = "end"
 

@@ -15,10 +15,9 @@ import apache_beam as beam
 from ...core.errors import ConfigError
 from ...core.events.batch import MAGIC
 from ...core.events.rejected import Rejected
-from ...core.ids.sharding import number_of
+from ...core.ids.sharding import Packet, number_of
 from ...core.join.join import LabelJoin
 from ...core.join.join import warm_up as join_warm_up
-from ...core.join.outlet import Packet
 from ...core.join.settings import JoinSettings
 from ...core.settings.durations import Duration, duration_text, microseconds, parse_lateness
 from ...core.shard.machine import Pane

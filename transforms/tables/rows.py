@@ -7,6 +7,8 @@ rows of one identity come from two jobs that wrote to one place, and are an erro
 Memory: two numbers for every run of consecutive ordinals of a (model, slice, pane); rows in order are one
 run. To compare repeated rows, the module keeps a hash of each of the last REMEMBERED rows. Repeats of older
 rows are left out without a comparison.
+
+The rows of a topic come in the order of each partition, up to the topic's present end or for ever.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...core.errors import ConfigError, InputError
+from ...core.errors import ConfigError, InputError, RocsteadyError
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.rows.records import MeasureRow
 from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
-from ..kafka.topic import KafkaTopic, is_kafka
-from ..sinks.kinds import CONFIDENCE_KEY, SETTINGS_KEY
+from ..kafka.client import check_topic, client_settings, make_client, reason_of
+from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
+from ..sinks.kinds import CONFIDENCE_KEY, ROWS, SETTINGS_KEY
 from ..sinks.parts import is_folder
 from ..sources.files.listing import list_sources
-from .kafka_rows import read_kafka_rows
-from .read import file_metadata, first_line, read_table
+from .read import file_metadata, first_line, parse_lines, read_table
 
 REMEMBERED = 100_000
 """The number of rows whose hashes are kept; they take some 30 MB."""
@@ -221,3 +223,113 @@ def distinct_rows(sources: Sequence[str], options: Iterable[str] = ()) -> tuple[
         raise InputError(
             f"{', '.join(sources)}: a row lacks what every row has ({first_line(error)})"
         ) from None
+
+
+# ---- the rows of a topic
+
+_AT_ONCE = 5_000
+_WAIT_SECONDS = 0.5
+_PATIENCE_SECONDS = 60.0
+"""Seconds after which the read fails, if messages are expected and none comes."""
+
+_FINAL = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_AUTHENTICATION")
+"""Errors that waiting does not resolve."""
+
+_NULLABLE = pa.schema([field.with_nullable(True) for field in ROW_SCHEMA])
+_SETTINGS = {
+    "group_id": "rocsteady-read-rows",  # the group is never joined or committed to
+    "enable_auto_commit": False,
+    "enable_partition_eof": True,
+    "auto_offset_reset": "earliest",
+    "fetch_queue_backoff_ms": 20,
+}
+
+
+def read_kafka_rows(topic: KafkaTopic, follow: bool) -> Iterator[tuple[pa.Table, list[str]]]:
+    """Yield (table of rows, each row's place), up to the topic's present end, or for ever with `follow`.
+
+    Messages of another kind (alerts, dead letters) and messages without a value are left out. Raises
+    InputError for a message that is not a row, RocsteadyError if the brokers stop answering.
+    """
+    partitions = check_topic(topic, topic.url).partitions
+    kafka = confluent_kafka()
+    consumer = make_client(kafka.Consumer, client_settings(topic, **_SETTINGS))
+    try:
+        starts = [kafka.TopicPartition(topic.name, n, kafka.OFFSET_BEGINNING) for n in range(partitions)]
+        ends = {} if follow else _ends_of(consumer, starts, topic)
+        consumer.assign(starts)
+        heard = time.monotonic()
+        while follow or ends:
+            found = consumer.consume(_AT_ONCE, _WAIT_SECONDS)
+            if found:
+                heard = time.monotonic()
+            elif not follow and time.monotonic() - heard > _PATIENCE_SECONDS:
+                raise RocsteadyError(
+                    f"{topic.url}: no message came for {_PATIENCE_SECONDS:.0f} s, and the end was not "
+                    "reached; see whether its brokers answer"
+                )
+            rows = [message for message in found if _is_row(message, ends, topic, follow)]
+            if rows:
+                yield _table_of(rows, topic), [f"partition {m.partition()} offset {m.offset()}" for m in rows]
+    finally:
+        consumer.close()
+
+
+def _ends_of(consumer: Any, starts: list[Any], topic: KafkaTopic) -> dict[int, int]:
+    """Return each partition's offset after its last message; empty partitions are left out."""
+    ends = {}
+    until = time.monotonic() + _PATIENCE_SECONDS / 2
+    waiting = list(starts)
+    while waiting:
+        try:
+            low, high = consumer.get_watermark_offsets(waiting[-1], timeout=_PATIENCE_SECONDS / 2)
+        except confluent_kafka().KafkaException as failure:
+            if time.monotonic() > until:
+                said = reason_of(failure.args[0])
+                raise InputError(f"{topic.url}: {said}; see whether its brokers answer") from None
+            time.sleep(_WAIT_SECONDS)  # a new or moving partition has no leader for a moment
+            continue
+        partition = waiting.pop().partition
+        if high > low:
+            ends[partition] = high
+    return ends
+
+
+def _is_row(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool) -> bool:
+    """Tell whether a message is a wanted row; remove a partition from `ends` when its end is reached."""
+    error, partition, offset = message.error(), message.partition(), message.offset()
+    if error is not None:
+        if error.code() == confluent_kafka().KafkaError._PARTITION_EOF:
+            ends.pop(partition, None)  # also if the last offsets have no messages
+            return False
+        if error.fatal() or error.name() in _FINAL or "AUTHORIZATION" in error.name():
+            raise RocsteadyError(f"{topic.url}: {reason_of(error)}; see whether it is still there, for us")
+        return False  # the client tries again, and logs it
+    asked = follow or partition in ends
+    if not follow and offset + 1 >= ends.get(partition, 0):
+        asked = asked and offset < ends.pop(partition, 0)
+    kinds = [value for name, value in message.headers() or () if name == "kind"]
+    return asked and message.value() is not None and kinds in ([], [ROWS.name.encode()])
+
+
+def _table_of(messages: list[Any], topic: KafkaTopic) -> pa.Table:
+    table = _rows_in([message.value() for message in messages])
+    if table is not None:
+        return table
+    bad = next(message for message in messages if _rows_in([message.value()]) is None)
+    raise InputError(
+        f"{topic.url}: partition {bad.partition()} offset {bad.offset()} is no row of rocsteady "
+        f"({bad.value()[:60]!r}); read a topic that evaluate --output wrote"
+    )
+
+
+def _rows_in(values: list[bytes]) -> pa.Table | None:
+    """Return messages as a table of rows; None if any message is no row."""
+    try:
+        table = parse_lines(b"\n".join(values), _NULLABLE)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    whole = table.num_rows == len(values) and not any(
+        table.column(name).null_count for name in ("model", "slice", "row")
+    )
+    return table if whole else None

@@ -13,8 +13,9 @@ from fold_reports import HOUR, LEARNERS, SETTINGS, reports_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.compare import fold_pairs
-from rocsteady.core.compare.fold_pairs import MAGIC, VERSION, FoldPairs
+from rocsteady.core.compare.fold_pairs import MAGIC, FoldPairs
 from rocsteady.core.compare.fold_report import FoldReport, PairedFold
+from rocsteady.core.compare.gathering import VERSION
 from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import (

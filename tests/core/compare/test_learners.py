@@ -20,7 +20,8 @@ from rocsteady.core.compare.comparisons import (
     compare_learners,
 )
 from rocsteady.core.compare.fold_report import PairedFold
-from rocsteady.core.compare.learners import MAGIC, VERSION, LearnerComparisons
+from rocsteady.core.compare.gathering import VERSION
+from rocsteady.core.compare.learners import MAGIC, LearnerComparisons
 from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import CorruptBytesError, InputError, OtherConfigurationError, WireError

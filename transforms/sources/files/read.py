@@ -26,14 +26,14 @@ import pyarrow as pa
 from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 
 from ....core.events.times import END_OF_TIME, NO_TIME
-from ....core.ids.sharding import shard_of
+from ....core.ids.sharding import Cut, Packets, shard_of
 from ...beam import progress
 from ...beam.machine import unchanged
 from ...beam.metrics import count_records
 from ...events.fields import EventFields
 from ...events.lateness import ANY_TIME, Timing, time_span
 from ...files.formats import CHUNK_ROWS, SourceFile
-from .partition import Cut, FilePartition, LeastTimes, Packets, Piece
+from .partition import FilePartition, LeastTimes, Piece
 
 DEAD_LETTERS = "dead_letters"
 _MERGED = "all files, merged by time"

@@ -20,6 +20,7 @@ from ....core.errors import OtherConfigurationError
 from ....core.events.batch import EventBatch
 from ....core.events.records import Batch
 from ....core.events.times import IDLE, NO_TIME
+from ....core.ids.sharding import Cut, Packets
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
@@ -27,7 +28,6 @@ from ...events.time_doubts import tell_ahead
 from ...events.validate import validate_as
 from ...state.control import ControlFile
 from ..files.json_lines import JsonLines
-from ..files.partition import Cut, Packets
 from .messages import message_chunk
 from .offsets import ReaderState
 from .partition import Fetched, Part, StreamPartition

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.events.records import StateMarker, unpack_record
+from rocsteady.core.ids.sharding import Cut
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sources.files.json_lines import JsonLines
-from rocsteady.transforms.sources.files.partition import Cut
 from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from thorough import examples

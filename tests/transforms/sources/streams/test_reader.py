@@ -15,7 +15,7 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import EndOfPartition, Heartbeat, StateImport, unpack_record
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import IDLE, NO_TIME
-from rocsteady.core.ids.sharding import shard_key
+from rocsteady.core.ids.sharding import Cut, shard_key
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import Shards, TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
@@ -25,7 +25,6 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.shards import TableFactory
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
-from rocsteady.transforms.sources.files.partition import Cut
 from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from rocsteady.transforms.state.control import ExportRequest, ask, let_go
