@@ -14,19 +14,18 @@ from apache_beam.options.pipeline_options import StandardOptions
 
 from ...core.errors import ConfigError
 from ...core.process.console import ConsoleFormatter
-from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
 from ..arguments import whole_number
-from ..outputs import check_csv_safe, check_outputs, is_text
+from ..outputs import check_csv_safe, check_outputs, check_texts
 from .alerts import alerts_of
 from .exit_status import parse_fail_rule, status_of
 from .job import Evaluation, Output
 from .live import evaluate_live
 from .on_beam import evaluate_and_report
-from .options import fields_of, join_of, runner_of, sources_of, table_of, timing_of
+from .options import cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
 from .run import RunnerLog
 from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
@@ -48,14 +47,10 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
 
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluation:
     """Return the job that the options describe, completely checked."""
-    for option, text in (("--model-name", options.model_name), ("--title", options.title)):
-        if not is_text(text or ""):
-            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
+    check_texts(options, "model_name", "title")
     fields = fields_of(options)
     settings = table_of(options, fields)
-    cache_bytes = DEFAULT_CACHE_BYTES
-    if options.cache_bytes is not None:
-        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
+    cache_bytes = cache_bytes_of(options)
     runner = runner_of(options, beam_flags)
     _refuse_report(options, runner)
     source = topics_of(options) or growing_source(options, beam_flags)

@@ -15,6 +15,7 @@ from ...core.settings.durations import microseconds, parse_lateness
 from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order
 from ...core.settings.table import Shards, TableSettings
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.presets import Runner, RunnerError, choose_runner
 from ...transforms.events.fields import EventColumns, EventFields
 from ...transforms.events.lateness import Timing
@@ -123,6 +124,13 @@ def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSet
     )
     files = () if is_kafka(options.labels[0]) else sources_of(options.labels, "--labels")
     return Join(files, options.label_time or str(fields.time), joined)
+
+
+def cache_bytes_of(options: argparse.Namespace) -> int:
+    """Return the memory for live state in a worker. Raises ConfigError."""
+    if options.cache_bytes is None:
+        return DEFAULT_CACHE_BYTES
+    return whole_number("--cache-bytes", options.cache_bytes, 0)
 
 
 def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
