@@ -20,12 +20,11 @@ from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
 from ..arguments import whole_number
 from ..outputs import check_csv_safe, check_outputs, check_texts
-from .alerts import alerts_of
 from .exit_status import parse_fail_rule, status_of
 from .job import Evaluation, Output
 from .live import evaluate_live
 from .on_beam import evaluate_and_report
-from .options import cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
+from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
 from .run import RunnerLog
 from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of

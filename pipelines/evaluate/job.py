@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from ...core.alerts.rules import AlertRule
 from ...core.join.settings import JoinSettings
 from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
@@ -18,7 +19,6 @@ from ...transforms.sources.files.partition import Cut
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
-from .alerts import Alerts
 from .exit_status import FailRule
 
 
@@ -56,6 +56,14 @@ class Streams:
             replace(source, cut=cut, partition=source.partition.continued()) for source in self.inputs
         ]
         return replace(self, inputs=cut_inputs)
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """The alert rules of a job, and the path of their alerts. Path None: the alerts go to stderr."""
+
+    rules: tuple[AlertRule, ...]
+    path: str | None
 
 
 @dataclass(frozen=True)
