@@ -22,8 +22,7 @@ from apache_beam.runners.portability.job_server import StopOnExitJobServer
 from apache_beam.runners.runner import PipelineResult
 
 from ...core.errors import RocsteadyError
-from ...core.process.console import say
-from ...core.process.rare_log import RareLog
+from ...core.process.console import RareLog, say
 from ...runners.flink_job import JobWatch, leave, restarted
 from ...runners.listening import close_ports, on_this_machine
 from ...runners.presets import Runner
