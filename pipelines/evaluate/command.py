@@ -20,8 +20,7 @@ from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
 from ..arguments import whole_number
 from ..outputs import check_csv_safe, check_outputs, check_texts
-from .exit_status import parse_fail_rule, status_of
-from .job import Evaluation, Output
+from .job import Evaluation, Output, parse_fail_rule, status_of
 from .live import evaluate_live
 from .on_beam import evaluate_and_report
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of

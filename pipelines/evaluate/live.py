@@ -46,8 +46,7 @@ from ...transforms.sources.streams.reader import Step, StreamReader
 from ...transforms.state.folder import EVALUATORS, write_state
 from ..outputs import staged
 from ..stopping import StopOnSignal
-from .exit_status import status_of
-from .job import Evaluation, Outcome, Streams
+from .job import Evaluation, Outcome, Streams, status_of
 from .on_beam import held_in, report_on, rows_of
 from .summary import ProgressLine, remedy_of, summarise
 
