@@ -225,7 +225,7 @@ COMMANDS = (
         "Train and test k copies of learners on a stream, measure them, and say which is better by which "
         "test.",
         PREQUENTIAL_EPILOG, PREQUENTIAL, takes_beam=True),
-    Command("inspect", "inspect:inspect_command",
+    Command("inspect", "state:inspect_command",
         "say in words what a stored state holds", "Say in words what a stored state holds.",
         "example:\n  rocsteady inspect model.state",
         (Argument("state", "STATE", "the folder of an export, a file in it, or one with a snapshot"),)),
