@@ -139,16 +139,12 @@ class LiveEvaluation:
 
     def outcome(self, seconds: float) -> Outcome:
         """Return the counters in the form of a job on Beam."""
-        reasons = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
+        letters = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
+        letters.sort(key=lambda letter: (-letter[2], letter[:2]))
         times = None
         if self._greatest != NO_TIME:
             times = self._least // 1_000_000, self._greatest // 1_000_000
-        return Outcome(
-            self._counted(),
-            sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
-            times,
-            seconds,
-        )
+        return Outcome(self._counted(), letters, times, seconds)
 
     def _counted(self) -> Counter[str]:
         counts = self._counts + Counter(self._table.counts())
