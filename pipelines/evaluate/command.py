@@ -63,8 +63,12 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
         files, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
     )  # fmt: skip
-    if not isinstance(source, GrowingSource) or options.runner != "local":
-        _refuse_report_of_stream(job)
+    is_live = isinstance(source, GrowingSource) and options.runner == "local"
+    if job.report is not None and is_streamed(job.output) and not is_live:
+        raise ConfigError(
+            f"--report {job.report}: the rows go to {job.output}, where they cannot be read again by "
+            "this job; make the page from them, with rocsteady rows and rocsteady report"
+        )
     if isinstance(source, Topics):
         refuse_outputs_to(source, job.outputs())
     _check_files(job)
@@ -87,15 +91,6 @@ def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
         raise ConfigError(
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
             "from the rows, with rocsteady report"
-        )
-
-
-def _refuse_report_of_stream(job: Evaluation) -> None:
-    """Raise ConfigError for a report about rows that the job cannot read again."""
-    if job.report is not None and is_streamed(job.output):
-        raise ConfigError(
-            f"--report {job.report}: the rows go to {job.output}, where they cannot be read again by "
-            "this job; make the page from them, with rocsteady rows and rocsteady report"
         )
 
 
@@ -122,8 +117,10 @@ def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
 
 def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argparse.Namespace) -> Evaluation:
     """Return the job with the partitions of the streams that it reads."""
-    if not source.is_bounded:
-        job = _in_order_of_a_stream(job)
+    evaluator = job.settings.evaluator
+    if not source.is_bounded and evaluator.order == "time":  # a stream is never sorted as a whole
+        settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
+        job = replace(job, settings=settings, timing=replace(job.timing, lateness=0))
     streams = source.streams(job)
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
@@ -137,15 +134,6 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
         _refuse_files(job)
         job.runner.options.view_as(StandardOptions).streaming = True
     return job
-
-
-def _in_order_of_a_stream(job: Evaluation) -> Evaluation:
-    """Return the job with an order that a stream can have: a stream is never sorted as a whole."""
-    evaluator = job.settings.evaluator
-    if evaluator.order != "time":
-        return job
-    settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
-    return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
 
 
 def _refuse_files(job: Evaluation) -> None:
