@@ -14,7 +14,7 @@ _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 class SecureBroker(KafkaBroker):
     """A broker with two more listeners.
 
-    At `sasl_address` clients need a password (SASL_PLAINTEXT, PLAIN). At `tls_address` clients need TLS (SSL).
+    At `sasl_address` clients need a password (SASL_PLAINTEXT, PLAIN). At `tls_address` they need TLS (SSL).
     The self-signed certificate of this listener is the file `certificate` (ssl.ca.location).
     """
 
