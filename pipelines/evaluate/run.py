@@ -126,7 +126,7 @@ def _outcome(result: PipelineResult) -> Outcome:
         (each.key.metric.namespace, each.key.metric.name): each.result for each in metrics["distributions"]
     }
     kind_of = {letter_metrics(kind): kind for kind in KINDS}
-    letters = [
+    letters: list[tuple[str, str, int, int]] = [
         (kind_of[namespace], name, int(told.count), int(told.min))
         for (namespace, name), told in found.items()
         if namespace in kind_of
