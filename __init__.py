@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .core.process.beam_import import mend_beam_import
+from .core.process.imports import mend_beam_import
 from .core.version import __version__ as __version__
 
 if TYPE_CHECKING:

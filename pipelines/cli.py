@@ -70,13 +70,13 @@ def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
         except (KeyboardInterrupt, Exception) as error:
             if interruption.signal is not None or isinstance(error, KeyboardInterrupt):
                 return interruption.say()
-            if isinstance(error, ConfigError | InputError):
-                return _say(error, 2)
             if isinstance(error, RocsteadyError):
-                return _say(error, 1)
-            if isinstance(error, OSError):
-                return _say(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
-            raise
+                say(error)
+            elif isinstance(error, OSError):
+                say(f"{error.filename or 'the system'}: {error.strerror or error}")
+            else:
+                raise
+            return 2 if isinstance(error, ConfigError | InputError) else 1
         return status
 
 
@@ -99,11 +99,6 @@ def _quiet_libraries() -> Iterator[None]:
         root.handlers[:] = before
         warnings.showwarning = showwarning
         sys.stderr = stderr  # an interruption hides stderr from Beam's threads
-
-
-def _say(message: object, status: int) -> int:
-    say(message)
-    return status
 
 
 def _run(arguments: list[str]) -> int:

@@ -211,12 +211,12 @@ COMMANDS = (
         "one self-contained page of charts, tables and words about rows of measures",
         "Write one self-contained HTML page about the rows that `rocsteady evaluate` wrote.",
         _REPORT_EPILOG, _REPORT),
-    Command("rows", "rows:rows_command",
+    Command("rows", "tables:rows_command",
         "what a topic or a folder of rows holds as one file, each row once",
         "Write the rows of topics, folders and files to one file, sorted, each once: a job that was "
         "restarted may have written some of them twice.",
         _ROWS_EPILOG, _ROWS),
-    Command("compare", "compare:compare_command",
+    Command("compare", "tables:compare_command",
         "which model is better, by tests over slices: sign, Wilcoxon, Friedman with Nemenyi",
         "Compare models by the rows of their slices, at every moment: tests of significance.",
         _COMPARE_EPILOG, _COMPARE),
@@ -225,7 +225,7 @@ COMMANDS = (
         "Train and test k copies of learners on a stream, measure them, and say which is better by which "
         "test.",
         PREQUENTIAL_EPILOG, PREQUENTIAL, takes_beam=True),
-    Command("inspect", "inspect:inspect_command",
+    Command("inspect", "state:inspect_command",
         "say in words what a stored state holds", "Say in words what a stored state holds.",
         "example:\n  rocsteady inspect model.state",
         (Argument("state", "STATE", "the folder of an export, a file in it, or one with a snapshot"),)),

@@ -11,6 +11,7 @@ holds locked belongs to a run that was killed: its outputs and those of an earli
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import secrets
@@ -29,6 +30,7 @@ from ..transforms.files.formats import SourceFile, has_scheme
 from ..transforms.files.stored import read_in
 from ..transforms.sinks.open import is_streamed
 from ..transforms.sinks.table import is_csv, try_folder
+from .arguments import option_of
 
 STDOUT = "-"
 
@@ -228,3 +230,11 @@ def is_text(name: str) -> bool:
     except UnicodeEncodeError:  # the system passed bytes that are not UTF-8
         return False
     return True
+
+
+def check_texts(options: argparse.Namespace, *names: str) -> None:
+    """Raise ConfigError for the first of these options whose value is not UTF-8."""
+    for name in names:
+        text = getattr(options, name)
+        if not is_text(text or ""):
+            raise ConfigError(f"{option_of(name)} {text!a} is not UTF-8; give another")

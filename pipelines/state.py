@@ -1,21 +1,39 @@
-"""State that outlives a job: the command `rocsteady state`, with its actions export and import."""
+"""State that outlives a job: the commands `rocsteady state`, with its actions, and `rocsteady inspect`.
+
+`rocsteady state export` and `import` write states; `rocsteady inspect` describes a stored state in words.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from ..core.alerts.table import MAGIC as ALERTS_MAGIC
+from ..core.alerts.table import AlertTable
+from ..core.encoding.fields import framed_size
+from ..core.encoding.json import read_json, reading, text_of, whole
 from ..core.errors import ConfigError, InputError, RocsteadyError, WireError
-from ..core.process.console import name_text, say
+from ..core.evaluator.snapshot import Snapshot, describe
+from ..core.evaluator.state import EvaluatorState, write_evaluator
+from ..core.events.times import NO_TIME, date_text
+from ..core.join.matching import LabelMatcher
+from ..core.join.state import MAGIC as JOIN_MAGIC
+from ..core.join.state import JoinState, describe_join
+from ..core.process.console import name_text, say, show
 from ..core.settings.durations import microseconds
 from ..core.settings.table import Shards
+from ..core.state.exported import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.files.formats import everywhere, has_scheme
+from ..transforms.sources.streams.offsets import FolderPlace
 from ..transforms.state.control import ControlFile, ExportRequest, ask, let_go
 from ..transforms.state.folder import (
     EVALUATORS,
     JOIN,
+    Export,
     Step,
     check_new_folder,
     count_states,
@@ -30,7 +48,7 @@ _LOOK_SECONDS = 0.2
 _TELL_SECONDS = 10.0
 
 
-# ---- the command
+# ---- rocsteady state
 
 
 def state_command(options: argparse.Namespace) -> int:
@@ -131,3 +149,148 @@ def _in_words(step: Step) -> str:
     shards = step.spread()
     own = f" and {len(shards.own)} of one model each" if shards.own else ""
     return f"{shards.shared} shards{own}"
+
+
+# ---- rocsteady inspect
+
+_LARGEST = 10
+"""The most models that a description names: those with the largest state."""
+
+
+def inspect_command(options: argparse.Namespace) -> int:
+    """Print a description of the state in a file, or in the folder of an export. Errors name the file."""
+    path: str = options.state
+    if has_scheme(path) or Path(path).is_dir():
+        show(*describe_export(read_export(path)))
+        return 0
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror or error}; give a file with the bytes of a snapshot"
+        ) from None
+    try:
+        show(*_described(data))
+    except ValueError as damage:
+        raise InputError(f"{path}: {damage}") from None
+    return 0
+
+
+def _described(data: bytes) -> list[str]:
+    """Return a description of a stored state, or of the states of shards that stand one after another."""
+    lines: list[str] = []
+    while data[:4] == STATE_MAGIC:
+        size = framed_size(data, STATE_MAGIC, VERSION, "the exported state of a shard")
+        state, data = ShardState.unpack(data[:size]), data[size:]
+        lines += [
+            f"shard {state.shard} of {state.shards} of the {state.step}, in the export {state.id}",
+            *_position_lines(
+                {n: (source, read_json(at, "a position")) for n, (source, at) in state.positions.items()}
+            ),
+            *_one_described(state.snapshot),
+        ]
+        if not data:
+            return lines
+    return [*lines, *_one_described(data)]
+
+
+def _one_described(data: bytes) -> list[str]:
+    if data[:4] == WAITING_MAGIC:
+        waiting = WaitingState.unpack(data)
+        lines = []
+        if waiting.awaits:
+            lines.append("it awaits the state that it begins with")
+        if waiting.stopped:
+            lines.append("its input was cut off: its state is in an export")
+        if waiting.markers:
+            lines.append(f"the export {waiting.export} has passed {len(waiting.markers)} of its partitions")
+        size = sum(len(record) for *_, record in waiting.records)
+        lines.append(f"records that wait for that: {len(waiting.records):,} ({size:,} bytes)")
+        return [*lines, *(_one_described(waiting.snapshot) if waiting.snapshot else [])]
+    if data[:4] == JOIN_MAGIC:
+        return describe_join(*JoinState.unpack(data)).split("\n")
+    if data[:4] == ALERTS_MAGIC:
+        return AlertTable.from_bytes(data).describe().split("\n")
+    return describe(Snapshot.unpack(data)).split("\n")
+
+
+def describe_export(export: Export) -> list[str]:
+    """Return a description of an export, in lines. Reads every file of the export, one at a time.
+
+    Raises InputError for a damaged export.
+    """
+    lines = [
+        f"export {export.id}, written {export.time} by rocsteady {export.rocsteady}",
+        *_position_lines(export.positions),
+    ]
+    for step in export.steps:
+        sizes = sum(place.bytes for (name, _), place in export.files.items() if name == step.name)
+        lines.append(f"{step.name}: {step.shards} shards, {sizes:,} bytes")
+        lines.append("  " + ", ".join(f"{name} {value}" for name, value in step.settings.items()))
+        lines += _join_lines(export) if step.name == JOIN else _evaluator_lines(export)
+    return lines
+
+
+def _position_lines(positions: dict[int, tuple[str, object]]) -> list[str]:
+    return [
+        f"  partition {number}, {source}" + ("" if position is None else f": {_position_words(position)}")
+        for number, (source, position) in sorted(positions.items())
+    ]
+
+
+def _position_words(position: object) -> str:
+    """Say in words where a reader stands. Raises CorruptBytesError."""
+    if not isinstance(position, dict) or "offset" not in position:
+        return f"at {json.dumps(position)}"
+    with reading("a position"):
+        words = [f"at offset {whole(position['offset']):,}"]
+        if place := text_of(position.get("place", "")):
+            folder = FolderPlace.of(place)
+            words.append(f"in {name_text(folder.name)}, at {folder.file}")
+        if (newest := whole(position.get("high_water", NO_TIME))) != NO_TIME:
+            words.append(f"newest event {date_text(newest)}")
+        if "origin" in position:
+            words.append(f"of {text_of(position['origin'])}")
+        return ", ".join(words)
+
+
+def _evaluator_lines(export: Export) -> list[str]:
+    models: dict[str, int] = {}
+    slices = events = waiting = 0
+    for snapshot in _read(export, EVALUATORS, Snapshot.unpack):
+        waiting += sum(len(record) for *_, record in snapshot.held)
+        for each in snapshot.evaluators:
+            models[each.model] = models.get(each.model, 0) + _bytes_of(each)
+            slices += bool(each.slice)
+            events += len(each.scores)
+    lines = [f"  models: {len(models):,}, slices of them: {slices:,}, events held: {events:,}"]
+    if waiting:
+        lines.append(f"  events that wait for their turn: {waiting:,} bytes")
+    largest = sorted(models.items(), key=lambda each: (-each[1], each[0]))[:_LARGEST]
+    return [*lines, *(f"    {name_text(model)}: {size:,} bytes" for model, size in largest)]
+
+
+def _join_lines(export: Export) -> list[str]:
+    predictions = labels = 0
+    for join, _ in _read(export, JOIN, JoinState.unpack):
+        matcher = LabelMatcher.from_bytes(join.matcher)
+        predictions, labels = predictions + matcher.waiting, labels + matcher.held
+    return [f"  predictions that wait for a label: {predictions:,}, labels held: {labels:,}"]
+
+
+_State = TypeVar("_State")
+
+
+def _read(export: Export, step: str, unpack: Callable[[bytes], _State]) -> Iterator[_State]:
+    """Yield the state of every shard of a step, one at a time."""
+    for state in export.states(step):
+        try:
+            yield unpack(state.snapshot)
+        except ValueError as damage:
+            raise InputError(f"{export.path(step, state.shard)}: {damage}") from None
+
+
+def _bytes_of(state: EvaluatorState) -> int:
+    parts: list[bytes] = []
+    write_evaluator(state, parts)
+    return sum(map(len, parts))

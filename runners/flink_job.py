@@ -116,7 +116,10 @@ def leave(runner: Runner) -> str | None:
 
 
 def _left(master: str, name: str, *, cancels: bool) -> str | None:
-    jobs = _jobs(master, name)
+    for _ in polls(CLUSTER_SECONDS):  # a submitted job appears on the cluster after a moment
+        if there := _named(master, name):
+            break
+    jobs = [str(job["jid"]) for job in there if job["state"] not in _ENDED]
     if not jobs:
         return None
     job = f"the job {name} on the cluster at {cluster_url(master)}"
@@ -129,15 +132,3 @@ def _left(master: str, name: str, *, cancels: bool) -> str | None:
     if any(ask_cluster(master, f"/jobs/{jobs[0]}")["state"] in _ENDED for _ in polls(CANCEL_SECONDS)):
         return f"{job} is cancelled, for its Python ran in this process"
     return f"{job} was told to cancel, and is not after {CANCEL_SECONDS:.0f} s; once more: {way}"
-
-
-def _jobs(master: str, name: str) -> list[str]:
-    """Return the ids of the jobs of a name that have not ended.
-
-    A submitted job appears on the cluster after a moment, so an empty answer is retried for CLUSTER_SECONDS.
-    """
-    for _ in polls(CLUSTER_SECONDS):
-        there = _named(master, name)
-        if there:
-            break
-    return [str(job["jid"]) for job in there if job["state"] not in _ENDED]

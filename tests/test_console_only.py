@@ -17,7 +17,7 @@ STREAMS = {
 """Modules that use sys.stdout or sys.stderr for more than to ask whether it is a terminal, and why."""
 
 LOGGERS = {
-    "core/process/beam_import.py": "drops a remark of Beam",
+    "core/process/imports.py": "drops a remark of Beam",
     "pipelines/cli.py": "the root logger gets the handler whose formatter is safe",
     "pipelines/evaluate/command.py": "the root logger gets the handler whose formatter is safe",
     "pipelines/evaluate/run.py": "the root logger is silenced after an interruption",

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import ConfigError
-from ..process.packages import optional_module
+from ..process.imports import optional_module
 from .instances import Instances, Task
 
 Output = float | str

@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from ..errors import ConfigError
 from ..ids.chances import seed_of
-from ..process.packages import optional_module
+from ..process.imports import optional_module
 
 SCHEME = "generate"
 KINDS = ("sea", "hyperplane", "rbf", "led", "agrawal")

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..learning.aum.learner import AumLearner
 from ..learning.polynomial.learner import PolynomialAucLearner
-from ..process.packages import optional_module
+from ..process.imports import optional_module
 from .instances import Instances, Record, Task
 from .models import Make
 

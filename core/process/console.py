@@ -4,8 +4,10 @@ A model, a column or a file may have any characters in its name: ESC colours or 
 forges a line of a log, U+202E reverses what follows. `visible` writes such characters as escapes, `name_text`
 also shortens a long name. Every function here that writes applies `visible` once more, line by line: texts of
 other libraries' errors hold raw names, too. Data (JSON lines, CSV, Parquet) never goes through this module.
-
 No other module of the package prints: tests/test_console_only.py looks for it.
+
+Logs are for people, too: `ConsoleFormatter` writes their records safely, and `RareLog` guards them against
+floods.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import argparse
 import logging
 import re
 import sys
+import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
@@ -225,3 +228,44 @@ def show_error(kind: type[BaseException], error: BaseException, trace: Traceback
     """Write the traceback of a defect, in the place of `sys.excepthook`: it may hold raw names."""
     text = "".join(traceback.format_exception(kind, error, trace))
     _tell(_paragraph(text.rstrip("\n")) + "\n")
+
+
+_RARE_SECONDS = 60.0
+
+
+class RareLog(logging.Filter):
+    """Lets one record of a kind pass in `seconds`. The next record to pass says how many were held back.
+
+    A kind is a record's level and a text: the message before its arguments are put in, or the result of
+    `kind`. The filter holds one entry for each kind, for ever. So give the logger constant messages with
+    arguments, not texts that differ.
+
+    >>> rare = RareLog()
+    >>> lines = [logging.LogRecord("x", 30, "", 1, "shard %d is late", (n,), None) for n in range(3)]
+    >>> [rare.filter(line) for line in lines]
+    [True, False, False]
+    """
+
+    def __init__(
+        self,
+        seconds: float = _RARE_SECONDS,
+        kind: Callable[[logging.LogRecord], str] = lambda record: record.msg,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._kind = kind
+        self._clock = clock
+        self._passed: dict[tuple[int, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record may pass; add to its message how many records were held back before it."""
+        kind, now = (record.levelno, self._kind(record)), self._clock()
+        last, held = self._passed.get(kind, (-float("inf"), 0))
+        if now - last < self._seconds:
+            self._passed[kind] = last, held + 1
+            return False
+        self._passed[kind] = now, 0
+        if held:
+            record.msg, record.args = f"{record.getMessage()} (and {held:,} more such lines)", ()
+        return True

@@ -50,11 +50,6 @@ def in_use(path: str | Path) -> Iterator[bool]:
         yield is_free
 
 
-@functools.cache
-def _remove_old_once() -> None:
-    remove_old()
-
-
 def remove_old() -> None:
     """Remove the folders that killed processes left; see the module.
 
@@ -67,6 +62,9 @@ def remove_old() -> None:
             if entry.name.startswith(PREFIX):
                 with suppress(OSError):
                     _remove_if_left(entry)
+
+
+_remove_old_once = functools.cache(remove_old)
 
 
 def _remove_if_left(entry: os.DirEntry[str]) -> None:

@@ -1,7 +1,7 @@
 """`rocsteady evaluate`: files or streams in, rows, report and alerts out.
 
-`command` runs the command: `parser` and `options` read the command line into a `job`. `on_beam` runs the job
-as a Beam pipeline, by `run`; `live` runs the job in this process. Live inputs are `streams`: topics, stdin,
-or a growing folder. `take_up` checks the state that a job starts from. `summary`, `exit_status` and
-`prometheus` report on the job. `alerts` has the rules that watch the job's rows.
+`command` runs the command: `parser` and `options` read the command line into a `job`, which has also the exit
+status. `on_beam` runs the job as a Beam pipeline, by `run`; `live` runs the job in this process. Live inputs
+are `streams`: topics, stdin, or a growing folder. `take_up` checks the state that a job starts from.
+`summary` and `prometheus` report on the job.
 """

@@ -14,19 +14,16 @@ from apache_beam.options.pipeline_options import StandardOptions
 
 from ...core.errors import ConfigError
 from ...core.process.console import ConsoleFormatter
-from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
 from ..arguments import whole_number
-from ..outputs import check_csv_safe, check_outputs, is_text
-from .alerts import alerts_of
-from .exit_status import parse_fail_rule, status_of
-from .job import Evaluation, Output
+from ..outputs import check_csv_safe, check_outputs, check_texts
+from .job import Evaluation, Output, parse_fail_rule, status_of
 from .live import evaluate_live
 from .on_beam import evaluate_and_report
-from .options import fields_of, join_of, runner_of, sources_of, table_of, timing_of
+from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
 from .run import RunnerLog
 from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
@@ -48,14 +45,10 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
 
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluation:
     """Return the job that the options describe, completely checked."""
-    for option, text in (("--model-name", options.model_name), ("--title", options.title)):
-        if not is_text(text or ""):
-            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
+    check_texts(options, "model_name", "title")
     fields = fields_of(options)
     settings = table_of(options, fields)
-    cache_bytes = DEFAULT_CACHE_BYTES
-    if options.cache_bytes is not None:
-        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
+    cache_bytes = cache_bytes_of(options)
     runner = runner_of(options, beam_flags)
     _refuse_report(options, runner)
     source = topics_of(options) or growing_source(options, beam_flags)
@@ -70,8 +63,12 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
         files, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
     )  # fmt: skip
-    if not isinstance(source, GrowingSource) or options.runner != "local":
-        _refuse_report_of_stream(job)
+    is_live = isinstance(source, GrowingSource) and options.runner == "local"
+    if job.report is not None and is_streamed(job.output) and not is_live:
+        raise ConfigError(
+            f"--report {job.report}: the rows go to {job.output}, where they cannot be read again by "
+            "this job; make the page from them, with rocsteady rows and rocsteady report"
+        )
     if isinstance(source, Topics):
         refuse_outputs_to(source, job.outputs())
     _check_files(job)
@@ -94,15 +91,6 @@ def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
         raise ConfigError(
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
             "from the rows, with rocsteady report"
-        )
-
-
-def _refuse_report_of_stream(job: Evaluation) -> None:
-    """Raise ConfigError for a report about rows that the job cannot read again."""
-    if job.report is not None and is_streamed(job.output):
-        raise ConfigError(
-            f"--report {job.report}: the rows go to {job.output}, where they cannot be read again by "
-            "this job; make the page from them, with rocsteady rows and rocsteady report"
         )
 
 
@@ -129,8 +117,10 @@ def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
 
 def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argparse.Namespace) -> Evaluation:
     """Return the job with the partitions of the streams that it reads."""
-    if not source.is_bounded:
-        job = _in_order_of_a_stream(job)
+    evaluator = job.settings.evaluator
+    if not source.is_bounded and evaluator.order == "time":  # a stream is never sorted as a whole
+        settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
+        job = replace(job, settings=settings, timing=replace(job.timing, lateness=0))
     streams = source.streams(job)
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
@@ -144,15 +134,6 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
         _refuse_files(job)
         job.runner.options.view_as(StandardOptions).streaming = True
     return job
-
-
-def _in_order_of_a_stream(job: Evaluation) -> Evaluation:
-    """Return the job with an order that a stream can have: a stream is never sorted as a whole."""
-    evaluator = job.settings.evaluator
-    if evaluator.order != "time":
-        return job
-    settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
-    return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
 
 
 def _refuse_files(job: Evaluation) -> None:

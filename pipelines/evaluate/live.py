@@ -14,8 +14,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -46,8 +46,7 @@ from ...transforms.sources.streams.reader import Step, StreamReader
 from ...transforms.state.folder import EVALUATORS, write_state
 from ..outputs import staged
 from ..stopping import StopOnSignal
-from .exit_status import status_of
-from .job import Evaluation, Outcome, Streams
+from .job import Evaluation, Outcome, Streams, status_of
 from .on_beam import held_in, report_on, rows_of
 from .summary import ProgressLine, remedy_of, summarise
 
@@ -64,16 +63,16 @@ _COUNTERS = RECORD_COUNTERS["event"]
 _TELLING = 10
 """If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
 
-Take = Callable[[str, pa.RecordBatch], None]
-"""Takes record batches of a kind: "rows", "dead letters", "curves" or "alerts"."""
+_Sinks = dict[str, list[TableSink]]
+"""The sinks of a job by the kind of their batches: "rows", "dead letters", "curves" or "alerts"."""
 
 
 class LiveEvaluation:
-    """Evaluates the steps of readers, passes rows and dead letters to `take` at once, and counts them."""
+    """Evaluates the steps of readers, writes rows and dead letters to sinks at once, and counts them."""
 
-    def __init__(self, job: Evaluation, take: Take) -> None:
+    def __init__(self, job: Evaluation, sinks: _Sinks) -> None:
         self._job = job
-        self._take = take
+        self._sinks = sinks
         self._letters = RejectedLetters(job.fields)
         self._table = TableFactory(job.settings, job.begins_with is not None).new(None, shard_key(0))
         self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
@@ -124,6 +123,15 @@ class LiveEvaluation:
             self._counts["unread_partitions"] = partitions
             self._tell_metrics()
 
+    def tend(self) -> None:
+        """Let every sink do its due work."""
+        for sink in chain.from_iterable(self._sinks.values()):
+            sink.tend()
+
+    def _take(self, kind: str, batch: pa.RecordBatch) -> None:
+        for sink in self._sinks[kind]:
+            sink.write(batch)
+
     def end(self) -> None:
         """Make the last rows: all partitions have ended."""
         self._apply(EndOfInput().pack())
@@ -131,16 +139,12 @@ class LiveEvaluation:
 
     def outcome(self, seconds: float) -> Outcome:
         """Return the counters in the form of a job on Beam."""
-        reasons = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
+        letters = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
+        letters.sort(key=lambda letter: (-letter[2], letter[:2]))
         times = None
         if self._greatest != NO_TIME:
             times = self._least // 1_000_000, self._greatest // 1_000_000
-        return Outcome(
-            self._counted(),
-            sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
-            times,
-            seconds,
-        )
+        return Outcome(self._counted(), letters, times, seconds)
 
     def _counted(self) -> Counter[str]:
         counts = self._counts + Counter(self._table.counts())
@@ -189,52 +193,19 @@ class LiveEvaluation:
             self._reasons[kind, reason] = number + 1, min(first, position)
 
 
-class LiveOutputs:
-    """The sinks of a job, by the kind of their batches. The report is made from separate temporary files."""
-
-    def __init__(self, job: Evaluation, folder: str) -> None:
-        self._job = job
-        kinds = {
-            "rows": rows_of(job.settings.evaluator),
-            "dead letters": DEAD_LETTERS,
-            "curves": CURVES,
-            "alerts": ALERTS,
-        }
-        self._copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
-        places = [(kind, path) for _, path, kind in job.outputs() if kind in kinds]
-        if job.report is not None:
-            places += self._copies.items()
-        self._sinks: dict[str, list[TableSink]] = {kind: [] for kind in kinds}
-        for kind, path in places:
-            self._sinks[kind].append(open_sink(path, kinds[kind], job.sinks))
-        self.all = [*chain.from_iterable(self._sinks.values())]
-
-    def write(self, kind: str, batch: pa.RecordBatch) -> None:
-        """Write rows of a kind."""
-        for sink in self._sinks[kind]:
-            sink.write(batch)
-
-    def tend(self) -> None:
-        """Let every sink do its due work."""
-        for sink in self.all:
-            sink.tend()
-
-    def report(self, outcome: Outcome) -> None:
-        """Write the report, if the job has a report."""
-        drawn = self._job.settings.evaluator.curves is not None
-        curves = self._copies["curves"] if drawn else None
-        report_on(replace(self._job, output=self._copies["rows"], curves=curves), outcome)
-
-
-@contextmanager
-def live_outputs(job: Evaluation) -> Iterator[LiveOutputs]:
-    """Yield the sinks of a job; files that are written at the end exist only if the block succeeds."""
-    whole = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
-    with staged(whole, True) as places, temporary_folder() as folder, ExitStack() as closing:
-        outputs = LiveOutputs(job.placed(dict(zip(whole, places, strict=True))), folder)
-        for sink in outputs.all:
-            closing.callback(sink.close)
-        yield outputs
+def _opened(job: Evaluation, copies: Mapping[str, str]) -> _Sinks:
+    """Open the sinks of a job, and files for further copies of the batches of a kind."""
+    kinds = {
+        "rows": rows_of(job.settings.evaluator),
+        "dead letters": DEAD_LETTERS,
+        "curves": CURVES,
+        "alerts": ALERTS,
+    }
+    sinks: _Sinks = {kind: [] for kind in kinds}
+    for kind, path in (*((kind, path) for _, path, kind in job.outputs()), *copies.items()):
+        if kind in kinds:
+            sinks[kind].append(open_sink(path, kinds[kind], job.sinks))
+    return sinks
 
 
 def evaluate_live(job: Evaluation, streams: Streams) -> int:
@@ -245,16 +216,29 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
     """
     started = time.monotonic()
     visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
+    at_end = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
     try:
-        with StopOnSignal() as stop, live_outputs(job) as outputs:
+        with (
+            StopOnSignal() as stop,
+            staged(at_end, True) as places,
+            temporary_folder() as folder,
+            ExitStack() as closing,
+        ):
+            hidden = job.placed(dict(zip(at_end, places, strict=True)))
+            copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
+            sinks = _opened(hidden, copies if job.report is not None else {})
+            for sink in chain.from_iterable(sinks.values()):
+                closing.callback(sink.close)
             with ProgressLine(enabled=visible):
                 warm_up(job.settings)
-                live = LiveEvaluation(job, outputs.write)
-                _drive(live, streams.cut_off(job.cut()), stop, outputs.tend)
-                for sink in outputs.all:
+                live = LiveEvaluation(job, sinks)
+                _drive(live, streams.cut_off(job.cut()), stop)
+                for sink in chain.from_iterable(sinks.values()):
                     sink.finish()
             outcome = live.outcome(time.monotonic() - started)
-            outputs.report(outcome)
+            drawn = job.settings.evaluator.curves is not None
+            curves = copies["curves"] if drawn else None
+            report_on(replace(hidden, output=copies["rows"], curves=curves), outcome)
     except KeyboardInterrupt:
         say("interrupted; the last rows are missing, and files that are written at the end")
         return 130
@@ -264,7 +248,7 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
     return status_of(outcome.counts, job.fail_if, unread=unread)
 
 
-def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]) -> None:
+def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal) -> None:
     """Read the partitions in step by their times, so that few records have to wait in memory."""
     readers = [StreamReader(source, 1) for source in streams.inputs]
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
@@ -278,14 +262,14 @@ def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Cal
                 if came := bool(step.records):
                     break
             live.note_unread(sum(reader.source.partition.unread_partitions() for reader in readers))
-            tend()
+            live.tend()
             if not came and not wait:
                 time.sleep(_POLL_SECONDS)
             asked = stop.is_asked("the input ends here; once more, and the job ends without its last rows")
         for reader in readers:
             for step in reader.finish():
                 live.take_step(step)
-                tend()
+                live.tend()
         live.end()
     except InputError as error:
         if live.read:  # the job had begun

@@ -15,6 +15,7 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 from apache_beam.metrics.metric import Metrics
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -53,7 +54,6 @@ from ...transforms.sources.files.read import EventFiles, ReadEventFiles, ReadFil
 from ...transforms.sources.streams.read import ReadStream
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
-from .alerts import read_messages
 from .job import Beside, Evaluation, Outcome
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
@@ -103,9 +103,17 @@ def run_evaluation(job: Evaluation) -> Outcome:
             hidden = replace(hidden, alerts=replace(hidden.alerts, path=unsaved))
         outcome = run_pipeline(_pipeline(hidden), job.runner)
         if unsaved:
-            outcome = replace(outcome, messages=read_messages(unsaved))
+            outcome = replace(outcome, messages=_messages_of(unsaved))
         report_on(hidden, outcome)
     return replace(outcome, seconds=time.monotonic() - started)
+
+
+def _messages_of(path: str) -> list[str]:
+    """Return the messages of the alerts in a Parquet file, in order of time."""
+    table = pa.parquet.read_table(path)
+    order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule")]
+    messages: list[str] = table.sort_by(order)["message"].to_pylist()
+    return messages
 
 
 def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int], ...]:

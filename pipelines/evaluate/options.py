@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from ...core.alerts.grammar import parse_alert
+from ...core.alerts.rules import AlertRule, Change
+from ...core.alerts.table import checked_rules
 from ...core.errors import ConfigError, InputError
 from ...core.join.settings import JoinSettings
+from ...core.rows.columns import MASS_COLUMNS
 from ...core.settings.declared import declared
 from ...core.settings.durations import microseconds, parse_lateness
 from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order
+from ...core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
 from ...core.settings.table import Shards, TableSettings
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.presets import Runner, RunnerError, choose_runner
 from ...transforms.events.fields import EventColumns, EventFields
 from ...transforms.events.lateness import Timing
@@ -24,11 +30,14 @@ from ...transforms.kafka.topic import is_kafka
 from ...transforms.sources.files.listing import list_sources
 from ..arguments import checked_number, number, option_of, parsed, refuse_given, whole_number
 from ..outputs import is_text
-from .job import Join
+from .job import Alerts, Join
 from .parser import default_text
 
 _OFTEN = 10_000
 """Default of the fewest events between two curves: a curve has some 300 points."""
+
+_OF_POSITIVES = (*MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES])
+"""Columns that are null where no class is named positive."""
 
 
 def fields_of(options: argparse.Namespace) -> EventFields:
@@ -125,6 +134,13 @@ def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSet
     return Join(files, options.label_time or str(fields.time), joined)
 
 
+def cache_bytes_of(options: argparse.Namespace) -> int:
+    """Return the memory for live state in a worker. Raises ConfigError."""
+    if options.cache_bytes is None:
+        return DEFAULT_CACHE_BYTES
+    return whole_number("--cache-bytes", options.cache_bytes, 0)
+
+
 def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
     """Return the runner that the options name, with Beam's own options. Raises ConfigError."""
     try:
@@ -209,3 +225,60 @@ def _columns(names: str) -> tuple[str, ...]:
     if not all(columns):
         raise ConfigError(f"--slice {names!r}: give a column, or several for a cross: --slice COL,COL")
     return columns
+
+
+def alerts_of(
+    options: argparse.Namespace, settings: EvaluatorSettings, fields: EventFields, here: bool
+) -> Alerts | None:
+    """Return the alerts that the options ask for; None without a rule.
+
+    here  whether the job writes its files on this machine
+
+    Raises ConfigError for a rule that could never open an alert.
+    """
+    if not options.alert:
+        refuse_given(options, ": there is no rule; say when with --alert RULE", "alerts")
+        return None
+    rules = []
+    try:
+        for text in options.alert:
+            rules.append(parse_alert(text))
+            _check_rule(rules[-1], settings, fields)
+        checked = checked_rules(rules)
+    except ConfigError as mistake:
+        raise ConfigError(f"--{mistake}") from None
+    if options.alerts is None and not here:
+        raise ConfigError(
+            f"--alert {options.alert[0]!r}: runner {options.runner!r} writes its files elsewhere; name one "
+            "with --alerts PATH"
+        )
+    return Alerts(checked, options.alerts)
+
+
+def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) -> None:
+    """Raise ConfigError where the rows of an evaluation can never satisfy a rule."""
+
+    def refuse(sentence: str) -> ConfigError:
+        return ConfigError(f"alert {str(rule)!r}: {sentence}")
+
+    for column in rule.columns:
+        if column in MEASURES and column not in (settings.measures or ()):
+            remedy = f"ask for it with --measures {column}"
+            if column in PROBABILITY_MEASURES and not settings.probabilities:
+                remedy = "it needs scores that are probabilities, --probabilities"
+            elif column in COSTLY_MEASURES:
+                remedy += ", or --measures all"
+            raise refuse(f"{column} is not computed; {remedy}")
+        if column == "drift" and settings.window.signal is None:
+            raise refuse(
+                f"only an adaptive window has a drift, and this is {settings.window}; see --window adaptive"
+            )
+        if column in _OF_POSITIVES and fields.predicted is not None and settings.positive is None:
+            raise refuse(
+                f"with --predicted labels are classes, and {column} needs the one that is positive; name it "
+                "with --positive VALUE"
+            )
+    if fields.time is None and (part := rule.needs_times) is not None:
+        raise refuse(f"{part!r} goes by event time; name the column of times with --time")
+    if isinstance(rule.opens, Change) and not settings.window.has_end:
+        raise refuse("two windows of all events share events, so there is nothing to compare; take last:N")

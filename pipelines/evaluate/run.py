@@ -22,8 +22,7 @@ from apache_beam.runners.portability.job_server import StopOnExitJobServer
 from apache_beam.runners.runner import PipelineResult
 
 from ...core.errors import RocsteadyError
-from ...core.process.console import say
-from ...core.process.rare_log import RareLog
+from ...core.process.console import RareLog, say
 from ...runners.flink_job import JobWatch, leave, restarted
 from ...runners.listening import close_ports, on_this_machine
 from ...runners.presets import Runner
@@ -127,17 +126,14 @@ def _outcome(result: PipelineResult) -> Outcome:
         (each.key.metric.namespace, each.key.metric.name): each.result for each in metrics["distributions"]
     }
     kind_of = {letter_metrics(kind): kind for kind in KINDS}
-    reasons = [
-        (kind_of[namespace], name, int(letters.count), int(letters.min))
-        for (namespace, name), letters in found.items()
+    letters: list[tuple[str, str, int, int]] = [
+        (kind_of[namespace], name, int(told.count), int(told.min))
+        for (namespace, name), told in found.items()
         if namespace in kind_of
     ]
+    letters.sort(key=lambda letter: (-letter[2], letter[:2]))
     times = found.get((METRICS_NAMESPACE, "event_seconds"))
-    return Outcome(
-        counts,
-        sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
-        None if times is None else (int(times.min), int(times.max)),
-    )
+    return Outcome(counts, letters, None if times is None else (int(times.min), int(times.max)))
 
 
 def reason_of(error: BaseException) -> str:

@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from numba.core import event
 
@@ -18,17 +18,15 @@ from ...core.settings.durations import duration_text
 from ...core.settings.table import IDLE
 from ...transforms.beam import progress
 from ...transforms.events import time_doubts
+from ...transforms.events.fields import EventFields
 from ..words import counted
-from .alerts import said as alerts_said
-
-if TYPE_CHECKING:
-    from ...transforms.events.fields import EventFields
-    from .job import Evaluation, Outcome
+from .job import Alerts, Evaluation, Outcome
 
 _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
 """Seconds between lines in a log. A terminal's line is redrawn, but every line of a log stays."""
 
 _REASONS_SHOWN = 10
+_ALERTS_SHOWN = 20
 _FEW_EVENTS = 100
 """The fewest events for warnings: of fewer, all scores may be on one side of the threshold by chance."""
 _DAY = 86_400
@@ -50,7 +48,7 @@ class OnCompilation(event.Listener):
         self._depth = 0
         self._started = 0.0
         self._said = False
-        self._alarm: threading.Timer | None = None
+        self._alarm = threading.Timer(after, self._say)
         self._lock = threading.RLock()
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
@@ -70,8 +68,8 @@ class OnCompilation(event.Listener):
             self._depth -= 1
             if self._depth > 0:
                 return
+            self._alarm.cancel()
             self._left -= time.monotonic() - self._started
-            self._silence()
             if self._left <= 0:
                 self._say()
 
@@ -79,19 +77,13 @@ class OnCompilation(event.Listener):
         """Print no message from now on."""
         with self._lock:
             self._said = True
-            self._silence()
-
-    def _silence(self) -> None:
-        if self._alarm is not None:
             self._alarm.cancel()
-            self._alarm = None
 
     def _say(self) -> None:
         with self._lock:
-            if self._said:
-                return
-            self._said = True
-            say(_COMPILING)
+            if not self._said:
+                self._said = True
+                say(_COMPILING)
 
 
 class ProgressLine:
@@ -237,8 +229,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
             f"{counted(left, 'time')} a model or a slice of one gave a last row and left"
         )
     if job.alerts is not None:
-        for line in alerts_said(job.alerts, counts, outcome.messages):
-            (say_below if line.startswith(" ") else say)(line.lstrip(" "))
+        _say_alerts(job.alerts, counts, outcome.messages)
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
     waits = sum(max(each.missing(counts), 0) for each in (_EVENTS, _LABELS))
@@ -246,6 +237,20 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
         say(f"{counted(waits, 'record')} wait for their turn in the state of the job: a savepoint has them")
     for warning in warnings_of(outcome, job):
         say(warning)
+
+
+def _say_alerts(alerts: Alerts, counts: Counter[str], messages: Sequence[str]) -> None:
+    """Print how many alerts opened and closed, and the last `messages` if the alerts have no file."""
+    opened, closed = counts["alerts_opened"], counts["alerts_closed"]
+    if not opened:
+        say("no alert opened" + (f"; {alerts.path} has no rows" if alerts.path else ""))
+        return
+    where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH" + ":" * bool(messages)
+    say(f"{counted(opened, 'alert')} opened, {closed:,} closed, {opened - closed:,} still open{where}")
+    if len(messages) > _ALERTS_SHOWN:
+        say_below(f"the last {_ALERTS_SHOWN} of {len(messages):,}:")
+    for message in messages[-_ALERTS_SHOWN:]:
+        say_below(message)
 
 
 def sum_of_labels(counts: Counter[str]) -> str:

@@ -17,7 +17,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from pyarrow import parquet
 
-from ...core.compare.comparisons import COMPARED, ComparisonRow
+from ...core.compare.comparisons import ComparisonRow
 from ...core.errors import ConfigError, InputError
 from ...core.prequential.folds import Folds
 from ...core.prequential.instances import Task
@@ -25,7 +25,6 @@ from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
 from ...core.settings.evaluator import EvaluatorSettings
-from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields
@@ -47,14 +46,13 @@ from ...transforms.sources.files.partition import FilePartition
 from ...transforms.sources.files.read import ReadFiles
 from ...transforms.tables.read import read_tables, rows_settings
 from ..arguments import level, number, whole_number
-from ..compare import summary
-from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
-from ..evaluate.job import Outcome
+from ..evaluate.job import FailRule, Outcome, parse_fail_rule, status_of
 from ..evaluate.on_beam import InColumns, rows_of
-from ..evaluate.options import evaluator_of, runner_of, sources_of, time_format_of, timing_of
+from ..evaluate.options import cache_bytes_of, evaluator_of, runner_of, sources_of, time_format_of, timing_of
 from ..evaluate.run import run_pipeline
 from ..evaluate.summary import ProgressLine
-from ..outputs import is_text, staged
+from ..outputs import check_texts, staged
+from ..tables import compared_measures, summary
 from ..words import counted
 from .columns import InstanceColumns, instance_columns
 
@@ -76,9 +74,9 @@ class PrequentialJob:
     timing: Timing
     output: Path
     runner: Runner
-    cache_bytes: int = DEFAULT_CACHE_BYTES
-    title: str | None = None
-    fail_if: Sequence[FailRule] = ()
+    cache_bytes: int
+    title: str | None
+    fail_if: Sequence[FailRule]
 
 
 def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -112,9 +110,7 @@ def _reports_of(settings: PrequentialSettings, instances: int) -> int:
 
 
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> PrequentialJob:
-    for option, text in (("--title", options.title), ("--output", options.output)):
-        if not is_text(text or ""):
-            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
+    check_texts(options, "title", "output")
     runner = runner_of(options, beam_flags)
     if stream := next((path for path in options.sources if path == "-" or is_kafka(path)), None):
         raise ConfigError(
@@ -126,15 +122,12 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
     for doubt in columns.doubts:
         say(doubt)
     settings = _settings(options, columns)
-    cache_bytes = DEFAULT_CACHE_BYTES
-    if options.cache_bytes is not None:
-        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
     settings.try_learners(columns.fields.features, columns.fields.slice_columns)
     check_columns(sources, columns.fields, "instance")
     return PrequentialJob(
         sources, columns.fields, settings,
-        timing_of(options, settings.evaluator), _folder(options.output, sources), runner, cache_bytes,
-        options.title, tuple(map(parse_fail_rule, options.fail_if)),
+        timing_of(options, settings.evaluator), _folder(options.output, sources), runner,
+        cache_bytes_of(options), options.title, tuple(map(parse_fail_rule, options.fail_if)),
     )  # fmt: skip
 
 
@@ -177,12 +170,8 @@ def _settings(options: argparse.Namespace, columns: InstanceColumns) -> Prequent
 
 def _compared(options: argparse.Namespace, evaluator: EvaluatorSettings) -> tuple[str, ...]:
     """Return the measures by which learners are compared. Raises ConfigError."""
-    measures = tuple(dict.fromkeys(options.compare))
+    measures = compared_measures("--compare", options.compare)
     for name in measures:
-        if name not in COMPARED:
-            raise ConfigError(
-                f"--compare {name} does not say who is better; there are {', '.join(sorted(COMPARED))}"
-            )
         if name not in (evaluator.measures or ()):
             raise ConfigError(f"--compare {name}: it is not among --measures; add it there")
     return measures

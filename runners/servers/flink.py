@@ -290,23 +290,6 @@ class JobServer(Server):
         super().__init__("job-server", folder, command, answers=lambda _: listens(port), port=port)
 
 
-class WorkerPool(Server):
-    """A pool of Python workers (`rocsteady-worker --pool`): processes of this Python, with its import path.
-
-    For jobs with --environment_type=EXTERNAL --environment_config=`address`. The workers end with the pool.
-    """
-
-    def __init__(self, folder: Path, *, port: int | None = None) -> None:
-        port = port or free_port()
-        super().__init__(
-            "worker-pool",
-            folder.absolute(),
-            [str(worker_program(folder)), "--pool", f"{HOST}:{port}"],
-            answers=lambda _: listens(port),
-            port=port,
-        )
-
-
 def worker_options(folder: Path) -> list[str]:
     """Return Beam's options for workers that the TaskManagers of this machine start and restart."""
     config = json.dumps({"command": str(worker_program(folder))})

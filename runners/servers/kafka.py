@@ -20,9 +20,6 @@ from typing import Any
 from .packages import kafka_jars
 from .processes import HOST, Server, ServerError, crash_report, free_port, java
 
-USER, PASSWORD = "rocsteady", "not a secret"
-"""The only user of the listener with passwords; the same password protects the key of TLS."""
-
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 """A request for the versions that the broker speaks: length, key, version, number, no name."""
 
@@ -34,11 +31,7 @@ class KafkaBroker(Server):
     """A broker and its data.
 
     folder         the folder of configuration, log and data/; a broker restarted in the folder keeps its data
-    port           the port of the listener without passwords [a free port]
-    sasl           whether to listen at `sasl_address`, too, for clients with a password (SASL_PLAINTEXT,
-                   PLAIN)
-    tls            whether to listen at `tls_address`, too, for clients with TLS (SSL). The self-signed
-                   certificate of this listener is the file `certificate` (ssl.ca.location)
+    port           the port [a free port]
     settings       Kafka's settings by name, such as message.max.bytes; they override ours
     """
 
@@ -47,17 +40,36 @@ class KafkaBroker(Server):
         folder: Path,
         *,
         port: int | None = None,
-        sasl: bool = False,
-        tls: bool = False,
         settings: Mapping[str, str | int] | None = None,
     ) -> None:
         folder = folder.absolute()
         port = port or free_port()
-        self.sasl_address = f"{HOST}:{free_port()}" if sasl else ""
-        self.tls_address = f"{HOST}:{free_port()}" if tls else ""
-        self.certificate = folder / "certificate.pem"
-        self._keys = folder / "keys.p12"
-        self._settings = self._properties(f"{HOST}:{port}", folder, settings or {})
+        controller = f"{HOST}:{free_port()}"
+        listener = f"PLAINTEXT://{HOST}:{port}"
+        self._settings: dict[str, str | int] = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"CONTROLLER://{controller},{listener}",
+            "advertised.listeners": listener,
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "log.dirs": str(folder / "data"),
+            "log.retention.ms": -1,
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 1,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 1,
+            "group.initial.rebalance.delay.ms": 0,
+            "broker.session.timeout.ms": 3_000,  # a killed broker may register again only after this time
+            "broker.heartbeat.interval.ms": 500,
+            "num.network.threads": 2,
+            "num.io.threads": 2,
+            **(settings or {}),
+        }
         self._properties_file = folder / "server.properties"
         # Kafka's own helper asks for a gigabyte of heap; a quarter holds a test's topics.
         self._java = [
@@ -73,67 +85,15 @@ class KafkaBroker(Server):
             port=port,
         )
 
-    def _properties(self, address: str, folder: Path, own: Mapping[str, str | int]) -> dict[str, str | int]:
-        controller = f"{HOST}:{free_port()}"
-        listeners = {"PLAINTEXT": address}
-        if self.sasl_address:
-            listeners["SASL_PLAINTEXT"] = self.sasl_address
-        if self.tls_address:
-            listeners["SSL"] = self.tls_address
-        advertised = ",".join(f"{name}://{at}" for name, at in listeners.items())
-        protocols = ",".join(f"{name}:{name}" for name in listeners)
-        login = "org.apache.kafka.common.security.plain.PlainLoginModule"
-        passwords = f'{login} required username="{USER}" password="{PASSWORD}" user_{USER}="{PASSWORD}";'
-        return {
-            "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.voters": f"1@{controller}",
-            "controller.listener.names": "CONTROLLER",
-            "listeners": f"CONTROLLER://{controller},{advertised}",
-            "advertised.listeners": advertised,
-            "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{protocols}",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl_plaintext.plain.sasl.jaas.config": passwords,
-            "ssl.keystore.type": "PKCS12",
-            "ssl.keystore.location": str(self._keys),
-            "ssl.keystore.password": PASSWORD,
-            "log.dirs": str(folder / "data"),
-            "log.retention.ms": -1,
-            "auto.create.topics.enable": "false",
-            "offsets.topic.replication.factor": 1,
-            "offsets.topic.num.partitions": 1,
-            "transaction.state.log.replication.factor": 1,
-            "transaction.state.log.min.isr": 1,
-            "transaction.state.log.num.partitions": 1,
-            "group.initial.rebalance.delay.ms": 0,
-            "broker.session.timeout.ms": 3_000,  # a killed broker may register again only after this time
-            "broker.heartbeat.interval.ms": 500,
-            "num.network.threads": 2,
-            "num.io.threads": 2,
-            **own,
-        }
-
     def launch(self) -> None:
         """Start the process without waiting for it; format the folder first when the folder is new."""
         self.folder.mkdir(parents=True, exist_ok=True)
         written = "".join(f"{name}={value}\n" for name, value in self._settings.items())
         self._properties_file.write_text(written)
-        if self.tls_address and not self.certificate.exists():
-            self._make_keys()
         if not (self.folder / "data" / "meta.properties").exists():
             tool = "kafka.tools.StorageTool"
             _run(*self._java, tool, "format", "-t", _CLUSTER, "-c", str(self._properties_file))
         super().launch()
-
-    def _make_keys(self) -> None:
-        store = [
-            str(Path(self._java[0]).resolve().parent / "keytool"), "-keystore", str(self._keys), "-storetype",
-            "PKCS12", "-storepass", PASSWORD, "-alias", "kafka",
-        ]  # fmt: skip
-        names = f"-dname CN=localhost -ext san=ip:{HOST},dns:localhost"
-        _run(*store, *f"-genkeypair -keyalg EC {names} -validity 3650".split())
-        _run(*store, "-exportcert", "-rfc", "-file", str(self.certificate))
 
     def create_topic(
         self, name: str, *, partitions: int = 1, settings: Mapping[str, str | int] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster
-from rocsteady.runners.servers.kafka import KafkaBroker
+from secure_broker import SecureBroker
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +13,7 @@ def broker(tmp_path_factory):
     """A broker that takes messages of 20 MB; also with a password, and with TLS, each at its own address."""
     servers("kafka")
     settings = {"message.max.bytes": 20_000_000}
-    with KafkaBroker(tmp_path_factory.mktemp("kafka"), sasl=True, tls=True, settings=settings) as started:
+    with SecureBroker(tmp_path_factory.mktemp("kafka"), settings=settings) as started:
         yield started
 
 

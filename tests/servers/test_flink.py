@@ -10,8 +10,9 @@ from counting_job import SUMS, count_ticks, sum_pairs, sums
 from kafka_topics import until
 from launchers import LEAVES_THREADS_AND_CHANNELS
 from requirements import servers
-from rocsteady.runners.servers.flink import FlinkCluster, JobServer, WorkerPool, worker_options
+from rocsteady.runners.servers.flink import FlinkCluster, JobServer, worker_options
 from rocsteady.runners.servers.processes import ServerError
+from worker_pool import WorkerPool
 
 CHECKPOINTS = ["--checkpointing_interval=1000", "--parallelism=1", "--max_bundle_time_mills=100"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from rocsteady.runners.servers.kafka import PASSWORD, USER, KafkaBroker
+from rocsteady.runners.servers.kafka import KafkaBroker
 from rocsteady.runners.servers.processes import ServerError
+from secure_broker import PASSWORD, USER
 
 LONG_AGO = 1_000_000_000_000  # ms: September 2001
 

@@ -19,7 +19,6 @@ from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
 from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.arrow import rows_to_arrow
-from rocsteady.runners.servers.kafka import PASSWORD, USER
 from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters
 from rocsteady.transforms.kafka.client import check_topic
 from rocsteady.transforms.kafka.topic import KafkaTopic
@@ -27,6 +26,7 @@ from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
 from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS, alerts_to_arrow
 from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
+from secure_broker import PASSWORD, USER
 
 HOUR = 3_600_000_000
 TABLES = {

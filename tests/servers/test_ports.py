@@ -12,7 +12,7 @@ import pytest
 from command import COMMAND
 from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer
-from rocsteady.runners.servers.kafka import KafkaBroker
+from secure_broker import SecureBroker
 from sockets import listening
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are read from /proc")
@@ -59,7 +59,7 @@ def test_a_job_listens_on_this_machine_alone(tmp_path, name):
 def test_servers_of_up_listen_on_this_machine_alone(tmp_path):
     servers("flink", "kafka")
     with (
-        KafkaBroker(tmp_path / "kafka", sasl=True, tls=True) as broker,
+        SecureBroker(tmp_path / "kafka") as broker,
         FlinkCluster(tmp_path / "flink") as cluster,
         JobServer(tmp_path / "flink", cluster.address) as jobs,
     ):

@@ -26,9 +26,9 @@ from kafka_topics import (
     until,
 )
 from rocsteady.pipelines.cli import main
-from rocsteady.runners.servers.kafka import PASSWORD, USER
 from rocsteady.runners.servers.processes import free_port
 from scraping import fetched
+from secure_broker import PASSWORD, USER
 
 
 @pytest.fixture(autouse=True)

@@ -64,7 +64,7 @@ from rocsteady.core.state.exported import ShardState, WaitingState
 from rocsteady.core.state.reshard import resharded, resharded_joins
 from rocsteady.core.state.take_up import join_taken_up, taken_up
 from rocsteady.core.table.table import EvaluatorTable
-from rocsteady.pipelines.inspect import _described
+from rocsteady.pipelines.state import _described
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.prequential.folds import FoldOutputCoder
 from rocsteady.transforms.sources.streams.offsets import ReaderState

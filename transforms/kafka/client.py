@@ -12,9 +12,8 @@ import time
 from typing import Any, NamedTuple
 
 from ...core.errors import ConfigError, InputError
-from ...core.process.console import logger
+from ...core.process.console import RareLog, logger
 from ...core.process.near_names import near_names
-from ...core.process.rare_log import RareLog
 from .topic import KafkaTopic, confluent_kafka, without_values
 
 CHECK_SECONDS = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from rocsteady.core.process.rare_log import RareLog
+from rocsteady.core.process.console import RareLog
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....core.errors import RocsteadyError
-from ....core.process.console import logger
-from ....core.process.rare_log import RareLog
+from ....core.process.console import RareLog, logger
 from ...kafka.client import no_answer, reason_of
 from ...kafka.topic import KafkaTopic, confluent_kafka
 from .kafka_range import consumer_of

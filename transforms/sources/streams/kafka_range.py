@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ....core.errors import ConfigError, InputError
-from ....core.process.console import logger
-from ....core.process.rare_log import RareLog
+from ....core.process.console import RareLog, logger
 from ...kafka.client import check_topic, make_client, no_answer, reason_of
 from ...kafka.topic import KafkaTopic, confluent_kafka
 

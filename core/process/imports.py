@@ -1,4 +1,6 @@
-"""Two mends of how Apache Beam is imported, made when Beam is first imported after rocsteady.
+"""How packages are imported: Apache Beam with two mends, and optional packages by name when they are needed.
+
+The mends are made when Beam is first imported after rocsteady.
 
 `apache_beam` 2.77 always imports its BigQuery client. Without the package google-apitools, this client logs a
 warning by `logging.warning`. That call also gives the root logger a handler, so a later `logging.basicConfig`
@@ -9,10 +11,13 @@ readers and fails on None. This module lets textio be imported as if pandas were
 has no pandas readers.
 
 A script that imports `apache_beam` before rocsteady gets neither mend.
+
+Packages of the extra `prequential` are imported only when a learner or a stream needs them.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,6 +26,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
+
+from ..errors import MissingPackageError
 
 _REMARK = "apitools not found"
 
@@ -77,3 +84,17 @@ def mend_beam_import() -> None:
     """Put the mends in place, once. Imports nothing."""
     if not any(isinstance(finder, _Mender) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Mender())
+
+
+def optional_module(name: str, wanted_by: str) -> Any:
+    """Import a module and return it.
+
+    Raises MissingPackageError, which names the package, the feature `wanted_by`, and the pip command.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise MissingPackageError(
+            f"{wanted_by} needs the package {name.partition('.')[0]}, which is not installed here; "
+            "run: pip install 'rocsteady[prequential]'"
+        ) from None

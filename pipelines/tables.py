@@ -1,4 +1,8 @@
-"""`rocsteady compare`: compares the models in tables of rows by statistical tests over their folds."""
+"""Commands that read tables of rows and write one table.
+
+`rocsteady rows` writes the rows of a sink to one sorted file, each row once. `rocsteady compare` compares the
+models in the rows by statistical tests over their folds.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,8 @@ from ..core.errors import ConfigError, InputError
 from ..core.process.console import say
 from ..core.rows.records import MeasureRow
 from ..core.settings.slices import parse_slice
-from ..transforms.sinks.kinds import comparisons_to_arrow
-from ..transforms.sinks.table import check_output, write_table
+from ..transforms.sinks.kinds import ROW_ORDER, comparisons_to_arrow
+from ..transforms.sinks.table import check_output, sorted_table, write_table
 from ..transforms.tables.rows import distinct_rows, row_files, row_values
 from .arguments import level
 from .outputs import check_csv_safe, check_outputs
@@ -34,17 +38,48 @@ _SHOWN = 20
 """The most pairs that the summary on stderr names."""
 
 
+def _check_output(options: argparse.Namespace, content: str) -> None:
+    """Raise ConfigError or InputError where the one output of a command cannot be written.
+
+    content  what the output holds
+    """
+    check_csv_safe(options.csv_safe, [options.output])
+    check_outputs((("--output", options.output, content, check_output),), row_files(options.sources))
+
+
+def rows_command(options: argparse.Namespace) -> int:
+    """Run the command with parsed options."""
+    started = time.monotonic()
+    _check_output(options, "rows")
+    if options.output == "-":
+        raise InputError("--output -: name a file, such as rows.parquet")
+    table, repeats = distinct_rows(options.sources, options.kafka_option)
+    table_in_order = sorted_table(table.to_batches(), table.schema, ROW_ORDER)
+    write_table(table_in_order, options.output, csv_safe=options.csv_safe)
+    say(
+        f"{counted(table.num_rows, 'row')} in {options.output}, {counted(repeats, 'repeat')} left out "
+        f"({time.monotonic() - started:.1f} s)"
+    )
+    return 0
+
+
+def compared_measures(option: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the measures that an option names, each once. Raises ConfigError for one that says nothing."""
+    measures = tuple(dict.fromkeys(names))
+    for name in measures:
+        if name not in COMPARED:
+            raise ConfigError(
+                f"{option} {name} does not say who is better; there are {', '.join(sorted(COMPARED))}"
+            )
+    return measures
+
+
 def compare_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
-    check_csv_safe(options.csv_safe, [options.output])
-    check_outputs((("--output", options.output, "comparisons", check_output),), row_files(options.sources))
+    _check_output(options, "comparisons")
     alpha = level(f"--alpha {options.alpha}", options.alpha, ".05")
-    measures = tuple(dict.fromkeys(options.measure or ["auc"]))
-    if unknown := [name for name in measures if name not in COMPARED]:
-        raise ConfigError(
-            f"--measure {unknown[0]} does not say who is better; there are {', '.join(sorted(COMPARED))}"
-        )
+    measures = compared_measures("--measure", options.measure or ["auc"])
     table, _ = distinct_rows(options.sources, options.kafka_option)
     learners, folds, moments = _arranged(table, options.over, measures)
     of_one_stream = options.over == "fold"
