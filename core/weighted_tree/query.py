@@ -1,9 +1,7 @@
-"""Queries of a WeightedTree, each by one descent. O(log k) once the sums are fresh.
+"""Queries of a WeightedTree: by one descent, O(log k) once the sums are fresh, or by its hull, O(edges).
 
 A mass above a threshold is summed from above, a mass below it from below. So small masses are not
 differences of large masses. Masses are in the scale in which they are held (`layout`).
-
-Queries of the hull: the KS statistic, and the threshold of a cost.
 """
 
 # mypy: disable-error-code="no-any-return"
