@@ -58,22 +58,20 @@ class CompressedAuc:
     """
 
     def __init__(self, epsilon: float = 0.1, reverse: bool = False) -> None:
-        self._epsilon = checked_epsilon(epsilon)
-        self._reverse = bool(reverse)
         self._tree = ScoreTree(keeps_hull=False)
-        self._list = empty_list(64, int(not reverse), self._epsilon)
+        self._list = empty_list(64, int(not reverse), checked_epsilon(epsilon))
         self._ring = Ring(empty_records(1, HELD), zero_record(COURSE))
         self._course["window"] = NO_WINDOW
 
     @property
     def epsilon(self) -> float:
         """Twice the greatest relative error."""
-        return self._epsilon
+        return float(self._list.state["epsilon"][0])
 
     @property
     def reverse(self) -> bool:
         """Whether the error is relative to 1 - auc."""
-        return self._reverse
+        return int(self._list.state["own"][0]) == 0
 
     @property
     def size(self) -> int:
@@ -89,8 +87,8 @@ class CompressedAuc:
         return int(self._list.state["added"][0])
 
     def __repr__(self) -> str:
-        kind = ", reverse=True" if self._reverse else ""
-        return f"<CompressedAuc(epsilon={self._epsilon:g}{kind}) of {len(self):,} events, {self.size} nodes>"
+        kind = ", reverse=True" if self.reverse else ""
+        return f"<CompressedAuc(epsilon={self.epsilon:g}{kind}) of {len(self):,} events, {self.size} nodes>"
 
     def __len__(self) -> int:
         return len(self._tree)
@@ -158,7 +156,7 @@ class CompressedAuc:
             return None
         pairs2 = int(self._list.state["pairs2"][0])
         all_pairs2 = 2 * positives * negatives
-        return (all_pairs2 - pairs2 if self._reverse else pairs2) / all_pairs2
+        return (all_pairs2 - pairs2 if self.reverse else pairs2) / all_pairs2
 
     def nodes(self) -> CompressedList:
         """Return the nodes of the list, without its ends, from the highest score down. O(size).
@@ -170,7 +168,7 @@ class CompressedAuc:
             column[inner].astype(np.float64) for column in self._list[1:-1]
         )
         totals = float(self._tree.positives), float(self._tree.negatives)
-        own, other = totals[::-1] if self._reverse else totals
+        own, other = totals[::-1] if self.reverse else totals
         scores = scores_of(~self._list.key[inner])
         return CompressedList(scores, above, other_above, own_tied, other_tied, own, other)
 

@@ -79,11 +79,9 @@ def empty_list(room: int, own: int, epsilon: float) -> Nodes:
 
 def with_room(nodes: Nodes, room: int) -> Nodes:
     """Return the list with room for `room` nodes."""
-    size = int(nodes.state["count"][0])
-    grown = empty_list(room, 0, 0.0)
-    for old, new in zip(nodes[:-1], grown[:-1], strict=True):
-        new[:size] = old[:size]
-    return grown._replace(state=nodes.state)
+    more = room - len(nodes.key)
+    columns = (np.pad(column, (0, more)) for column in nodes[:-1])
+    return Nodes(*columns, nodes.state)
 
 
 real = cast(Callable[[Any], float], np.float64)

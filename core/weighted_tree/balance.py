@@ -143,15 +143,21 @@ def shrink_nodes(tree: Forest) -> None:
 
 
 @inlined
+def move_entry(source: Any, slot: int, target: Any, place: int) -> None:
+    """Copy an entry of a leaf to a slot of a leaf."""
+    target.key[at(place)] = source.key[at(slot)]
+    target.mass[0, at(place)] = source.mass[0, at(slot)]
+    target.mass[1, at(place)] = source.mass[1, at(slot)]
+    target.tied[at(place)] = source.tied[at(slot)]
+
+
+@inlined
 def move_entries(tree: Forest, source: int, begin: int, target: int) -> None:
     """Move the entries of a leaf, from slot `begin` on, to the end of another leaf."""
     out, into = tree.leaves[at(source)], tree.leaves[at(target)]
     offset = whole(into.count) - begin
     for slot in range(begin, out.count):
-        into.key[at(slot + offset)] = out.key[at(slot)]
-        into.mass[0, at(slot + offset)] = out.mass[0, at(slot)]
-        into.mass[1, at(slot + offset)] = out.mass[1, at(slot)]
-        into.tied[at(slot + offset)] = out.tied[at(slot)]
+        move_entry(out, slot, into, slot + offset)
         out.key[at(slot)] = np.inf
     into.count = out.count + offset
     out.count = begin

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..kernels.compile import entry, kernel
 from ..kernels.records import at, whole
 from .layout import (
@@ -149,8 +147,3 @@ def list_entries(tree: Forest, entries: Any) -> None:
     """Write all entries, ascending by score."""
     state = tree.state[0]
     list_place(tree, state.height, state.root, entries, whole(0))
-
-
-def ties_of(entries: Any) -> int:
-    """Return how many entries hold several events of a class."""
-    return int(np.count_nonzero((entries["events"] > 1).any(axis=1)))

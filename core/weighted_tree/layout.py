@@ -112,7 +112,7 @@ _NODE_FIELDS: list[Any] = [
 NODE = np.dtype(_NODE_FIELDS, align=True)
 
 _TIED_FIELDS: list[Any] = [
-    ("events", "i4", (2,)),
+    ("events", "i8", (2,)),
     ("rest", "f8", (2,)),  # mass + rest is the sum in twice the precision
     ("lost", "f8", (2,)),  # bound on what rounding took from the sum
     ("squares", "f8", (2,)),  # sum of the squared weights
@@ -145,16 +145,7 @@ RUN = np.dtype(_RUN_FIELDS)
 _EDGE_FIELDS: list[Any] = [("key", "f8"), ("mass", "f8", (2,))]
 EDGE = np.dtype(_EDGE_FIELDS)
 
-_ENTRY_FIELDS: list[Any] = [
-    ("key", "f8"),
-    ("mass", "f8", (2,)),
-    ("rest", "f8", (2,)),
-    ("lost", "f8", (2,)),
-    ("squares", "f8", (2,)),
-    ("squares_rest", "f8", (2,)),
-    ("events", "i8", (2,)),
-]
-ENTRY = np.dtype(_ENTRY_FIELDS)
+ENTRY = np.dtype([*_EDGE_FIELDS, *_TIED_FIELDS])
 
 _STATE_FIELDS: list[Any] = [
     ("root", "i8"),
@@ -191,7 +182,7 @@ class Forest(NamedTuple):
     free_leaves: Any  # int32 stacks; STATE has their heights
     free_nodes: Any
     free_tied: Any
-    # int64[2, MAX_HEIGHT]: nodes and the child's index, from the root (highest level) down to level 1
+    # int64[2, MAX_HEIGHT]: nodes and the child's index, from the root (highest level) down; level 0: a leaf
     path: Any
     state: Any
 
@@ -382,6 +373,25 @@ def slot_of(leaf: Any, score: float) -> int:
 @inlined
 def root_run(tree: Forest) -> Any:
     """Return the root's run: the sums of the whole window."""
-    state = tree.state[0]
-    runs = tree.node_runs if state.height > 0 else tree.leaf_runs
-    return runs[at(state.root)]
+    return run_of(tree, tree.state[0].height, tree.state[0].root)
+
+
+@inlined
+def run_of(tree: Forest, level: int, place: int) -> Any:
+    """Return the run of a leaf (level 0) or node."""
+    runs = tree.node_runs if level > 0 else tree.leaf_runs
+    return runs[at(place)]
+
+
+@inlined
+def parts_of(tree: Forest, level: int, place: int) -> int:
+    """Return how many entries a leaf (level 0) has, or how many children a node has."""
+    return whole(tree.nodes[at(place)].count) if level > 0 else whole(tree.leaves[at(place)].count)
+
+
+@inlined
+def mass_of(tree: Forest, level: int, place: int, index: int, label: int) -> float:
+    """Return the mass of a class at an entry of a leaf (level 0), or in a child of a node."""
+    if level == 0:
+        return tree.leaves[at(place)].mass[at(label), at(index)]
+    return run_of(tree, level - 1, whole(tree.nodes[at(place)].child[at(index)])).mass[at(label)]

@@ -1,4 +1,4 @@
-"""Queries of a WeightedTree, each by one descent. O(log k) once the sums are fresh.
+"""Queries of a WeightedTree: by one descent, O(log k) once the sums are fresh, or by its hull, O(edges).
 
 A mass above a threshold is summed from above, a mass below it from below. So small masses are not
 differences of large masses. Masses are in the scale in which they are held (`layout`).
@@ -8,24 +8,151 @@ differences of large masses. Masses are in the scale in which they are held (`la
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..kernels.compile import entry, kernel
+from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
-from .hull import is_beyond
 from .layout import (
     FLAT,
     LARGEST_FLOAT,
     MASSES,
+    NEAR,
     NO_ID,
     REACH_LEAST,
     REACH_POWER,
+    UNDERFLOW,
     Forest,
+    are_counts,
     child_of,
+    is_steeper,
+    mass_of,
+    parts_of,
     root_run,
+    run_of,
     slot_of,
 )
 from .sums import in_units, moved, refresh
+
+
+@inlined
+def is_beyond(value: float, share: float, of: int) -> bool:
+    """Whether a point ends the search: past a FPR (of = 0), or at a TPR (of = 1), but for rounding."""
+    return value * FLAT > share if of == 0 else value >= share * FLAT
+
+
+@inlined
+def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float) -> float:
+    """Return the greatest TP n - FP p of thresholds at vertices of a run; tp and fp lie above the run."""
+    best = -np.inf
+    for i in range(whole(run.edge_count) - 1, -1, -1):
+        edge = pool[at(run.edges + i)]
+        tp += edge.mass[1]
+        fp += edge.mass[0]
+        best = max(best, tp * n - fp * p)
+    return best
+
+
+@kernel
+def last_on_chord(tree: Forest, equal: float) -> float:
+    """Return the largest score with TPR >= FPR * equal, of a window whose hull is its chord.
+
+    The tolerance is a share of FPR. So if any point of a run passes, a vertex of the run's hull passes. With
+    a fixed tolerance, light events above a heavy event could pass although no vertex passed.
+    """
+    state = tree.state[0]
+    n, p = root_run(tree).mass[0], root_run(tree).mass[1] * equal
+    tp = fp = 0.0
+    place, index = state.root, whole(0)
+    for level in range(state.height, -1, -1):
+        index = parts_of(tree, level, place) - 1
+        while index > 0:
+            more_fp, more_tp = mass_of(tree, level, place, index, 0), mass_of(tree, level, place, index, 1)
+            if level > 0:
+                child = run_of(tree, level - 1, whole(tree.nodes[at(place)].child[at(index)]))
+                advantage = best_advantage(tree.pool, child, tp, fp, n, p)
+            else:
+                advantage = (tp + more_tp) * n - (fp + more_fp) * p
+            if advantage >= 0.0:
+                break
+            tp += more_tp
+            fp += more_fp
+            index -= 1
+        if level > 0:
+            place = whole(tree.nodes[at(place)].child[at(index)])
+    return tree.leaves[at(place)].key[at(index)]
+
+
+@kernel
+def is_steeper_than_chord(tree: Forest, edge: Any) -> tuple[bool, bool]:
+    """Return whether an edge rises more steeply than the chord, and whether rounding may have decided.
+
+    If all masses are counts of a unit, whole numbers decide.
+    """
+    run = root_run(tree)
+    edge_n, edge_p, n, p = edge.mass[0], edge.mass[1], run.mass[0], run.mass[1]
+    if is_steeper(edge_n * (1.0 + NEAR), edge_p, n, p):
+        return True, False
+    if not is_steeper(edge_n, edge_p * (1.0 + NEAR), n, p):
+        return False, False
+    if are_counts(tree):
+        unit = tree.state[0].unit
+        here = np.rint(edge_p / unit[1]) * np.rint(n / unit[0])  # below 2^40: floats are exact
+        return here > np.rint(p / unit[1]) * np.rint(edge_n / unit[0]), False
+    return is_steeper(edge_n, edge_p, n, p), True
+
+
+@kernel
+def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
+    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and whether in doubt.
+
+    In doubt means: rounding may have chosen the score, or a hull pooled slopes that differ by less than FLAT.
+    Needs fresh sums.
+    """
+    run = root_run(tree)
+    n, p = run.mass[0], run.mass[1]
+    tp = fp = 0.0
+    threshold = np.nan
+    doubt = False
+    for i in range(whole(run.edge_count) - 1, -1, -1):
+        edge = tree.pool[at(run.edges + i)]
+        if i == 0:  # the curve ends where TPR = FPR: the last edge rises no more steeply than the chord
+            break
+        here, there = edge.mass[1] * n, p * edge.mass[0]
+        if (there >= here * (1.0 - NEAR)) | (here < UNDERFLOW):
+            steeper, unsure = is_steeper_than_chord(tree, edge)
+            doubt |= unsure
+            if not steeper:
+                break
+        tp += edge.mass[1]
+        fp += edge.mass[0]
+        threshold = edge.key
+    if np.isnan(threshold):
+        if not are_counts(tree):  # does the chord hide a point just off it?
+            doubt |= last_on_chord(tree, 1.0 - NEAR) != run.low
+        return 0.0, last_on_chord(tree, FLAT), doubt
+    return min(1.0, tp / p - fp / n), threshold, doubt
+
+
+@kernel
+def cost_threshold(tree: Forest, cost: float, scale_n: float, scale_p: float) -> tuple[float, bool]:
+    """Return the smallest score whose calibrated probability reaches a cost, else +inf, and whether in doubt.
+
+    scale_n, scale_p: factors that bring the masses of both classes to one scale.
+    """
+    run = root_run(tree)
+    doubt = False
+    for i in range(whole(run.edge_count)):
+        edge = tree.pool[at(run.edges + i)]
+        n, p = edge.mass[0] * scale_n, edge.mass[1] * scale_p
+        enough = cost * (n + p)
+        if p >= (1.0 - NEAR) * enough:
+            doubt |= (p < (1.0 + NEAR) * enough) and not are_counts(tree)
+            if p >= FLAT * enough:
+                return edge.key, doubt
+    return np.inf, doubt
+
 
 SLIGHT = 2.0**-48
 """A bound on how rounded sums of one window differ between trees of different shapes: some 30 additions."""
@@ -89,32 +216,27 @@ def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
         return 0.0, False
     reached = other = 0.0
     place = state.root
-    for level in range(state.height, 0, -1):
-        node = tree.nodes[at(place)]
-        runs = tree.node_runs if level > 1 else tree.leaf_runs
-        index = whole(node.count) - 1
-        while index > 0:
-            child = runs[at(node.child[at(index)])]
-            if is_beyond((reached + child.mass[at(of)]) / whole_of, share, of):
+    for level in range(state.height, -1, -1):
+        index = parts_of(tree, level, place) - 1
+        while True:
+            mass, rise = mass_of(tree, level, place, index, of), mass_of(tree, level, place, index, 1 - of)
+            found = is_beyond((reached + mass) / whole_of, share, of)
+            if found | (index == 0):
                 break
-            reached += child.mass[at(of)]
-            other += child.mass[at(1 - of)]
+            reached += mass
+            other += rise
             index -= 1
-        place = whole(node.child[at(index)])
-    leaf = tree.leaves[at(place)]
-    for slot in range(whole(leaf.count) - 1, -1, -1):
-        mass = leaf.mass[at(of), at(slot)]
-        if is_beyond((reached + mass) / whole_of, share, of) and mass > 0.0:
-            part = min(1.0, max(0.0, (share * whole_of - reached) / mass))
-            rise = leaf.mass[at(1 - of), at(slot)]
-            doubt = is_beyond(reached * (1.0 + SLIGHT) / whole_of, share, of)
-            doubt |= not is_beyond((reached + mass) * (1.0 - SLIGHT) / whole_of, share, of)
-            # The slope is so steep that rounding of the share that was given shows in the result.
-            doubt |= (SLIGHT * whole_of) * rise > (1e-13 * mass) * whole_other
-            return min(1.0, (other + part * rise) / whole_other), doubt
+        if level > 0:
+            place = whole(tree.nodes[at(place)].child[at(index)])
+    if not found:
         reached += mass
-        other += leaf.mass[at(1 - of), at(slot)]
-    return min(1.0, other / whole_other), reached * FLAT * (1.0 + SLIGHT) > share * whole_of
+        return min(1.0, (other + rise) / whole_other), reached * FLAT * (1.0 + SLIGHT) > share * whole_of
+    part = min(1.0, max(0.0, (share * whole_of - reached) / mass))
+    doubt = is_beyond(reached * (1.0 + SLIGHT) / whole_of, share, of)
+    doubt |= not is_beyond((reached + mass) * (1.0 - SLIGHT) / whole_of, share, of)
+    # The slope is so steep that rounding of the share that was given shows in the result.
+    doubt |= (SLIGHT * whole_of) * rise > (1e-13 * mass) * whole_other
+    return min(1.0, (other + part * rise) / whole_other), doubt
 
 
 @kernel
@@ -126,32 +248,23 @@ def crossing(tree: Forest, scale_n: float, scale_p: float) -> float:
     """
     state = tree.state[0]
     above = below = 0.0
-    place = state.root
-    for level in range(state.height, 0, -1):
-        node = tree.nodes[at(place)]
-        runs = tree.node_runs if level > 1 else tree.leaf_runs
-        last = whole(node.count) - 1
+    place, index = state.root, whole(0)
+    for level in range(state.height, -1, -1):
+        last = parts_of(tree, level, place) - 1
         for i in range(last, -1, -1):
             tree.scratch[at(i)].key = above
-            above += runs[at(node.child[at(i)])].mass[0]
+            above += mass_of(tree, level, place, i, 0)
         index = whole(0)
         while index < last:
-            more = runs[at(node.child[at(index)])].mass[1]
+            more = mass_of(tree, level, place, index, 1)
             if (below + more) * scale_p >= tree.scratch[at(index)].key * scale_n:
                 break
             below += more
             index += 1
         above = tree.scratch[at(index)].key
-        place = whole(node.child[at(index)])
-    leaf = tree.leaves[at(place)]
-    for slot in range(whole(leaf.count) - 1, -1, -1):
-        tree.scratch[at(slot)].key = above
-        above += leaf.mass[0, at(slot)]
-    for slot in range(leaf.count):
-        below += leaf.mass[1, slot]
-        if below * scale_p >= tree.scratch[at(slot)].key * scale_n:
-            return leaf.key[slot]
-    return leaf.key[at(leaf.count - 1)]
+        if level > 0:
+            place = whole(tree.nodes[at(place)].child[at(index)])
+    return tree.leaves[at(place)].key[at(index)]
 
 
 @kernel
@@ -218,15 +331,12 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
         return np.nan
     step = whole(-1) if from_above else whole(1)
     reached = 0.0
-    place = state.root
-    for level in range(state.height, 0, -1):
-        node = tree.nodes[at(place)]
-        runs = tree.node_runs if level > 1 else tree.leaf_runs
-        index = whole(node.count) - 1 if from_above else whole(0)
-        last = whole(node.count) - 1 - index
-        found = whole(NO_ID)
+    place, found = state.root, whole(NO_ID)
+    for level in range(state.height, -1, -1):
+        index = parts_of(tree, level, place) - 1 if from_above else whole(0)
+        last = parts_of(tree, level, place) - 1 - index
         while True:
-            more = runs[at(node.child[at(index)])].mass[1]
+            more = mass_of(tree, level, place, index, 1)
             if more > 0.0:
                 found = index
                 if (reached + more > mass) | ((reached + more == mass) & (not strictly)):
@@ -237,19 +347,9 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
                 break
             reached += more
             index += step
-        place = whole(node.child[at(found)])
-    leaf = tree.leaves[at(place)]
-    slot = whole(leaf.count) - 1 if from_above else whole(0)
-    score = np.nan
-    while (slot >= 0) & (slot < leaf.count):
-        more = leaf.mass[1, at(slot)]
-        if more > 0.0:
-            reached += more
-            score = leaf.key[at(slot)]
-            if (reached > mass) | ((reached == mass) & (not strictly)):
-                break
-        slot += step
-    return score
+        if level > 0:
+            place = whole(tree.nodes[at(place)].child[at(found)])
+    return tree.leaves[at(place)].key[at(found)]
 
 
 @entry
@@ -263,34 +363,24 @@ def crossing_of_class(tree: Forest, label: int, mass: float) -> tuple[float, flo
     """
     refresh(tree, MASSES)
     state = tree.state[0]
-    found_here = (np.nan, 0.0, 0.0, 0.0, 0.0)
-    if root_run(tree).mass[at(label)] <= mass:
-        return found_here
+    total = root_run(tree).mass[at(label)]
+    if (total <= mass) | (total == 0.0):
+        return np.nan, 0.0, 0.0, 0.0, 0.0
     own = other = 0.0
-    place = state.root
-    for level in range(state.height, 0, -1):
-        node = tree.nodes[at(place)]
-        runs = tree.node_runs if level > 1 else tree.leaf_runs
-        found = whole(NO_ID)
+    place, found = state.root, whole(NO_ID)
+    for level in range(state.height, -1, -1):
         own_found = other_found = 0.0
-        for index in range(whole(node.count) - 1, -1, -1):
-            child = runs[at(node.child[at(index)])]
-            more = child.mass[at(label)]
+        for index in range(parts_of(tree, level, place) - 1, -1, -1):
+            more = mass_of(tree, level, place, index, label)
             if more > 0.0:
                 found, own_found, other_found = index, own, other
                 if own + more > mass:
                     break
             own += more
-            other += child.mass[at(1 - label)]
+            other += mass_of(tree, level, place, index, 1 - label)
         own, other = own_found, other_found
-        place = whole(node.child[at(found)])
+        if level > 0:
+            place = whole(tree.nodes[at(place)].child[at(found)])
     leaf = tree.leaves[at(place)]
-    for slot in range(whole(leaf.count) - 1, -1, -1):
-        tied, other_tied = leaf.mass[at(label), at(slot)], leaf.mass[at(1 - label), at(slot)]
-        if tied > 0.0:
-            found_here = (leaf.key[at(slot)], own, other, tied, other_tied)
-            if own + tied > mass:
-                break
-        own += tied
-        other += other_tied
-    return found_here
+    tied, other_tied = leaf.mass[at(label), at(found)], leaf.mass[at(1 - label), at(found)]
+    return leaf.key[at(found)], own, other, tied, other_tied

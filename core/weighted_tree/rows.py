@@ -18,7 +18,6 @@ from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
 from ..rows import slots
 from ..rows.columns import DEGENERATE, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
-from .hull import cost_threshold, kolmogorov_smirnov
 from .layout import (
     FAINT,
     FRESH,
@@ -30,7 +29,7 @@ from .layout import (
     root_run,
     times_power,
 )
-from .query import area_under_min, placement, point_of_roc
+from .query import area_under_min, cost_threshold, kolmogorov_smirnov, placement, point_of_roc
 from .sums import refresh
 from .update import DONE, NEEDS_REBUILD, insert, remove
 
@@ -90,14 +89,19 @@ def one_row(numbers: FloatArray, reasons: Int8Array, scale: float = 1.0, exponen
 
 
 @inlined
-def common_exponent(tree: Forest) -> int:
-    """Return the exponent of the one scale to which both classes are brought."""
+def common_scale(tree: Forest) -> tuple[int, float, float]:
+    """Return the exponent of the one scale for both classes, and the factors that bring each class to it.
+
+    With one class, the factor of the other class is 0.
+    """
     state = tree.state[0]
+    n, p = state.exponent[0], state.exponent[1]
     if state.events[0] == 0:
-        return state.exponent[1]
+        return p, 0.0, 1.0
     if state.events[1] == 0:
-        return state.exponent[0]
-    return max(state.exponent[0], state.exponent[1])
+        return n, 1.0, 0.0
+    top = max(n, p)
+    return top, times_power(1.0, n - top), times_power(1.0, p - top)
 
 
 @inlined
@@ -255,9 +259,7 @@ def write_measures(
     """Write masses and ranking measures of fresh sums; return whether rounding may have decided a value."""
     state = tree.state[0]
     run = root_run(tree)
-    top = common_exponent(tree)
-    scale_n = times_power(1.0, state.exponent[0] - top) if state.events[0] > 0 else 0.0
-    scale_p = times_power(1.0, state.exponent[1] - top) if state.events[1] > 0 else 0.0
+    top, scale_n, scale_p = common_scale(tree)
     n, p = run.mass[0] * scale_n, run.mass[1] * scale_p
     numbers[slots.WEIGHT] = times_power((n + p) * scale, top + exponent)
     numbers[slots.POSITIVES] = times_power(run.mass[1] * scale, state.exponent[1] + exponent)
@@ -356,11 +358,8 @@ def answer(tree: Forest, question: int, value: float) -> tuple[int, float, float
     first = second = 0.0
     if code != DONE or question == ASK_NOTHING:
         return code, first, second
-    state = tree.state[0]
     run = root_run(tree)
-    top = common_exponent(tree)
-    scale_n = times_power(1.0, state.exponent[0] - top)
-    scale_p = times_power(1.0, state.exponent[1] - top)
+    top, scale_n, scale_p = common_scale(tree)
     if question == ASK_REBUILD:
         first = 1.0 if wants_rebuild(tree) else 0.0
     elif question == ASK_AUC:

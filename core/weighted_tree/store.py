@@ -12,7 +12,7 @@ from ..arrays import NO_FLOATS, FloatArray, Int8Array, Int64Array
 from ..errors import InputError, MissingEventError
 from ..events.tree_inputs import as_labels, as_scores, writeable
 from ..kernels.records import empty_records, for_kernels
-from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
+from .build import build, group_events, leaves_needed, list_entries, nodes_needed
 from .layout import EDGE, ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
 from .rows import NO_ROWS, Batch, RowAsk, RowPlan, answer, run_batch
 from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
@@ -157,15 +157,11 @@ class WeightedStore:
         [3.0]
         """
         records = self.held_entries()
-        columns: list[Any] = []
+        exponents = np.array(self._exponents)
         with np.errstate(over="ignore", under="ignore"):
-            for name, power in (("mass", 1), ("events", 0), ("squares", 2)):
-                columns += [
-                    np.ldexp(records[name][:, label], power * self._exponents[label])
-                    if power
-                    else records[name][:, label].copy()
-                    for label in (0, 1)
-                ]
+            masses = np.ldexp(records["mass"], exponents)
+            squares = np.ldexp(records["squares"], 2 * exponents)
+        columns = (column.copy() for of_both in (masses, records["events"], squares) for column in of_both.T)
         return WeightedEntries(records["key"].copy(), *columns)
 
     def rebuild(self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike) -> None:
@@ -308,7 +304,8 @@ class WeightedStore:
         count = len(entries)
         leaves = leaves_needed(count) * 5 // 4 + 4
         nodes = nodes_needed(leaves) + ROOM_AHEAD
-        forest = empty_forest(leaves, nodes, ties_of(entries) * 5 // 4 + 8, 8 * leaves, 4 * SLOTS)
+        ties = int(np.count_nonzero((entries["events"] > 1).any(axis=1)))
+        forest = empty_forest(leaves, nodes, ties * 5 // 4 + 8, 8 * leaves, 4 * SLOTS)
         build(forest, entries, np.empty(leaves, np.int64), np.empty(leaves))
         self._forest = forest
         for label in (0, 1):

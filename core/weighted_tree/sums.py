@@ -31,7 +31,10 @@ from .layout import (
     REACH_POWER,
     Forest,
     is_steeper,
+    mass_of,
+    parts_of,
     root_run,
+    run_of,
     square_of,
 )
 from .update import DONE, NEEDS_POOL
@@ -60,7 +63,7 @@ def push_edge(edges: Any, top: int, key: float, negatives: float, positives: flo
 
 @inlined
 def keep_hull(tree: Forest, run: Any, edges: int) -> int:
-    """Copy the hull in the scratch to the run's room in the pool; return DONE or NEEDS_POOL."""
+    """Copy the hull in the scratch to the pool, which makes the run FRESH; return DONE or NEEDS_POOL."""
     state = tree.state[0]
     if edges > run.edge_room:
         room = edges + (edges >> 1) + 4
@@ -73,6 +76,7 @@ def keep_hull(tree: Forest, run: Any, edges: int) -> int:
     for i in range(edges):
         tree.pool[at(begin + i)] = tree.scratch[at(i)]
     run.edge_count = edges
+    run.state = FRESH
     return DONE
 
 
@@ -160,14 +164,14 @@ def node_reach(node: Any, runs: Any, label: int) -> tuple[float, int]:
 
 
 @kernel
-def sum_leaf_masses(leaf: Any, run: Any) -> None:
-    """Sum the masses of a leaf into its run."""
+def sum_masses(tree: Forest, level: int, place: int) -> None:
+    """Sum the masses of a leaf (level 0), or of a node's children, into its run."""
     negatives = positives = 0.0
-    for slot in range(leaf.count):
-        negatives += leaf.mass[0, slot]
-        positives += leaf.mass[1, slot]
-    run.mass[0] = negatives
-    run.mass[1] = positives
+    for i in range(parts_of(tree, level, place)):
+        negatives += mass_of(tree, level, place, i, 0)
+        positives += mass_of(tree, level, place, i, 1)
+    run = run_of(tree, level, place)
+    write_pair(run.mass, negatives, positives)
     run.state = MASSES
 
 
@@ -235,8 +239,6 @@ def sum_leaf(tree: Forest, index: int) -> int:
         spread_p += p * (from_p * from_p)
         spread_n += n * (from_n * from_n)
         below += n
-    if keep_hull(tree, run, edges) != DONE:
-        return NEEDS_POOL
     write_masses(run, negatives, positives, pairs, low, high)
     write_pair(run.spread, spread_n, spread_p)
     write_pair(run.squares, squares_n, squares_p)
@@ -247,21 +249,7 @@ def sum_leaf(tree: Forest, index: int) -> int:
     if is_apart(reach_p, positives):
         run.reach[1], run.reach_power[1] = leaf_reach(leaf, whole(1), high, reach_p)
     run.faint = faint
-    run.state = FRESH
-    return DONE
-
-
-@kernel
-def sum_node_masses(node: Any, run: Any, runs: Any) -> None:
-    """Sum the masses of a node's children into its run."""
-    negatives = positives = 0.0
-    for i in range(node.count):
-        child = runs[at(node.child[i])]
-        negatives += child.mass[0]
-        positives += child.mass[1]
-    run.mass[0] = negatives
-    run.mass[1] = positives
-    run.state = MASSES
+    return keep_hull(tree, run, edges)
 
 
 @kernel
@@ -314,8 +302,6 @@ def sum_node(tree: Forest, index: int, runs: Any) -> int:
             from_n = child.pairs / n + above - mean_n
             spread_n += child.spread[0] + n * (from_n * from_n)
         below += n
-    if keep_hull(tree, run, edges) != DONE:
-        return NEEDS_POOL
     write_masses(run, negatives, positives, pairs, low, high)
     write_pair(run.spread, spread_n, spread_p)
     write_pair(run.squares, squares_n, squares_p)
@@ -326,23 +312,7 @@ def sum_node(tree: Forest, index: int, runs: Any) -> int:
     if (apart != 0) | is_apart(reach_p, positives):
         run.reach[1], run.reach_power[1] = node_reach(node, runs, whole(1))
     run.faint = faint
-    run.state = FRESH
-    return DONE
-
-
-@inlined
-def sum_place(tree: Forest, level: int, place: int, wanted: int) -> int:
-    """Compute the sums of one leaf (level 0) or node, up to FRESH or MASSES, from fresh children."""
-    if wanted == FRESH:
-        if level == 0:
-            return sum_leaf(tree, place)
-        return sum_node(tree, place, tree.node_runs if level > 1 else tree.leaf_runs)
-    if level == 0:
-        sum_leaf_masses(tree.leaves[at(place)], tree.leaf_runs[at(place)])
-    else:
-        runs = tree.node_runs if level > 1 else tree.leaf_runs
-        sum_node_masses(tree.nodes[at(place)], tree.node_runs[at(place)], runs)
-    return DONE
+    return keep_hull(tree, run, edges)
 
 
 @kernel
@@ -355,29 +325,26 @@ def refresh(tree: Forest, wanted: int) -> int:
     state = tree.state[0]
     if root_run(tree).state <= wanted:
         return DONE
-    if state.height == 0:
-        return sum_place(tree, whole(0), state.root, wanted)
     level = state.height
     tree.path[0, level] = state.root
     tree.path[1, level] = 0
     while level <= state.height:
-        place = tree.path[0, level]
-        node = tree.nodes[at(place)]
-        index = tree.path[1, level]
-        if index == node.count:
-            code = sum_place(tree, level, place, wanted)
+        place, index = tree.path[0, level], tree.path[1, level]
+        if level == 0 or index == tree.nodes[at(place)].count:
+            code = whole(DONE)
+            if wanted == MASSES:
+                sum_masses(tree, level, place)
+            elif level == 0:
+                code = sum_leaf(tree, place)
+            else:
+                code = sum_node(tree, place, tree.node_runs if level > 1 else tree.leaf_runs)
             if code != DONE:
                 return code
             level += 1
             continue
         tree.path[1, level] = index + 1
-        child = whole(node.child[at(index)])
-        if level == 1:
-            if tree.leaf_runs[at(child)].state > wanted:
-                code = sum_place(tree, whole(0), child, wanted)
-                if code != DONE:
-                    return code
-        elif tree.node_runs[at(child)].state > wanted:
+        child = whole(tree.nodes[at(place)].child[at(index)])
+        if run_of(tree, level - 1, child).state > wanted:
             level -= 1
             tree.path[0, level] = child
             tree.path[1, level] = 0

@@ -102,8 +102,14 @@ class WeightedTree(WeightedStore):
 
         None without both classes, or if a class has the effective size of one event.
         """
-        row = self._row(NOTHING._replace(z=z))
-        low, high = float(row[slots.AUC + 1]), float(row[slots.AUC + 2])
+        numbers = np.full(len(NUMBER_COLUMNS), np.nan)
+        plan = rows.one_row(numbers, np.zeros(len(MEASURES), np.int8))
+        changes = int(self._state["changes"])
+        self._state["changes"] = 0  # nobody has the events for a rebuild: accept what rounding decided
+        self.run(rows.NO_EVENTS, NOTHING._replace(z=z), plan, NO_FLOATS, np.zeros(2, np.int64))
+        self._state["changes"] = changes
+        measures = numbers[slots.MEASURES :]
+        low, high = float(measures[slots.AUC_LOW]), float(measures[slots.AUC_HIGH])
         return None if math.isnan(low) else (low, high)
 
     def hull(self) -> WeightedHull:
@@ -239,13 +245,3 @@ class WeightedTree(WeightedStore):
         if not 0.0 <= share <= 1.0:
             raise InputError(f"{name}: {share}; give a share from 0 to 1")
         return self._answer(question, float(share))[0] if self._has_both_classes() else None
-
-    def _row(self, ask: rows.RowAsk) -> FloatArray:
-        """Return the measures of one row, whatever rounding may have decided in them."""
-        numbers = np.full(len(NUMBER_COLUMNS), np.nan)
-        plan = rows.one_row(numbers, np.zeros(len(MEASURES), np.int8))
-        changes = int(self._state["changes"])
-        self._state["changes"] = 0  # nobody has the events for a rebuild: accept what rounding decided
-        self.run(rows.NO_EVENTS, ask, plan, NO_FLOATS, np.zeros(2, np.int64))
-        self._state["changes"] = changes
-        return numbers[slots.MEASURES :]

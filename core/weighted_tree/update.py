@@ -16,7 +16,7 @@ import numpy as np
 
 from ..kernels.compile import inlined, kernel, scanning
 from ..kernels.records import at, whole
-from .balance import shrink_leaf, split_leaf
+from .balance import move_entry, shrink_leaf, split_leaf
 from .layout import (
     LARGEST,
     LOSS_ALLOWED,
@@ -83,13 +83,7 @@ def place_entry(tree: Forest, index: int, slot: int, label: int, score: float, m
     """Insert a new entry, of one event, into a leaf that has room."""
     leaf = tree.leaves[at(index)]
     for i in range(leaf.count, slot, -1):
-        leaf.key[at(i)] = leaf.key[at(i - 1)]
-    for i in range(leaf.count, slot, -1):
-        leaf.mass[0, at(i)] = leaf.mass[0, at(i - 1)]
-    for i in range(leaf.count, slot, -1):
-        leaf.mass[1, at(i)] = leaf.mass[1, at(i - 1)]
-    for i in range(leaf.count, slot, -1):
-        leaf.tied[at(i)] = leaf.tied[at(i - 1)]
+        move_entry(leaf, i - 1, leaf, i)
     leaf.key[at(slot)] = score
     leaf.mass[at(label), at(slot)] = mass
     leaf.mass[at(1 - label), at(slot)] = 0.0
@@ -103,13 +97,7 @@ def drop_entry(tree: Forest, index: int, slot: int) -> None:
     leaf = tree.leaves[at(index)]
     last = whole(leaf.count) - 1
     for i in range(slot, last):
-        leaf.key[at(i)] = leaf.key[at(i + 1)]
-    for i in range(slot, last):
-        leaf.mass[0, at(i)] = leaf.mass[0, at(i + 1)]
-    for i in range(slot, last):
-        leaf.mass[1, at(i)] = leaf.mass[1, at(i + 1)]
-    for i in range(slot, last):
-        leaf.tied[at(i)] = leaf.tied[at(i + 1)]
+        move_entry(leaf, i + 1, leaf, i)
     leaf.key[at(last)] = np.inf
     leaf.count = last
 
