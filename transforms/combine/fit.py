@@ -19,7 +19,7 @@ from ...core.events.inputs import as_array, as_numbers
 from ...core.learning.polynomial.fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
 from ...core.learning.polynomial.objectives import Objective, PairFit
 from ...core.learning.polynomial.passes import Sums, checked_rows
-from .events import shown
+from .auc import shown
 
 DEFAULT_MAX_ITER = 15
 """The most iterations. Each iteration is six steps of the pipeline, even after the end of the fit."""
