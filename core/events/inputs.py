@@ -126,14 +126,13 @@ class GivenEvents(NamedTuple):
 
     def part(self, events: slice | Int64Array) -> GivenEvents:
         """Return the events of a slice, or of some indices."""
-        classes, predicted = (
-            None if column is None else TextColumn(column.codes[events], column.values)
-            for column in (self.label_classes, self.predicted)
-        )
-        return GivenEvents(
-            self.scores[events], self.labels[events], None if self.times is None else self.times[events],
-            classes, predicted, None if self.weights is None else self.weights[events],
-        )  # fmt: skip
+        return GivenEvents(*(None if column is None else _chosen(column, events) for column in self))
+
+
+def _chosen(column: Any, events: slice | Int64Array) -> Any:
+    if isinstance(column, TextColumn):  # with the same dictionary
+        return TextColumn(column.codes[events], column.values)
+    return column[events]
 
 
 def given_events(

@@ -24,12 +24,13 @@ from .unjoined import LabelBatch
 RejectedKind = Literal["invalid", "late", "unmatched", "duplicate"]
 """Kinds of records that do not count."""
 
+_COLUMNS = {"model", "score", "label", "predicted", "time", "id", "weight", "feature"}
+
 
 class Reason(StrEnum):
     """A reason, with the texts of its row in the docs.
 
     kinds   the kinds of dead letter that have this reason
-    option  the option that names the column at fault; "" if no column is at fault
     means   the fault of the record, in words
     remedy  the action to take, in options of the command
 
@@ -38,7 +39,6 @@ class Reason(StrEnum):
     """
 
     kinds: tuple[RejectedKind, ...]
-    option: str
     means: str
     remedy: str
 
@@ -47,78 +47,74 @@ class Reason(StrEnum):
         words: str,
         means: str,
         remedy: str,
-        option: str = "",
         kinds: RejectedKind | tuple[RejectedKind, ...] = "invalid",
     ) -> Reason:
         """Make a member whose value is its phrase."""
         self = str.__new__(cls, words)
         self._value_ = words
         self.kinds = (kinds,) if isinstance(kinds, str) else kinds
-        self.option, self.means, self.remedy = option, means, remedy
+        self.means, self.remedy = means, remedy
         return self
+
+    @property
+    def option(self) -> str:
+        """The option that names the column at fault, with which the member's name begins; else ""."""
+        option = self.name.partition("_")[0].lower()
+        return option if option in _COLUMNS else ""
 
     MODEL_MISSING = (
         "model is missing", "the record names no model",
-        "check --model, or give all records one name with --model-name", "model",
+        "check --model, or give all records one name with --model-name",
     )  # fmt: skip
-    SCORE_MISSING = "score is missing", "the record has no score", "check --score", "score"
-    SCORE_NOT_A_NUMBER = (
-        "score is not a number", "the score is text that is no number", "check --score", "score",
-    )  # fmt: skip
+    SCORE_MISSING = "score is missing", "the record has no score", "check --score"
+    SCORE_NOT_A_NUMBER = "score is not a number", "the score is text that is no number", "check --score"
     SCORE_NOT_FINITE = (
         "score is not finite", "the score is infinite or NaN", "mend the model that gives such scores",
-        "score",
     )  # fmt: skip
     SCORE_NOT_A_PROBABILITY = (
         "score is not a probability", "--probabilities is given, and the score is below 0 or above 1",
-        "leave out --probabilities, or check --score", "score",
+        "leave out --probabilities, or check --score",
     )  # fmt: skip
-    LABEL_MISSING = "label is missing", "the record has no label", "check --label", "label"
+    LABEL_MISSING = "label is missing", "the record has no label", "check --label"
     LABEL_UNKNOWN = (
         "label is unknown", "the label is none of 1, 0, -1, true, false",
-        "name the positive class with --positive, or check --label", "label",
+        "name the positive class with --positive, or check --label",
     )  # fmt: skip
-    PREDICTED_MISSING = (
-        "predicted class is missing", "the record has no predicted class", "check --predicted", "predicted",
-    )  # fmt: skip
-    TIME_MISSING = "time is missing", "the record has no time", "check --time", "time"
+    PREDICTED_MISSING = "predicted class is missing", "the record has no predicted class", "check --predicted"
+    TIME_MISSING = "time is missing", "the record has no time", "check --time"
     TIME_UNREADABLE = (
         "time cannot be read", "the time is neither RFC 3339, nor a date, nor a number in --time-unit",
-        "check --time and --time-unit, or name the form of texts with --time-format", "time",
+        "check --time and --time-unit, or name the form of texts with --time-format",
     )  # fmt: skip
     TIME_UNFIT = (
         "time does not fit the format", "the time has another form than --time-format says",
-        "check --time and --time-format", "time",
+        "check --time and --time-format",
     )  # fmt: skip
     TIME_OUT_OF_RANGE = (
         "time is out of range", "in --time-unit the number lies outside the years 1 to 9999",
-        "give another --time-unit, or --time-format where digits are a date", "time",
+        "give another --time-unit, or --time-format where digits are a date",
     )  # fmt: skip
     TIME_TOO_FAR_AHEAD = (
         "time is too far ahead", "the time is further ahead of the clock on the wall than --max-ahead allows",
-        "mend the clock of the sender, or allow more with --max-ahead", "time",
+        "mend the clock of the sender, or allow more with --max-ahead",
     )  # fmt: skip
-    ID_MISSING = "id is missing", "the record has no id, and a join or a fold needs one", "check --id", "id"
-    WEIGHT_MISSING = "weight is missing", "the record has no weight", "check --weight", "weight"
-    WEIGHT_NOT_A_NUMBER = (
-        "weight is not a number", "the weight is text that is no number", "check --weight", "weight",
-    )  # fmt: skip
-    WEIGHT_NOT_FINITE = "weight is not finite", "the weight is infinite or NaN", "check --weight", "weight"
+    ID_MISSING = "id is missing", "the record has no id, and a join or a fold needs one", "check --id"
+    WEIGHT_MISSING = "weight is missing", "the record has no weight", "check --weight"
+    WEIGHT_NOT_A_NUMBER = "weight is not a number", "the weight is text that is no number", "check --weight"
+    WEIGHT_NOT_FINITE = "weight is not finite", "the weight is infinite or NaN", "check --weight"
     WEIGHT_NOT_POSITIVE = (
         "weight is not positive", "the weight is 0 or negative",
-        "leave out events that shall not count, or check --weight", "weight",
+        "leave out events that shall not count, or check --weight",
     )  # fmt: skip
     FEATURE_MISSING = (
         "feature is missing", "a feature that is a number is the empty text",
-        "leave the field out where there is no value", "feature",
+        "leave the field out where there is no value",
     )  # fmt: skip
     FEATURE_NOT_A_NUMBER = (
         "feature is not a number", "a feature that is a number is other text",
-        "check --feature, or name the column with --category", "feature",
+        "check --feature, or name the column with --category",
     )  # fmt: skip
-    FEATURE_NOT_FINITE = (
-        "feature is not finite", "a feature is infinite", "mend the source of the feature", "feature",
-    )  # fmt: skip
+    FEATURE_NOT_FINITE = "feature is not finite", "a feature is infinite", "mend the source of the feature"
     WRONG_NUMBER_OF_FIELDS = (
         "wrong number of fields", "a line of CSV has more or fewer fields than the header names",
         "mend the line; perhaps a field with a comma is not quoted",
@@ -166,46 +162,45 @@ class Reason(StrEnum):
     LATE = (
         "later than allowed",
         "the time is further behind the greatest time before it in its source than --order allows",
-        "allow more, as in --order time:1h", "", "late",
+        "allow more, as in --order time:1h", "late",
     )  # fmt: skip
     BEHIND_THE_CLOCK = (
         "behind the clock",
         "the runner's watermark, the cut of an imported state, or the end of the input had passed the time",
-        "allow more in order=, mend the watermark of the source, or give each job whole spans of time", "",
+        "allow more in order=, mend the watermark of the source, or give each job whole spans of time",
         "late",
     )  # fmt: skip
     NO_LABEL = (
         "no label within ttl", "a prediction: no label of its id came within --ttl",
-        "check --id, which both sides must have, --label-time and --ttl", "", "unmatched",
+        "check --id, which both sides must have, --label-time and --ttl", "unmatched",
     )  # fmt: skip
     NO_LABEL_AT_END = (
         "no label within ttl before the input ended",
         "a prediction: the input ended before --ttl had passed, and no label had come",
-        "nothing, if labels are still to come: export the state, and go on with the next input", "",
-        "unmatched",
+        "nothing, if labels are still to come: export the state, and go on with the next input", "unmatched",
     )  # fmt: skip
     NO_PREDICTION = (
         "no prediction within ttl",
         "a label: no prediction of its id came within --ttl; an older one may have come, and is forgotten",
-        "give a longer --ttl, if labels may take longer; else check --id", "", "unmatched",
+        "give a longer --ttl, if labels may take longer; else check --id", "unmatched",
     )  # fmt: skip
     NO_PREDICTION_AT_END = (
         "no prediction within ttl before the input ended",
         "a label: the same, and the input ended before --label-lead had passed",
-        "read predictions that were made later, too; else check --id and --ttl", "", "unmatched",
+        "read predictions that were made later, too; else check --id and --ttl", "unmatched",
     )  # fmt: skip
     SAME_LABEL = (
         "same label again", "a label with the id, time and label of one that came before",
-        "nothing: the label counts once", "", "duplicate",
+        "nothing: the label counts once", "duplicate",
     )  # fmt: skip
     SECOND_LABEL = (
         "second label", "another label of this id counts; invalid with --second-label dead-letter",
-        "choose which label counts with --second-label", "", ("duplicate", "invalid"),
+        "choose which label counts with --second-label", ("duplicate", "invalid"),
     )  # fmt: skip
     SECOND_EVENT = (
         "second event of this model and id",
         "an event of this model and id came before, within --deduplicate of its time",
-        "nothing, if it was delivered twice; else check --id", "", "duplicate",
+        "nothing, if it was delivered twice; else check --id", "duplicate",
     )  # fmt: skip
 
 

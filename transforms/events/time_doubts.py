@@ -61,11 +61,11 @@ def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str) -> Non
         remedy = f'give --time-unit {doubt.other} (time_unit="{doubt.other}")'
     elif doubt.form:
         remedy = f'give --time-format {doubt.form} (time_format="{doubt.form}")'
+    text = f"times in {name!r}: {doubt.finding}; {remedy}"
     with _lock:
-        if (name, unit) in _told:
-            return
-        _told[name, unit] = f"times in {name!r}: {doubt.finding}; {remedy}"
-    _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
+        is_first = _told.setdefault((name, unit), text) is text
+    if is_first:
+        _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
 
 
 def tell_ahead(
