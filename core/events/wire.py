@@ -28,6 +28,7 @@ UNORDERED = -1
 VERSION = 1
 _HEAD = struct.Struct("<4sBBHII")
 _SOURCE_HEAD = struct.Struct("<qqqiI")
+_HEAD_FIELDS = ("sequence", "first_position", "high_water", "partition")
 
 COLUMNS: dict[int, tuple[str, Any]] = {
     1: ("scores", "<f8"), 2: ("labels", "<i1"), 3: ("times", "<i8"), 4: ("weights", "<f8"),
@@ -68,8 +69,8 @@ def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
 def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple[str, int, Column]]) -> bytes:
     """Return the wire form of columns of `rows` rows."""
     source = packet.source.encode("utf-8", "surrogatepass")
-    head = (packet.sequence, packet.first_position, packet.high_water, packet.partition, len(source))
-    parts = [_SOURCE_HEAD.pack(*head), source]
+    head = (getattr(packet, field) for field in _HEAD_FIELDS)
+    parts = [_SOURCE_HEAD.pack(*head, len(source)), source]
     count = 0
     for name, tag, column in columns:
         payload = column.payload() if isinstance(column, TextColumn | IdColumn) else column.tobytes()
@@ -114,14 +115,9 @@ def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, A
 
 def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
     reader = Reader(body)
-    sequence, first_position, high_water, partition, length = reader.numbers(_SOURCE_HEAD.format)
-    fields: dict[str, Any] = {
-        "source": str(reader.read(length), "utf-8", "surrogatepass"),
-        "partition": partition,
-        "sequence": sequence,
-        "first_position": first_position,
-        "high_water": high_water,
-    }
+    *head, length = reader.numbers(_SOURCE_HEAD.format)
+    fields: dict[str, Any] = dict(zip(_HEAD_FIELDS, head, strict=True))
+    fields["source"] = str(reader.read(length), "utf-8", "surrogatepass")
     named: dict[str, list[tuple[str, Column]]] = {}
     for _ in range(count):
         tag, name_length = reader.numbers("<BB")

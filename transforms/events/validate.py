@@ -54,14 +54,6 @@ LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false
 _Batch = TypeVar("_Batch", EventBatch, LabelBatch)
 
 
-def column_named(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the column `name`; a column of nulls where the batch lacks it."""
-    places = batch.schema.get_all_field_indices(name)
-    if len(places) > 1:
-        raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
-    return batch.column(places[0]) if places else pa.nulls(batch.num_rows, pa.string())
-
-
 def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
     """Return the labels of classes, int8[n].
 
@@ -89,7 +81,12 @@ class Check:
     faults: Faults = field(default_factory=Faults)
 
     def _column(self, name: str) -> pa.Array:
-        return column_named(self.chunk.batch, name)
+        """Return the column `name`; a column of nulls where the records lack it."""
+        batch = self.chunk.batch
+        places = batch.schema.get_all_field_indices(name)
+        if len(places) > 1:
+            raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
+        return batch.column(places[0]) if places else pa.nulls(batch.num_rows, pa.string())
 
     def _texts(
         self, role: str, name: str, read: Callable[[object], str | None] = text_of, remedy: str = ""
