@@ -130,7 +130,7 @@ class GivenEvents(NamedTuple):
 
     def part(self, events: slice | Int64Array) -> GivenEvents:
         """Return the events of a slice, or of some indices."""
-        return GivenEvents(*(None if column is None else _chosen(column, events) for column in self))
+        return GivenEvents._make(None if column is None else _chosen(column, events) for column in self)
 
 
 def _chosen(column: Any, events: slice | Int64Array) -> Any:

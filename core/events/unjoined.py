@@ -151,8 +151,9 @@ class LabelRows(PacketBatch):
 
     def with_keys(self, ids: IdColumn, times: Int64Array) -> LabelBatch:
         """Return the labels as a batch with the given ids and times."""
-        columns = {"positions": self.positions, "sources": self.sources}
-        return LabelBatch(ids, times, self.labels, self.label_classes, **columns)
+        return LabelBatch(
+            ids, times, self.labels, self.label_classes, positions=self.positions, sources=self.sources
+        )
 
     @classmethod
     def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:

@@ -19,7 +19,6 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -50,13 +49,14 @@ from .metrics import count, count_letters, hold
 from .state_sizes import measure_bytes
 
 _caches: dict[int, MachineCache] = {}
-_caches_lock = Lock()
 
 
 def process_cache(max_bytes: int) -> MachineCache:
-    """Return the cache of this process with a bound; steps with the same bound share it. Thread-safe."""
-    with _caches_lock:
-        return _caches.setdefault(max_bytes, MachineCache(max_bytes))
+    """Return the cache of this process with a bound; steps with the same bound share it.
+
+    Threads get the same cache, since `setdefault` is one step of a dict.
+    """
+    return _caches.setdefault(max_bytes, MachineCache(max_bytes))
 
 
 def pane_of(window: Any) -> Pane | None:
