@@ -59,7 +59,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
     def __init__(
         self, empty: AnySummary, packed_size: Callable[[bytes], int], interval: tuple[float, float]
     ) -> None:
-        self._read: Callable[[bytes], AnySummary] = type(empty).from_bytes
+        self._summary: Any = type(empty)
         self._empty = empty.to_bytes()
         self._packed_size = packed_size
         self._low, self._high = interval
@@ -129,7 +129,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
             size = self._packed_size(accumulator)
             waiting.append(accumulator[size:])
             if accumulator[:size] != self._empty:
-                summary = self._read(accumulator[:size])
+                summary = self._summary.from_bytes(accumulator[:size])
                 total = summary if total is None else total.merge(summary)
         packed = self._empty if total is None else total.to_bytes()
         return self._bounded(packed + b"".join(waiting))
@@ -143,7 +143,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
     def settled(self, accumulator: bytes) -> AnySummary:
         """Return the summary of all events of an accumulator."""
         size = self._packed_size(accumulator)
-        summary = self._read(accumulator[:size])
+        summary: AnySummary = self._summary.from_bytes(accumulator[:size])
         events = np.frombuffer(accumulator, _EVENT, offset=size)
         if len(events):
             summary.add(events["label"], events["score"])
@@ -294,7 +294,7 @@ class PolynomialAucCombineFn(CombineEvents[PolynomialAuc]):
 
     def setup(self) -> None:
         """Compile kernels before the first bundle, unless they are on disk."""
-        auc = self._read(self._empty)
+        auc = self._summary.from_bytes(self._empty)
         auc.add(np.arange(2), self._interval)
         auc.estimate()
 

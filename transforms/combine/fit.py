@@ -94,7 +94,7 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
             sums = (
                 rows
                 | f"Scan {scan}" >> beam.ParDo(_ScanDoFn(), state=AsSingleton(state))
-                | f"Merge {scan}" >> beam.CombineGlobally(_merged)  # type: ignore[no-untyped-call]
+                | f"Merge {scan}" >> beam.CombineGlobally(_merged)
             )
             state = state | f"Go on {scan}" >> beam.Map(_gone_on, sums=AsSingleton(sums))
         model: beam.PCollection[PolynomialAucModel] = state | "Model" >> beam.Map(FitState.model)
