@@ -26,7 +26,7 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..encoding.json import reading
 from ..errors import InputError, RocsteadyError
 from ..events.columns import TextColumn
-from ..events.inputs import GivenEvents, as_scores, as_times, given_events, warn_of
+from ..events.inputs import GivenEvents, as_event_scores, as_times, given_events, warn_of
 from ..events.times import NO_TIME, checked_unit, doubt_in
 from ..measures.decisions import SEQ
 from ..measures.scan import EXACT_EVENTS
@@ -143,7 +143,7 @@ class ModelEvaluator:
         Raises InputError, and applies nothing, if a value cannot be used. Warns once (`TimeUnitWarning`) if
         times look like numbers in another unit (see events/times.py).
         """
-        score_array = as_scores(scores, self.settings.probabilities)
+        score_array = as_event_scores(scores, self.settings.probabilities)
         time_array = None if times is None else self._read_times(times, time_unit)
         positive = self.settings.positive
         return self.apply(*given_events(score_array, labels, time_array, weights, predicted, positive))

@@ -2,6 +2,6 @@
 
 Read `columns` (text and ids), `batch` (`EventBatch`), `unjoined` (batches of predictions and of labels),
 then `wire` and `records`: the bytes that are sent. `times` has the units of time and the special times.
-`inputs` checks the arrays that users give to an evaluator, `tree_inputs` those for a tree. `rejected` has
-records that cannot be applied, the dead letters, with their reasons.
+`inputs` checks the arrays that users give to an evaluator or a tree. `rejected` has records that cannot be
+applied, the dead letters, with their reasons.
 """

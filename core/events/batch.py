@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from .columns import ColumnBatch, IdColumn, TextColumn
 from .times import NO_TIME
-from .wire import NUMBER_COLUMNS, TEXT_COLUMNS, UNORDERED, Packet, read_batch, tagged_columns, write_batch
+from .wire import COLUMNS, NAMED, UNORDERED, Packet, read_batch, tagged_columns, write_batch
 
 POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 """Values of `labels`. NO_CLASS: the label is a class, and the positive class is not named."""
@@ -30,28 +30,52 @@ POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 MAGIC = b"RSEB"
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PacketBatch(ColumnBatch):
-    """Base of the batches of events and of labels, which are packets of their source; see `EventBatch`."""
+    """Base of the batches of events and of labels, which are packets of their source; see `EventBatch`.
 
-    positions: Int64Array | None
-    sources: TextColumn | None
-    source: str
-    partition: int
-    first_position: int
-    high_water: int
-    sequence: int
+    magic, what  the first bytes of the wire form, and its name in an error
+    """
 
-    def _check_rows(self, what: str, of: str, one: str) -> None:
+    magic, what = b"", ""
+
+    positions: Int64Array | None = None
+    sources: TextColumn | None = None
+    source: str = ""
+    partition: int = 0
+    first_position: int = -1
+    high_water: int = NO_TIME
+    sequence: int = UNORDERED
+
+    def _check_rows(self, of: str, one: str) -> None:
         """Convert numbers to their types on the wire. Raises InputError for columns of unequal length."""
-        for name, dtype in NUMBER_COLUMNS.values():
-            if (numbers := getattr(self, name, None)) is not None:
-                object.__setattr__(self, name, np.ascontiguousarray(numbers, np.dtype(dtype)))
+        for tag, (name, kind) in COLUMNS.items():
+            numbers = None if kind in (TextColumn, IdColumn) or tag in NAMED else getattr(self, name, None)
+            if numbers is not None:
+                object.__setattr__(self, name, np.ascontiguousarray(numbers, np.dtype(kind)))
         for name, _, column in tagged_columns(self):
             if len(column) != len(self):
                 raise InputError(
-                    f"the column {name!r} of {what} has {len(column)} rows and the {of} {len(self)}; every "
-                    f"column needs one value per {one}"
+                    f"the column {name!r} of {self.what} has {len(column)} rows and the {of} {len(self)}; "
+                    f"every column needs one value per {one}"
                 )
+
+    def pack(self) -> bytes:
+        """Return the wire form: about 10 bytes an event without ids, times, weights and slices."""
+        return write_batch(self.magic, self.packet(), len(self), tagged_columns(self))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
+        return read_batch(data, cls.magic, cls.what, cls.of_fields)
+
+    @classmethod
+    def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:
+        """Make a batch of the fields that `read_batch` has read.
+
+        Raises ValueError for values that validation never lets pass: kernels rely on the validation.
+        """
+        raise NotImplementedError
 
     def packet(self) -> Packet:
         """Return the batch's head as a packet of its source: partition, sequence, position and high water."""
@@ -89,6 +113,8 @@ class EventBatch(PacketBatch):
     sequence       the place of this packet among those of its source for its shard, or UNORDERED.
     """
 
+    magic, what = MAGIC, "an event batch"
+
     models: TextColumn
     scores: FloatArray
     labels: Int8Array
@@ -99,16 +125,9 @@ class EventBatch(PacketBatch):
     predicted: TextColumn | None = None
     slices: tuple[tuple[str, TextColumn], ...] = ()
     features: tuple[tuple[str, FloatArray], ...] = ()
-    positions: Int64Array | None = None
-    sources: TextColumn | None = None
-    source: str = ""
-    partition: int = 0
-    first_position: int = -1
-    high_water: int = NO_TIME
-    sequence: int = UNORDERED
 
     def __post_init__(self) -> None:
-        self._check_rows("an event batch", "models", "event")
+        self._check_rows("models", "event")
         if (self.label_classes is None) != (self.predicted is None):
             raise InputError("an event batch has predicted classes exactly when it has label classes")
 
@@ -132,21 +151,9 @@ class EventBatch(PacketBatch):
             sources = TextColumn.concat([batch.event_sources() for batch in batches])
         return cls._joined(batches, sources=sources, source=first.source)
 
-    def pack(self) -> bytes:
-        """Return the wire form: about 10 bytes an event without ids, times, weights and slices."""
-        return write_batch(MAGIC, self.packet(), len(self), tagged_columns(self))
-
     @classmethod
-    def unpack(cls, data: bytes) -> EventBatch:
-        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
-        return read_batch(data, MAGIC, "an event batch", cls.of_fields)
-
-    @classmethod
-    def of_fields(cls, fields: dict[str, Any], rows: int) -> EventBatch:
-        """Make a batch of the fields that `read_batch` has read.
-
-        Raises ValueError for values that validation never lets pass: kernels rely on the validation.
-        """
+    def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:
+        """See `PacketBatch`."""
         if missing := {"models", "scores", "labels"} - fields.keys():
             raise ValueError(f"no column {', '.join(sorted(missing))}")
         batch = cls(**fields)
@@ -159,8 +166,8 @@ class EventBatch(PacketBatch):
             raise ValueError("a score is not finite")
         if batch.weights is not None and not ((batch.weights > 0) & np.isfinite(batch.weights)).all():
             raise ValueError("a weight is not a number above 0")
-        for tag, name in TEXT_COLUMNS.items():
-            column = getattr(batch, name)
+        for tag, (name, kind) in COLUMNS.items():
+            column = getattr(batch, name) if kind is TextColumn and tag not in NAMED else None
             if column is not None and (column.codes < 0).any():
                 raise ValueError(f"a value of {name} (column {tag}) is missing")
         return batch

@@ -169,16 +169,8 @@ class IdColumn:
         return [None if raw is None else raw.decode("utf-8", "surrogatepass") for raw in self.encoded()]
 
     def take(self, rows: Int64Array) -> IdColumn:
-        """Return the chosen rows. Arrow gathers the bytes in a quarter of the time of numpy indexing."""
-        import pyarrow as pa
-
-        if not len(rows):
-            return IdColumn(self.lengths[:0], b"")
-        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
-        taken = pa.Array.from_buffers(pa.large_binary(), len(self), buffers).take(pa.array(rows))
-        _, bounds, data = taken.buffers()
-        end = int(np.frombuffer(bounds, np.int64)[len(rows)])
-        return IdColumn(self.lengths[rows], data[:end].to_pybytes() if end else b"")
+        """Return the chosen rows."""
+        return IdColumn(self.lengths[rows], gathered(self.data, self.offsets, rows)[1])
 
     def part(self, start: int, end: int) -> IdColumn:
         """Return the rows [start, end)."""
@@ -200,6 +192,22 @@ class IdColumn:
         """Read the wire form of `rows` rows; raises ValueError or CorruptBytesError."""
         lengths = np.frombuffer(payload, "<i4", rows).astype(np.int32)
         return cls(lengths, bytes(payload[4 * rows :]))
+
+
+def gathered(data: Any, offsets: Int64Array, rows: Int64Array) -> tuple[Int64Array, bytes]:
+    """Return the offsets and the bytes of chosen texts; text i is data[offsets[i] : offsets[i + 1]].
+
+    Arrow takes a quarter of the time of numpy indexing.
+    """
+    import pyarrow as pa
+
+    if not len(rows):
+        return np.zeros(1, np.int64), b""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    taken = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers).take(pa.array(rows))
+    _, bounds, found = taken.buffers()
+    starts = np.frombuffer(bounds, np.int64)[: len(rows) + 1]
+    return starts, found[: int(starts[-1])].to_pybytes() if starts[-1] else b""
 
 
 Column = TextColumn | IdColumn | npt.NDArray[Any]

@@ -1,4 +1,8 @@
-"""Checks of an evaluator's arguments: they become typed arrays, or raise InputError with value and remedy."""
+"""Checks of the arrays that users give: they become typed arrays, or raise InputError with value and remedy.
+
+An evaluator takes numbers of any kind. A tree's kernel has one specialisation, so `as_labels`, `as_scores`
+and `as_counts` give it arrays of one type: contiguous and writeable int8, float64 and int64.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +95,7 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def as_scores(scores: npt.ArrayLike, are_probabilities: bool) -> FloatArray:
+def as_event_scores(scores: npt.ArrayLike, are_probabilities: bool) -> FloatArray:
     """Return one finite score per event; from 0 to 1 if `are_probabilities`."""
     array = as_numbers("scores", scores)
     if array.ndim != 1:
@@ -126,14 +130,13 @@ class GivenEvents(NamedTuple):
 
     def part(self, events: slice | Int64Array) -> GivenEvents:
         """Return the events of a slice, or of some indices."""
-        classes, predicted = (
-            None if column is None else TextColumn(column.codes[events], column.values)
-            for column in (self.label_classes, self.predicted)
-        )
-        return GivenEvents(
-            self.scores[events], self.labels[events], None if self.times is None else self.times[events],
-            classes, predicted, None if self.weights is None else self.weights[events],
-        )  # fmt: skip
+        return GivenEvents._make(None if column is None else _chosen(column, events) for column in self)
+
+
+def _chosen(column: Any, events: slice | Int64Array) -> Any:
+    if isinstance(column, TextColumn):  # with the same dictionary
+        return TextColumn(column.codes[events], column.values)
+    return column[events]
 
 
 def given_events(
@@ -230,3 +233,42 @@ def warn_of(doubt: Doubt, stacklevel: int) -> None:
     """Warn that an evaluator's times look like numbers of another unit."""
     remedy = _remedy(doubt.other, doubt.form, ", if that is not meant")
     warnings.warn(f"times: {doubt.finding}; {remedy}", TimeUnitWarning, stacklevel=stacklevel + 1)
+
+
+def writeable(array: npt.NDArray[Any]) -> Any:
+    """Return an array that may be written to: numba compiles anew for one that may not."""
+    return array if array.flags.writeable else array.copy()
+
+
+def as_labels(labels: npt.ArrayLike) -> Int8Array:
+    """Return labels as the kernels take them."""
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise InputError(f"labels: shape {array.shape}; give one dimension")
+    wrong = (array != 0) & (array != 1)
+    if wrong.any():
+        raise InputError(f"labels: {array[wrong.argmax()]} is none; give 0 and 1, or False and True")
+    result: Int8Array = writeable(np.ascontiguousarray(array, dtype=np.int8))
+    return result
+
+
+def as_scores(scores: npt.ArrayLike, length: int | None = None) -> FloatArray:
+    """Return scores as the kernels take them; NaN has no place in an order and is refused."""
+    array: FloatArray = writeable(np.ascontiguousarray(scores, dtype=np.float64))
+    if array.ndim != 1:
+        raise InputError(f"scores: shape {array.shape}; give one dimension")
+    if length is not None and len(array) != length:
+        raise InputError(f"scores: {len(array)} of them for {length} labels; give as many")
+    missing = np.isnan(array)
+    if missing.any():
+        raise InputError(f"scores: NaN at position {int(missing.argmax())}; drop such events before")
+    return array
+
+
+def as_counts(counts: npt.ArrayLike) -> Int64Array:
+    """Return whole numbers as the kernels take them."""
+    array = np.asarray(counts)
+    if array.ndim != 1 or (array.size and (array != np.floor(array)).any()):
+        raise InputError(f"counts: shape {array.shape}, {array.dtype}; give whole numbers in one dimension")
+    result: Int64Array = writeable(np.ascontiguousarray(counts, dtype=np.int64))
+    return result

@@ -19,10 +19,9 @@ from typing import Any
 from ..encoding.fields import Reader, packed_text
 from ..encoding.json import read_json, reading, text_of, whole
 from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
-from .batch import MAGIC as BATCH_MAGIC
 from .batch import EventBatch
 from .times import NO_TIME
-from .unjoined import LABELS_MAGIC, PREDICTIONS_MAGIC, LabelBatch, PredictionBatch
+from .unjoined import LabelBatch, PredictionBatch
 
 MAGIC = b"RSCT"
 VERSION = 2
@@ -162,9 +161,7 @@ Batch = EventBatch | PredictionBatch | LabelBatch
 Word = Heartbeat | EndOfPartition | Clock | EndOfInput | StateMarker
 Record = Batch | Word | StateImport
 
-_BATCHES: dict[bytes, type[Batch]] = {
-    BATCH_MAGIC: EventBatch, PREDICTIONS_MAGIC: PredictionBatch, LABELS_MAGIC: LabelBatch,
-}  # fmt: skip
+_BATCHES: dict[bytes, type[Batch]] = {kind.magic: kind for kind in (EventBatch, PredictionBatch, LabelBatch)}
 
 
 def _packed(kind: int, content: list[Any], version: int = 1) -> bytes:

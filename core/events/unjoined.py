@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..arrays import Int8Array, Int64Array
 from ..errors import InputError
 from .batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch, PacketBatch
-from .columns import ColumnBatch, IdColumn, TextColumn
-from .times import NO_TIME
-from .wire import UNORDERED, Packet, read_batch, tagged_columns, write_batch
+from .columns import IdColumn, TextColumn
+from .wire import Packet, read_batch, tagged_columns, write_batch
 
-PREDICTIONS_MAGIC, LABELS_MAGIC = b"RSPB", b"RSLB"
 _NOT_SENT = ("labels", "label_classes")
 
 
@@ -31,6 +29,8 @@ class PredictionBatch:
     """
 
     events: EventBatch
+
+    magic = b"RSPB"
 
     @classmethod
     def of(cls, **columns: Any) -> PredictionBatch:
@@ -67,12 +67,12 @@ class PredictionBatch:
     def pack(self) -> bytes:
         """Return the wire form."""
         columns = (each for each in tagged_columns(self.events) if each[0] not in _NOT_SENT)
-        return write_batch(PREDICTIONS_MAGIC, self.packet(), len(self), columns)
+        return write_batch(self.magic, self.packet(), len(self), columns)
 
     @classmethod
     def unpack(cls, data: bytes) -> PredictionBatch:
         """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
-        return read_batch(data, PREDICTIONS_MAGIC, "a batch of predictions", cls._of_fields)
+        return read_batch(data, cls.magic, "a batch of predictions", cls._of_fields)
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any], rows: int) -> PredictionBatch:
@@ -95,20 +95,15 @@ class LabelBatch(PacketBatch):
     The others are those of an `EventBatch`.
     """
 
+    magic, what = b"RSLB", "a batch of labels"
+
     ids: IdColumn
     times: Int64Array
     labels: Int8Array
     label_classes: TextColumn | None = None
-    positions: Int64Array | None = None
-    sources: TextColumn | None = None
-    source: str = ""
-    partition: int = 0
-    first_position: int = -1
-    high_water: int = NO_TIME
-    sequence: int = UNORDERED
 
     def __post_init__(self) -> None:
-        self._check_rows("a batch of labels", "ids", "label")
+        self._check_rows("ids", "label")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -122,17 +117,9 @@ class LabelBatch(PacketBatch):
         sources = TextColumn.concat([batch.event_sources() for batch in batches])
         return cls._joined(batches, sources=sources, source=first.source)
 
-    def pack(self) -> bytes:
-        """Return the wire form."""
-        return write_batch(LABELS_MAGIC, self.packet(), len(self), tagged_columns(self))
-
     @classmethod
-    def unpack(cls, data: bytes) -> LabelBatch:
-        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
-        return read_batch(data, LABELS_MAGIC, "a batch of labels", cls._of_fields)
-
-    @classmethod
-    def _of_fields(cls, fields: dict[str, Any], rows: int) -> LabelBatch:
+    def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:
+        """See `PacketBatch`."""
         if missing := {"ids", "times", "labels"} - fields.keys():
             raise ValueError(f"no column {', '.join(sorted(missing))}")
         batch = cls(**fields)
@@ -145,37 +132,32 @@ class LabelBatch(PacketBatch):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelRows(ColumnBatch):
-    """Labels without their ids and times, which the label matcher keeps."""
+class LabelRows(PacketBatch):
+    """Labels without their ids and times, which the label matcher keeps. They have `sources`."""
+
+    magic, what = LabelBatch.magic, LabelBatch.what
 
     labels: Int8Array
     label_classes: TextColumn | None
-    positions: Int64Array | None
-    sources: TextColumn
 
     @classmethod
     def of(cls, batch: LabelBatch) -> LabelRows:
         """Return the rows of a batch without ids and times."""
-        return cls(batch.labels, batch.label_classes, batch.positions, batch.event_sources())
+        sources = batch.event_sources()
+        return cls(batch.labels, batch.label_classes, positions=batch.positions, sources=sources)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def with_keys(self, ids: IdColumn, times: Int64Array) -> LabelBatch:
         """Return the labels as a batch with the given ids and times."""
-        return LabelBatch(ids, times, self.labels, self.label_classes, self.positions, self.sources)
-
-    def pack(self) -> bytes:
-        """Return the wire form."""
-        return write_batch(LABELS_MAGIC, Packet(), len(self.labels), tagged_columns(self))
+        return LabelBatch(
+            ids, times, self.labels, self.label_classes, positions=self.positions, sources=self.sources
+        )
 
     @classmethod
-    def unpack(cls, data: bytes) -> LabelRows:
-        """Read the wire form. Raises a `WireError` for any other bytes."""
-        return read_batch(data, LABELS_MAGIC, "a batch of labels", cls._of_fields)
-
-    @classmethod
-    def _of_fields(cls, fields: dict[str, Any], rows: int) -> LabelRows:
+    def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:
+        """See `PacketBatch`."""
         columns = {name: fields.get(name) for name in ("labels", "label_classes", "positions", "sources")}
         if any(column is not None and len(column) != rows for column in columns.values()):
             raise ValueError(f"its columns have not {rows} rows")

@@ -28,21 +28,20 @@ UNORDERED = -1
 VERSION = 1
 _HEAD = struct.Struct("<4sBBHII")
 _SOURCE_HEAD = struct.Struct("<qqqiI")
+_HEAD_FIELDS = ("sequence", "first_position", "high_water", "partition")
 
-NUMBER_COLUMNS = {
-    1: ("scores", "<f8"),
-    2: ("labels", "<i1"),
-    3: ("times", "<i8"),
-    4: ("weights", "<f8"),
+COLUMNS: dict[int, tuple[str, Any]] = {
+    1: ("scores", "<f8"), 2: ("labels", "<i1"), 3: ("times", "<i8"), 4: ("weights", "<f8"),
     10: ("positions", "<i8"),
-}
-TEXT_COLUMNS = {5: "models", 6: "label_classes", 7: "predicted", 11: "sources"}
-"""Tags of columns whose texts are never missing."""
+    5: ("models", TextColumn), 6: ("label_classes", TextColumn), 7: ("predicted", TextColumn),
+    11: ("sources", TextColumn),
+    8: ("ids", IdColumn),
+    9: ("slices", TextColumn), 12: ("features", "<f8"),
+}  # fmt: skip
+"""The fields of a batch by tag, in their order on the wire, each with the type of its columns."""
 
-_ID_TAG, _SLICE_TAG, _FEATURE_TAG = 8, 9, 12
-_SINGLE = {**{tag: name for tag, (name, _) in NUMBER_COLUMNS.items()}, **TEXT_COLUMNS, _ID_TAG: "ids"}
-_NAMED = {_SLICE_TAG: "slices", _FEATURE_TAG: "features"}
-"""The fields of a batch by tag: one column each, and columns under their own names."""
+NAMED = (9, 12)
+"""Tags of fields whose columns have names of their own. Only the texts of a slice may be missing."""
 
 _Batch = TypeVar("_Batch")
 
@@ -59,23 +58,23 @@ class Packet(NamedTuple):
 
 def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
     """Yield (name, tag, column) of every column a batch has; slices and features under their own names."""
-    for tag, name in _SINGLE.items():
-        if (single := getattr(batch, name, None)) is not None:
-            yield name, tag, single
-    for tag, field in _NAMED.items():
-        for name, column in getattr(batch, field, ()):
-            yield name, tag, column
+    for tag, (field, _) in COLUMNS.items():
+        if tag in NAMED:
+            for name, column in getattr(batch, field, ()):
+                yield name, tag, column
+        elif (single := getattr(batch, field, None)) is not None:
+            yield field, tag, single
 
 
 def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple[str, int, Column]]) -> bytes:
     """Return the wire form of columns of `rows` rows."""
     source = packet.source.encode("utf-8", "surrogatepass")
-    head = (packet.sequence, packet.first_position, packet.high_water, packet.partition, len(source))
-    parts = [_SOURCE_HEAD.pack(*head), source]
+    head = (getattr(packet, field) for field in _HEAD_FIELDS)
+    parts = [_SOURCE_HEAD.pack(*head, len(source)), source]
     count = 0
     for name, tag, column in columns:
         payload = column.payload() if isinstance(column, TextColumn | IdColumn) else column.tobytes()
-        label = name.encode("utf-8", "surrogatepass") if tag in _NAMED else b""
+        label = name.encode("utf-8", "surrogatepass") if tag in NAMED else b""
         if len(label) > 255:
             raise InputError(
                 f"the column {name[:40]!r}... has a name of {len(label)} bytes; rename it to 255 at the most"
@@ -116,34 +115,25 @@ def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, A
 
 def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
     reader = Reader(body)
-    sequence, first_position, high_water, partition, length = reader.numbers(_SOURCE_HEAD.format)
-    fields: dict[str, Any] = {
-        "source": str(reader.read(length), "utf-8", "surrogatepass"),
-        "partition": partition,
-        "sequence": sequence,
-        "first_position": first_position,
-        "high_water": high_water,
-    }
-    named: dict[int, list[tuple[str, Column]]] = {tag: [] for tag in _NAMED}
+    *head, length = reader.numbers(_SOURCE_HEAD.format)
+    fields: dict[str, Any] = dict(zip(_HEAD_FIELDS, head, strict=True))
+    fields["source"] = str(reader.read(length), "utf-8", "surrogatepass")
+    named: dict[str, list[tuple[str, Column]]] = {}
     for _ in range(count):
         tag, name_length = reader.numbers("<BB")
         name = str(reader.read(name_length), "utf-8", "surrogatepass")
         payload = reader.read(reader.number("<I"))
-        if tag in NUMBER_COLUMNS:
-            field, dtype = NUMBER_COLUMNS[tag]
-            fields[field] = np.frombuffer(payload, dtype).copy()
-        elif tag in TEXT_COLUMNS:
-            fields[TEXT_COLUMNS[tag]] = TextColumn.of_payload(payload, rows)
-        elif tag == _ID_TAG:
-            fields["ids"] = IdColumn.of_payload(payload, rows)
-        elif tag == _SLICE_TAG:
-            named[tag].append((name, TextColumn.of_payload(payload, rows)))
-        elif tag == _FEATURE_TAG:
-            named[tag].append((name, np.frombuffer(payload, "<f8").copy()))
-        else:
+        if tag not in COLUMNS:
             raise ValueError(f"column tag {tag} is not known")
+        field, kind = COLUMNS[tag]
+        is_array = isinstance(kind, str)
+        column = np.frombuffer(payload, kind).copy() if is_array else kind.of_payload(payload, rows)
+        if tag in NAMED:
+            named.setdefault(field, []).append((name, column))
+        else:
+            fields[field] = column
     reader.end()
-    return fields | {_NAMED[tag]: tuple(columns) for tag, columns in named.items() if columns}
+    return fields | {field: tuple(columns) for field, columns in named.items()}
 
 
 def _is_cut_short(body: memoryview, count: int) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..arrays import ByteArray, Int32Array, Int64Array, UInt64Array
 from ..errors import CorruptBytesError, InputError
-from ..events.columns import IdColumn
+from ..events.columns import IdColumn, gathered
 from ..kernels.bits import prefetch
 from ..kernels.compile import entry, inlined
 from ..kernels.records import at, for_kernels, whole
@@ -188,28 +188,6 @@ def fill(table: Any, hashes: UInt64Array) -> None:
         slot.number = number
 
 
-@entry
-def add_lengths(starts: Int64Array, numbers: Int64Array, new_starts: Int64Array) -> int:
-    """Write the offsets of the ids of some numbers, laid one after another; return the offset of the end."""
-    end = whole(0)
-    new_starts[0] = end
-    for row in range(len(numbers)):
-        end += starts[numbers[row] + 1] - starts[numbers[row]]
-        new_starts[row + 1] = end
-    return end
-
-
-@entry
-def gather(
-    arena: ByteArray, starts: Int64Array, numbers: Int64Array, new_starts: Int64Array, into: ByteArray
-) -> None:
-    """Copy the bytes of the ids of some numbers to the offsets `new_starts`."""
-    for row in range(len(numbers)):
-        source, target = starts[numbers[row]], new_starts[row]
-        for j in range(new_starts[row + 1] - target):
-            into[at(target + j)] = arena[at(source + j)]
-
-
 def _hashes(data: ByteArray, offsets: Int64Array, key: tuple[Any, ...]) -> UInt64Array:
     hashes = np.empty(len(offsets) - 1, np.uint64)
     data = data.view()
@@ -295,32 +273,24 @@ class IdIndex:
         """Return the ids of `numbers`, or all ids."""
         if numbers is None:
             numbers = np.arange(self._count)
-        starts, arena = self._gathered(numbers)
-        starts = starts[: len(numbers) + 1]
-        return IdColumn(np.diff(starts).astype(np.int32), arena[: starts[-1]].tobytes())
+        starts, data = gathered(self._arena, self._starts[: self._count + 1], numbers)
+        return IdColumn(np.diff(starts).astype(np.int32), data)
 
     def kept(self, numbers: Int64Array) -> IdIndex:
         """Return an index of the ids of `numbers`, all different: the id of numbers[i] gets the number i.
 
         O(size of the result).
         """
-        kept = IdIndex()
-        kept._starts, kept._arena = self._gathered(numbers)
-        kept._count = len(numbers)
-        kept._fill_table(len(numbers))
+        kept, count = IdIndex(), len(numbers)
+        starts, data = gathered(self._arena, self._starts[: self._count + 1], numbers)
+        kept._starts = grown(starts, count + 1, count + 1)
+        kept._arena = grown(np.frombuffer(data, np.uint8), len(data), len(data))
+        kept._count = count
+        kept._fill_table(count)
         return kept
 
     def _index(self) -> Index:
         return Index(self._table, self._starts, self._arena)
-
-    def _gathered(self, numbers: Int64Array) -> tuple[Int64Array, ByteArray]:
-        """Return the starts and the bytes of the ids of `numbers`, with room for more ids."""
-        numbers = np.ascontiguousarray(numbers, np.int64)
-        starts = np.empty(2 * len(numbers) + 1, np.int64)
-        size = add_lengths(self._starts, numbers, starts)
-        arena = np.empty(2 * size, np.uint8)
-        gather(self._arena, self._starts, numbers, starts, arena)
-        return starts, arena
 
     def _make_room(self, ids: int, size: int) -> None:
         """Grow the index until `ids` more ids, of `size` bytes in all, fit in."""

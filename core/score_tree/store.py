@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ..errors import CapacityError, InputError, MissingEventError
-from ..events.tree_inputs import as_counts, as_labels, as_scores
+from ..events.inputs import as_counts, as_labels, as_scores
 from ..kernels.exact_sums import SUM_CHUNKS
 from ..kernels.records import empty_records, zero_record
 from ..measures.steps import Steps

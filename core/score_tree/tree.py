@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, Int64Array
 from ..errors import InputError
-from ..events.tree_inputs import as_counts, as_labels, as_scores
+from ..events.inputs import as_counts, as_labels, as_scores
 from .layout import MAX_WEIGHT, scores_of
 from .query import MassCrossing, find_crossing, list_hull, rank_scores, roc_point, select_scores
 from .rows import Ask, empty_rows, read_row, scan_hull

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array
 from ..errors import InputError
-from ..events.tree_inputs import as_labels, as_scores
+from ..events.inputs import as_labels, as_scores
 from ..kernels.records import empty_records, zero_record
 from ..kernels.rings import unrolled
 from ..measures.steps import ENTERS, ROW_DUE, Steps

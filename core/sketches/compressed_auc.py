@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array
 from ..errors import InputError, MissingEventError
-from ..events.tree_inputs import as_labels, as_scores
+from ..events.inputs import as_labels, as_scores
 from ..kernels.records import empty_records, zero_record
 from ..kernels.rings import unrolled
 from ..score_tree.layout import scores_of

@@ -80,8 +80,7 @@ def empty_list(room: int, own: int, epsilon: float) -> Nodes:
 def with_room(nodes: Nodes, room: int) -> Nodes:
     """Return the list with room for `room` nodes."""
     more = room - len(nodes.key)
-    columns = (np.pad(column, (0, more)) for column in nodes[:-1])
-    return Nodes(*columns, nodes.state)
+    return Nodes._make([*(np.pad(column, (0, more)) for column in nodes[:-1]), nodes.state])
 
 
 real = cast(Callable[[Any], float], np.float64)

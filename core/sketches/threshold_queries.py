@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
-from ..events.tree_inputs import as_labels, as_scores
+from ..events.inputs import as_labels, as_scores
 from ..score_tree.query import MassCrossing
 
 

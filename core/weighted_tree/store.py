@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..arrays import NO_FLOATS, FloatArray, Int8Array, Int64Array
 from ..errors import InputError, MissingEventError
-from ..events.tree_inputs import as_labels, as_scores, writeable
+from ..events.inputs import as_labels, as_scores, writeable
 from ..kernels.records import empty_records, for_kernels
 from .build import build, group_events, leaves_needed, list_entries, nodes_needed
 from .layout import EDGE, ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest

@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from ..arrays import NO_FLOATS, FloatArray
 from ..errors import InputError
-from ..events.tree_inputs import as_labels, as_scores
+from ..events.inputs import as_labels, as_scores
 from ..rows import slots
 from ..rows.columns import NUMBER_COLUMNS
 from ..score_tree.query import MassCrossing

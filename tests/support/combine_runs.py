@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from rocsteady.transforms.combine.events import CombineEvents
+from rocsteady.transforms.combine.auc import CombineEvents
 
 
 def grown_at_random(combine: CombineEvents[Any], pairs: list[Any], rng: random.Random) -> bytes:

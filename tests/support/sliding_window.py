@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rocsteady.core.events.tree_inputs import as_labels, as_scores
+from rocsteady.core.events.inputs import as_labels, as_scores
 from rocsteady.core.measures.steps import ENTERS, EVENT, ROW_DUE, Steps
 from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import RANKING

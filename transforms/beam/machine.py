@@ -19,7 +19,6 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -50,13 +49,14 @@ from .metrics import count, count_letters, hold
 from .state_sizes import measure_bytes
 
 _caches: dict[int, MachineCache] = {}
-_caches_lock = Lock()
 
 
 def process_cache(max_bytes: int) -> MachineCache:
-    """Return the cache of this process with a bound; steps with the same bound share it. Thread-safe."""
-    with _caches_lock:
-        return _caches.setdefault(max_bytes, MachineCache(max_bytes))
+    """Return the cache of this process with a bound; steps with the same bound share it.
+
+    Threads get the same cache, since `setdefault` is one step of a dict.
+    """
+    return _caches.setdefault(max_bytes, MachineCache(max_bytes))
 
 
 def pane_of(window: Any) -> Pane | None:
@@ -280,6 +280,7 @@ class MachineOutputs(NamedTuple):
     states: beam.PCollection[bytes]
 
 
+@dataclass(eq=False, repr=False)
 class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
     """Feeds (key, record) to one machine per key and window; outputs what the machines emit.
 
@@ -296,24 +297,21 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
     The number of keys should be fixed and small: a key costs 20 microseconds to 1 ms a bundle.
     """
 
-    def __init__(
-        self,
-        factory: MachineFactory[Any],
-        output_type: Any,
-        cache_bytes: int = DEFAULT_CACHE_BYTES,
-        letters: Letters | None = None,
-        lateness: int | None = None,
-        brings: Brings | None = None,
-    ) -> None:
+    factory: MachineFactory[Any]
+    output_type: Any
+    cache_bytes: int = DEFAULT_CACHE_BYTES
+    letters: Letters | None = None
+    lateness: int | None = None
+    brings: Brings | None = None
+
+    def __post_init__(self) -> None:
         super().__init__()
-        if isinstance(cache_bytes, bool) or not isinstance(cache_bytes, int) or cache_bytes < 0:
+        size = self.cache_bytes
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise ConfigError(
-                f"cache_bytes={cache_bytes!r}: give the bytes of live state that a process may keep "
-                f"between bundles, a whole number from 0 ({DEFAULT_CACHE_BYTES} by default)"
+                f"cache_bytes={size!r}: give the bytes of live state that a process may keep between "
+                f"bundles, a whole number from 0 ({DEFAULT_CACHE_BYTES} by default)"
             )
-        self._factory = factory
-        self._output_type = output_type
-        self._settings = cache_bytes, letters, lateness, brings
 
     def expand(self, records: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Host the machines; raises ConfigError for windows that merge."""
@@ -324,10 +322,10 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         # The timer then silently sees empty state.
         typed = records | "Type" >> beam.Map(unchanged).with_output_types(tuple[str, bytes])
         of_step = dofn_of_step(records.pipeline._current_transform().full_label)
-        dofn = of_step(self._factory, step, *self._settings)
+        dofn = of_step(self.factory, step, self.cache_bytes, self.letters, self.lateness, self.brings)
         outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, STATES, main="outputs")
         return MachineOutputs(
-            outputs["outputs"] | "Outputs" >> beam.Map(unchanged).with_output_types(self._output_type),
+            outputs["outputs"] | "Outputs" >> beam.Map(unchanged).with_output_types(self.output_type),
             outputs[LETTERS] | "Letters" >> beam.Map(unchanged).with_output_types(pa.RecordBatch),
             outputs[STATES] | "States" >> beam.Map(unchanged).with_output_types(bytes),
         )

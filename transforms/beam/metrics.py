@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -92,22 +92,17 @@ def letter_metrics(kind: str) -> str:
 def count_letters(letters: DeadLetters) -> None:
     """Count dead letters by kind and reason, with their positions."""
     for kind, reason, position in letters.whys():
-        _positions_of(kind, reason).update(position)
+        _distribution(letter_metrics(kind), reason).update(position)
 
 
-@cache
-def _positions_of(kind: str, reason: str) -> Any:
-    return Metrics.distribution(letter_metrics(kind), reason)
-
-
-_beam_counter: Callable[[str], Any] = cache(partial(Metrics.counter, METRICS_NAMESPACE))
-_beam_distribution: Callable[[str], Any] = cache(partial(Metrics.distribution, METRICS_NAMESPACE))
+_counter: Callable[[str, str], Any] = cache(Metrics.counter)
+_distribution: Callable[[str, str], Any] = cache(Metrics.distribution)
 
 
 def count(name: str, number: int) -> None:
     """Add a number to the job's counter in Beam, and to the counter of this process."""
     if number:
-        _beam_counter(name).inc(number)
+        _counter(METRICS_NAMESPACE, name).inc(number)
         with _lock:
             _totals[name] += number
 
@@ -121,7 +116,7 @@ def set_totals(counts: Mapping[str, int]) -> None:
 def hold(place: Hashable, held: Mapping[str, int]) -> None:
     """Set the gauges (GAUGES) of the machine at a place, in Beam and in this process."""
     for name, number in held.items():
-        _beam_distribution(name).update(number)
+        _distribution(METRICS_NAMESPACE, name).update(number)
     with _lock:
         _held[place] = held
 
@@ -150,7 +145,7 @@ def note_times(least: int, greatest: int) -> None:
     """Note the least and the greatest event time, microseconds; Beam's distribution is `event_seconds`."""
     global _newest_event
     for micros in (least, greatest):
-        _beam_distribution("event_seconds").update(micros // 1_000_000)
+        _distribution(METRICS_NAMESPACE, "event_seconds").update(micros // 1_000_000)
     with _lock:
         _newest_event = max(greatest / 1e6, -float("inf") if _newest_event is None else _newest_event)
 

@@ -19,7 +19,7 @@ from ...core.events.inputs import as_array, as_numbers
 from ...core.learning.polynomial.fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
 from ...core.learning.polynomial.objectives import Objective, PairFit
 from ...core.learning.polynomial.passes import Sums, checked_rows
-from .events import shown
+from .auc import shown
 
 DEFAULT_MAX_ITER = 15
 """The most iterations. Each iteration is six steps of the pipeline, even after the end of the fit."""
@@ -94,7 +94,7 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
             sums = (
                 rows
                 | f"Scan {scan}" >> beam.ParDo(_ScanDoFn(), state=AsSingleton(state))
-                | f"Merge {scan}" >> beam.CombineGlobally(_MergeFn())  # type: ignore[no-untyped-call]
+                | f"Merge {scan}" >> beam.CombineGlobally(_merged)
             )
             state = state | f"Go on {scan}" >> beam.Map(_gone_on, sums=AsSingleton(sums))
         model: beam.PCollection[PolynomialAucModel] = state | "Model" >> beam.Map(FitState.model)
@@ -151,31 +151,15 @@ class _ScanDoFn(beam.DoFn):
         self._sums.add(*checked_rows(np.array(features), np.array(labels), np.array(weights)))
 
 
-class _MergeFn(beam.CombineFn):
-    """Merges the sums of bundles; the result without any sums is None."""
-
-    def create_accumulator(self) -> Sums | None:
-        """Return no sums."""
-        return None
-
-    def add_input(self, mutable_accumulator: Sums | None, element: Sums) -> Sums:
-        """Merge the sums of a bundle into the accumulator; `element` does not change."""
-        if mutable_accumulator is None:
-            return copy.deepcopy(element)
-        mutable_accumulator.merge(element)  # type: ignore[arg-type]  # sums of one scan are of one kind
-        return mutable_accumulator
-
-    def merge_accumulators(self, accumulators: Iterable[Sums | None]) -> Sums | None:
-        """Return the merged sums; the accumulators do not change."""
-        total: Sums | None = None
-        for sums in accumulators:
-            if sums is not None:
-                total = self.add_input(total, sums)
-        return total
-
-    def extract_output(self, accumulator: Sums | None) -> Sums | None:
-        """Return the sums."""
-        return accumulator
+def _merged(parts: Iterable[Sums | None]) -> Sums | None:
+    """Return the merged sums of bundles; None if there are none. The parts do not change."""
+    total: Sums | None = None
+    for sums in parts:
+        if total is None:
+            total = copy.deepcopy(sums)
+        elif sums is not None:
+            total.merge(sums)  # type: ignore[arg-type]  # sums of one scan are of one kind
+    return total
 
 
 def _gone_on(state: FitState, sums: Sums | None) -> FitState:

@@ -169,18 +169,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
                 )
         roles: tuple[Any, ...] = (None,) if one else ("prediction", "label")
         packed = [
-            each
-            | f"Pack {role or 'both'}"
-            >> beam.ParDo(
-                PackRecords(
-                    self._fields,
-                    self._settings.shards,
-                    self.label,
-                    role,
-                    self._label_time,
-                    waited_for=True,
-                )
-            ).with_outputs(DEAD_LETTERS, main="packets")
+            each | f"Pack {role or 'both'}" >> self._packing(role)
             for each, role in zip(pair, roles, strict=True)
         ]
         packets = [part.packets for part in packed] | "Both" >> beam.Flatten()
@@ -200,6 +189,12 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
             late=kinds["late"],
             dead_letters=invalid | "Dead letters" >> beam.Map(unchanged).with_output_types(DeadLetter),
         )
+
+    def _packing(self, role: Any) -> Any:
+        """Return the step that packs records; `role` None: a record is a prediction, a label, or both."""
+        shards, time = self._settings.shards, self._label_time
+        pack = PackRecords(self._fields, shards, self.label, role, time, waited_for=True)
+        return beam.ParDo(pack).with_outputs(DEAD_LETTERS, main="packets")
 
 
 def _events(packet: tuple[str, bytes]) -> Iterator[bytes]:

@@ -151,15 +151,10 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 "of dicts, NamedTuples, beam.Rows or packed batches of events"
             )
         refuse_merging_windows(events, self.label)
-        packed = events | "Pack" >> beam.ParDo(
-            PackRecords(
-                self._fields,
-                self._settings.shards,
-                self.label,
-                needs_ids=self._settings.deduplicate is not None,
-                waited_for=self._settings.evaluator.by_time,
-            )
-        ).with_outputs(DEAD_LETTERS, main="packets")
+        settings = self._settings
+        needs_ids, by_time = settings.deduplicate is not None, settings.evaluator.by_time
+        pack = PackRecords(self._fields, settings.shards, self.label, needs_ids=needs_ids, waited_for=by_time)
+        packed = events | "Pack" >> beam.ParDo(pack).with_outputs(DEAD_LETTERS, main="packets")
         rows, refused, _ = packed.packets | "Evaluate" >> self._shards
         return Evaluation(
             rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(MeasureRow),

@@ -60,7 +60,10 @@ class Faults(dict[int, Fault]):
             return
         subject = f"feature {field}" if role == "feature" else role
         words: dict[str, Fault] = {}
-        for row, value in zip(rows.tolist(), _values(column.take(pa.array(rows))), strict=True):
+        column = plain(column.take(pa.array(rows)))
+        if pa.types.is_temporal(column.type):
+            column = column.cast(pa.string())
+        for row, value in zip(rows.tolist(), column.to_pylist(), strict=True):
             known = value if isinstance(value, str) else ""
             said = words.get(known)
             if said is None:
@@ -78,14 +81,6 @@ class Faults(dict[int, Fault]):
             if before is not None:
                 said = before._replace(detail=f"{before.detail}; {said.detail}")
             self[row] = said
-
-
-def _values(column: pa.Array) -> list[object]:
-    column = plain(column)
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.string())
-    values: list[object] = column.to_pylist()
-    return values
 
 
 def _shown(value: object) -> str:
@@ -107,29 +102,28 @@ def _cut(text: str, written: Callable[[str], str] = str) -> str:
     return written(text) if len(text) <= 80 else f"{written(text[:60])}... ({len(text)} characters)"
 
 
-def _number_verdict(
-    no_number: Reason, not_finite: Reason, unfit: tuple[Reason, str] | None = None
-) -> Verdict:
-    """Return the function that describes invalid numbers; `unfit` is the fault of a finite number."""
+def _number_verdict(role: str, unfit: tuple[Reason, str] | None = None) -> Verdict:
+    """Return the function that describes invalid numbers of a role; `unfit` is the fault of a finite number.
+
+    The reasons are ROLE_NOT_A_NUMBER and ROLE_NOT_FINITE.
+    """
 
     def verdict(value: object) -> tuple[Reason, str]:
         found = number(value)
         if found is None:
-            return no_number, "is not a number"
-        return unfit if unfit is not None and math.isfinite(found) else (not_finite, "is not finite")
+            return Reason[f"{role}_NOT_A_NUMBER"], "is not a number"
+        if unfit is not None and math.isfinite(found):
+            return unfit
+        return Reason[f"{role}_NOT_FINITE"], "is not finite"
 
     return verdict
 
 
-feature_verdict = _number_verdict(Reason.FEATURE_NOT_A_NUMBER, Reason.FEATURE_NOT_FINITE)
-score_verdict = _number_verdict(
-    Reason.SCORE_NOT_A_NUMBER,
-    Reason.SCORE_NOT_FINITE,
-    (Reason.SCORE_NOT_A_PROBABILITY, "is no probability, which lies between 0 and 1"),
-)
-weight_verdict = _number_verdict(
-    Reason.WEIGHT_NOT_A_NUMBER, Reason.WEIGHT_NOT_FINITE, (Reason.WEIGHT_NOT_POSITIVE, "is not above 0")
-)
+_IMPROBABLE = Reason.SCORE_NOT_A_PROBABILITY, "is no probability, which lies between 0 and 1"
+
+feature_verdict = _number_verdict("FEATURE")
+score_verdict = _number_verdict("SCORE", _IMPROBABLE)
+weight_verdict = _number_verdict("WEIGHT", (Reason.WEIGHT_NOT_POSITIVE, "is not above 0"))
 
 
 def label_verdict(value: object) -> tuple[Reason, str] | None:

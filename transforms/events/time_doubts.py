@@ -8,8 +8,6 @@ A worker warns of each column once, whatever the number of files and batches. `r
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pyarrow as pa
 
@@ -30,20 +28,18 @@ _logger = logger("rocsteady.times")
 FAR_AHEAD = 86_400_000_000
 """Microseconds: an event further ahead of the clock is reported. A wrong zone causes 14 hours at most."""
 
-_lock = threading.Lock()
 _told: dict[tuple[str, str], str] = {}
+"""Warnings by column and unit. Threads share it without a lock: each use is one step of a dict."""
 
 
 def reset() -> None:
     """Forget the warnings, before a job starts."""
-    with _lock:
-        _told.clear()
+    _told.clear()
 
 
 def told() -> list[str]:
     """Return this process's warnings on units since the last `reset`."""
-    with _lock:
-        return [*_told.values()]
+    return [*_told.values()]
 
 
 def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str) -> None:
@@ -61,11 +57,9 @@ def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str) -> Non
         remedy = f'give --time-unit {doubt.other} (time_unit="{doubt.other}")'
     elif doubt.form:
         remedy = f'give --time-format {doubt.form} (time_format="{doubt.form}")'
-    with _lock:
-        if (name, unit) in _told:
-            return
-        _told[name, unit] = f"times in {name!r}: {doubt.finding}; {remedy}"
-    _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
+    text = f"times in {name!r}: {doubt.finding}; {remedy}"
+    if _told.setdefault((name, unit), text) is text:
+        _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
 
 
 def tell_ahead(

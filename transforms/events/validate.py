@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -54,14 +54,6 @@ LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false
 _Batch = TypeVar("_Batch", EventBatch, LabelBatch)
 
 
-def column_named(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the column `name`; a column of nulls where the batch lacks it."""
-    places = batch.schema.get_all_field_indices(name)
-    if len(places) > 1:
-        raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
-    return batch.column(places[0]) if places else pa.nulls(batch.num_rows, pa.string())
-
-
 def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
     """Return the labels of classes, int8[n].
 
@@ -89,7 +81,12 @@ class Check:
     faults: Faults = field(default_factory=Faults)
 
     def _column(self, name: str) -> pa.Array:
-        return column_named(self.chunk.batch, name)
+        """Return the column `name`; a column of nulls where the records lack it."""
+        batch = self.chunk.batch
+        places = batch.schema.get_all_field_indices(name)
+        if len(places) > 1:
+            raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
+        return batch.column(places[0]) if places else pa.nulls(batch.num_rows, pa.string())
 
     def _texts(
         self, role: str, name: str, read: Callable[[object], str | None] = text_of, remedy: str = ""
@@ -120,13 +117,13 @@ class Check:
     def labels(self) -> tuple[TextColumn, Int8Array]:
         """Read the labels, as classes and as 1 and 0."""
         fields = self.fields
-        if fields.positive is not None or fields.predicted is not None or fields.classes:
-            classes = self._texts("label", fields.label, fields.class_of)
-            return classes, binary_labels(classes, fields)
         column = self._column(fields.label)
         classes = texts(column, fields.class_of)
         labels = binary_labels(classes, fields)
-        self.faults.add(labels == NO_CLASS, "label", fields.label, column, label_verdict)
+        if fields.positive is not None or fields.predicted is not None or fields.classes:
+            self.faults.add(classes.codes < 0, "label", fields.label, column)
+        else:
+            self.faults.add(labels == NO_CLASS, "label", fields.label, column, label_verdict)
         return classes, labels
 
     def predicted(self) -> TextColumn | None:
@@ -281,44 +278,29 @@ def validate_as(
     twice.
     """
     check = Check(chunk, fields, source, partition, timing, located or role != "event")
-    if role == "prediction":
-        return _predictions(check)
-    if role == "instance":
-        return _instances(check)
-    return _labels(check) if role == "label" else _events(check)
+    if role == "label":
+        return _labels(check)
+    return _instances(check) if role == "instance" else _events(check, role)
 
 
-def _events(check: Check) -> tuple[EventBatch, DeadLetters]:
+def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, DeadLetters]:
     models, scores = check.models(), check.scores()
-    classes, labels = check.labels()
-    predicted = check.predicted()
-    events = EventBatch(
-        models=models,
-        scores=scores,
-        labels=labels,
-        times=check.times(),
-        ids=check.ids(),
-        weights=check.weights(),
-        label_classes=None if predicted is None else classes,
-        predicted=predicted,
-        slices=check.slices(),
-    )
-    return check.split(events)
-
-
-def _predictions(check: Check) -> tuple[PredictionBatch, DeadLetters]:
-    models, scores = check.models(), check.scores()
-    predictions = PredictionBatch.of(
-        models=models,
-        scores=scores,
-        predicted=check.predicted(),
-        times=check.times(),
-        ids=check.ids(needed=True),
-        weights=check.weights(),
-        slices=check.slices(),
-    )
-    events, letters = check.split(predictions.events)
-    return PredictionBatch(events), letters
+    given = check.labels() if role == "event" else None
+    columns: dict[str, Any] = {
+        "models": models,
+        "scores": scores,
+        "predicted": check.predicted(),
+        "times": check.times(),
+        "ids": check.ids(needed=given is None),
+        "weights": check.weights(),
+        "slices": check.slices(),
+    }
+    if given is None:
+        events, letters = check.split(PredictionBatch.of(**columns).events)
+        return PredictionBatch(events), letters
+    classes, labels = given
+    known_classes = None if columns["predicted"] is None else classes
+    return check.split(EventBatch(labels=labels, label_classes=known_classes, **columns))
 
 
 def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="numba is off")
 
 PROGRAM = (
     "import numpy as np; from rocsteady.core.kernels.cache_folder import CACHE_FOLDER;"
-    "from rocsteady.core.ids.index import add_lengths;"
-    "rows = np.array([0, 3], np.int64); out = rows.copy(); add_lengths(rows, rows[:1], out);"
-    "print(CACHE_FOLDER, sum(add_lengths.stats.cache_hits.values()), out.tolist())"
+    "from rocsteady.core.ids.index import hash_all; key = np.uint64(7); out = np.empty(1, np.uint64);"
+    "hash_all(np.zeros(3, np.uint8), np.array([0, 3], np.int64), key, key, out);"
+    "print(CACHE_FOLDER, sum(hash_all.stats.cache_hits.values()), out.tolist())"
 )
 
 

@@ -112,8 +112,8 @@ def test_a_changed_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: p
 def test_installations_of_one_version_share_what_is_compiled(tmp_path: Path) -> None:
     here = kernels.CORE.parent
     program = (
-        "import numpy as np; from rocsteady.core.ids.index import add_lengths as kernel;"
-        "rows = np.array([0, 3], np.int64); kernel(rows, rows[:1], rows.copy());"
+        "import numpy as np; from rocsteady.core.ids.index import hash_all as kernel; key = np.uint64(7);"
+        "kernel(np.zeros(3, np.uint8), np.array([0, 3], np.int64), key, key, np.empty(1, np.uint64));"
         "print(kernel._cache.cache_path, sum(kernel.stats.cache_hits.values()))"
     )
     said = []

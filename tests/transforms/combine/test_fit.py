@@ -14,7 +14,7 @@ from beam_runs import PROCESSES, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.learning.polynomial.classifier import PolynomialAucClassifier
 from rocsteady.core.learning.polynomial.fit import FitSettings, PolynomialAucModel, begin
-from rocsteady.transforms.combine.fit import FitPolynomialAuc, _MergeFn, _ScanDoFn
+from rocsteady.transforms.combine.fit import FitPolynomialAuc, _merged, _ScanDoFn
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
@@ -78,16 +78,16 @@ def test_it_goes_on_from_a_model(tmp_path: Path) -> None:
 
 def test_bundles_merge_in_any_order_and_stay_what_they_are() -> None:
     state = begin(FitSettings())
-    scan, merge = _ScanDoFn(), _MergeFn()
+    scan = _ScanDoFn()
     for _ in range(3):
         bundles = []
         for batch in batches(5):
             scan.start_bundle()
             scan.process(batch, state)
             bundles += [each.value for each in scan.finish_bundle()]
-        parts = [merge.add_input(None, bundle) for bundle in bundles[:2]]
-        parts.append(merge.add_input(merge.add_input(None, bundles[2]), bundles[3]))
-        total = merge.merge_accumulators([parts[2], None, parts[0], merge.add_input(parts[1], bundles[4])])
+        parts = [_merged([bundle]) for bundle in bundles[:2]]
+        parts.append(_merged([_merged(bundles[2:3]), bundles[3]]))
+        total = _merged([parts[2], None, parts[0], _merged([parts[1], bundles[4]])])
         assert total is not None
         assert [bundle.rows for bundle in bundles] == [120] * 5
         assert total.rows == 600
