@@ -55,20 +55,16 @@ def text_of(kind: TableKind) -> str:
     return json.dumps(json_schema(kind), indent=2) + "\n"
 
 
-def explained(page: str) -> dict[str, tuple[str, str]]:
-    """Return, by reason, the kinds of dead letter that have it, and its meaning, as the page says them."""
-    rows = re.findall(r"(?m)^\| (`.+?) \| (.+?) \| (.+?) \| .+ \|$", page)
-    return {reason: (kinds, means) for kinds, reason, means in rows if reason in [*Reason]}
-
-
-def reasons_table(page: str) -> str:
-    """Return the table of the reasons of dead letters, in Markdown, with the meanings that the page has."""
+def reasons_table() -> str:
+    """Return the table of the reasons of dead letters, in Markdown."""
     lines = ["| kind | reason | what it says | what to do |", "|---|---|---|---|"]
-    known = explained(page)
     for reason in Reason:
-        kinds, means = known[reason]
-        said = re.sub(r"(--[a-z-]+(?: time:1h| dead-letter)?)", r"`\1`", reason.remedy)
-        lines.append(f"| {kinds} | {reason} | {means} | {said} |")
+        kinds = " or ".join(f"`{kind}`" for kind in reason.kinds)
+        said = (
+            re.sub(r"(--[a-z-]+(?: time:1h| dead-letter)?)", r"`\1`", text)
+            for text in (reason.means, reason.remedy)
+        )
+        lines.append(f"| {kinds} | {reason} | {' | '.join(said)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -79,7 +75,7 @@ def words_list() -> str:
 
 def filled(page: str) -> str:
     """Return the page of reasons with its tables made anew; each is between two comments."""
-    for name, text in (("letters", reasons_table(page)), ("measures", words_list())):
+    for name, text in (("letters", reasons_table()), ("measures", words_list())):
         page = re.sub(rf"(?s)(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=text: m[1] + t + m[2], page)
     return page
 
