@@ -516,6 +516,14 @@ BETWEEN_STAGES = {
 }
 """Left out: Arrow's own bytes between two stages of one job, and a wrapper that reads nothing."""
 
+_OF_PACKETS = "core.events.batch:PacketBatch.unpack"
+INHERITED = {
+    "core.events.batch:EventBatch.unpack": _OF_PACKETS,
+    "core.events.unjoined:LabelBatch.unpack": _OF_PACKETS,
+    "core.events.unjoined:LabelRows.unpack": _OF_PACKETS,
+}
+"""The function that defines a reader which several classes inherit."""
+
 FORMS: dict[str, Form] = {
     "core.evaluator.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
     "core.alerts.rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
