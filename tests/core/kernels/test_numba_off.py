@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rocsteady as rs
+from kernel_modes import ROOT
 from rocsteady.core.evaluator.ranking import TreeRanking
 from rocsteady.core.measures import at_row as row_measures
 from rocsteady.core.measures import curve as roc_curve
@@ -23,6 +24,7 @@ NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 PROGRAM = """
 import numpy as np
 import rocsteady as rs
+from helpers_called import called
 from rocsteady.core.measures import decisions, scan as window_scan
 from rocsteady.core.evaluator.adwin import Adwin
 from rocsteady.core.sketches.auc_sketch import AucSketch
@@ -68,7 +70,7 @@ polynomial.add(rng.integers(0, 2, 1_200), rng.normal(size=1_200), rng.exponentia
 print("Polynomial", polynomial.to_bytes().hex(), polynomial.estimate())
 negatives, positives = rng.integers(0, 3, (2, 20))
 measures, reasons = np.zeros(40), np.zeros(40, np.int8)
-window_scan.auc_interval(
+called(window_scan.auc_interval)(
     negatives.astype(float), positives.astype(float), float(negatives.sum()), float(positives.sum()),
     1.96, measures, reasons,
 )
@@ -81,7 +83,8 @@ assert compiled == @COMPILED@, "numba is on where it should be off, or the rever
 
 
 def printed(cache: Path, **switches: str) -> list[str]:
-    environment = {**os.environ, **switches, "NUMBA_CACHE_DIR": str(cache)}
+    path = os.pathsep.join([str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, **switches, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": path}
     program = PROGRAM.replace("@COMPILED@", str("NUMBA_DISABLE_JIT" not in switches))
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], env=environment, capture_output=True, text=True
