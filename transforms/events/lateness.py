@@ -1,6 +1,7 @@
 """Decides when events are late: by the time that a partition has reached, and the allowed lateness.
 
-`check` makes dead letters of late events.
+`Check` in validate.py refuses late events, and dead_letters.py writes them. The join of labels and orders by a
+runner's watermark refuse late events by `in_time` in core/shard/partitions.py.
 """
 
 from __future__ import annotations
