@@ -1,7 +1,7 @@
 """Decides when events are late: by the time that a partition has reached, and the allowed lateness.
 
-`Check` in validate.py refuses late events, and dead_letters.py writes them. The join of labels and orders by a
-runner's watermark refuse late events by `in_time` in core/shard/partitions.py.
+`Check` in validate.py refuses late events, and dead_letters.py writes them. The label join and the
+order by a runner's watermark refuse late events in core/shard/partitions.py.
 """
 
 from __future__ import annotations
