@@ -28,7 +28,7 @@ from ..measures.scan import lower_hull
 from ..score_tree.layout import keys_of
 from ..settings.costs import BetaCost, Cost
 from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
-from .cells import EXACT, NO_CELLS, Cells, at_level, coarsened, count_cells, partition_at, united
+from .cells import EXACT, FINEST, Cells, Partition, add_cells, cells_of, coarsen, count_cells, partition_at
 from .wire import MOST_EVENTS, most_cells, pack, packed_bytes, unpack
 
 DEFAULT_MAX_BYTES = 64 * 1024
@@ -40,6 +40,7 @@ _ROUNDING = 1e-12
 """More than the rounding error of the sums of losses; the bounds of H are moved outwards by it."""
 
 _LABELS = {0: 0, 1: 1, -1: 0}
+_NO_CELLS = np.empty(0, np.int64)
 
 
 class AucBounds(NamedTuple):
@@ -91,7 +92,7 @@ class AucSketch:
     def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self.max_bytes = _checked_max_bytes(max_bytes)
         self._level = EXACT
-        self._cells = NO_CELLS
+        self._cells, self._negatives, self._positives = _NO_CELLS, _NO_CELLS, _NO_CELLS
         self._waiting_labels: list[int] = []
         self._waiting_scores: list[float] = []
 
@@ -104,17 +105,13 @@ class AucSketch:
         label: Any = labels
         score: Any = scores
         if type(score) is float and type(label) is int and label in _LABELS and math.isfinite(score):
-            self._waiting_labels.append(_LABELS[label])
-            self._waiting_scores.append(score)
-        else:
-            label_array, score_array = checked_events(labels, scores)
-            if len(score_array) >= _WAITING:
-                self._count(label_array, score_array)
-                return
-            self._waiting_labels += label_array.tolist()
-            self._waiting_scores += score_array.tolist()
-        if len(self._waiting_scores) >= _WAITING:
-            self._settle()
+            self._wait([_LABELS[label]], [score])
+            return
+        label_array, score_array = checked_events(labels, scores)
+        if len(score_array) >= _WAITING:
+            self._count(label_array, score_array)
+            return
+        self._wait(label_array.tolist(), score_array.tolist())
 
     def merge(self, other: AucSketch) -> AucSketch:
         """Add the events of another sketch, which does not change; return this sketch. O(cells).
@@ -128,9 +125,10 @@ class AucSketch:
         if self.events + other.events >= MOST_EVENTS:
             raise InputError(f"merge: {self.events + other.events} events; a sketch counts up to 2^62")
         level = min(self._level, other._level)
-        here, there = (coarsened(sketch._cells, sketch._level, level) for sketch in (self, other))
+        here = self._at(level)
+        there = here if other is self else other._at(level)
         self.max_bytes = min(self.max_bytes, other.max_bytes)
-        self._fit(level, united(here, there))
+        self._fit(level, _united(here, there))
         return self
 
     @property
@@ -141,12 +139,12 @@ class AucSketch:
     @property
     def positives(self) -> int:
         """How many events of label 1 were added."""
-        return int(self._cells.positives.sum()) + sum(self._waiting_labels)
+        return int(self._positives.sum()) + sum(self._waiting_labels)
 
     @property
     def negatives(self) -> int:
         """How many events of the other label were added."""
-        return int(self._cells.negatives.sum()) + len(self._waiting_labels) - sum(self._waiting_labels)
+        return int(self._negatives.sum()) + len(self._waiting_labels) - sum(self._waiting_labels)
 
     @property
     def is_exact(self) -> bool:
@@ -212,7 +210,7 @@ class AucSketch:
     def to_bytes(self) -> bytes:
         """Return the sketch as at most max_bytes bytes, the same for the same events."""
         self._settle()
-        return pack(self.max_bytes, self._level, self._cells)
+        return pack(self.max_bytes, self._level, (self._cells, self._negatives, self._positives))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> AucSketch:
@@ -222,14 +220,15 @@ class AucSketch:
             sketch = cls(max_bytes)
         except ConfigError as damage:
             raise CorruptBytesError(f"a sketch contradicts itself: {damage}") from damage
-        sketch._level, sketch._cells = level, cells
+        sketch._level = level
+        sketch._cells, sketch._negatives, sketch._positives = cells
         return sketch
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AucSketch.from_bytes, (self.to_bytes(),)
 
     def __repr__(self) -> str:
-        kept = "every score kept" if self._level == EXACT else f"{len(self._cells.numbers)} cells"
+        kept = "every score kept" if self._level == EXACT else f"{len(self._cells)} cells"
         return (
             f"AucSketch({self.negatives} negatives, {self.positives} positives, {kept}, "
             f"max_bytes={self.max_bytes})"
@@ -237,18 +236,23 @@ class AucSketch:
 
     def _uncertain(self) -> npt.NDArray[np.bool_]:
         """Return which cells may hold more than one value and hold both classes."""
-        numbers, negatives, positives = self._cells
         if self._level == EXACT:
-            return np.zeros(len(numbers), np.bool_)
-        is_open = (numbers ^ (numbers >> 63)) & 1
-        return (is_open > 0) & (negatives > 0) & (positives > 0)
+            return np.zeros(len(self._cells), np.bool_)
+        is_open = (self._cells ^ (self._cells >> 63)) & 1
+        return (is_open > 0) & (self._negatives > 0) & (self._positives > 0)
 
     def _counts(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return negatives and positives of the cells, as Python's integers if 64 bits are too few."""
-        _, negatives, positives = self._cells
         if self.events < 2**31:  # 2 n p, and the products of a hull, are below 2^63
-            return negatives, positives
-        return negatives.astype(object), positives.astype(object)
+            return self._negatives, self._positives
+        return self._negatives.astype(object), self._positives.astype(object)
+
+    def _wait(self, labels: list[int], scores: list[float]) -> None:
+        """Let events wait; count all waiting events once there are too many."""
+        self._waiting_labels += labels
+        self._waiting_scores += scores
+        if len(self._waiting_scores) >= _WAITING:
+            self._settle()
 
     def _settle(self) -> None:
         """Count the events that wait."""
@@ -259,12 +263,21 @@ class AucSketch:
 
     def _count(self, labels: Int8Array, scores: FloatArray) -> None:
         """Count events: 1/0 labels, finite scores."""
-        of_events = at_level(keys_of(scores), EXACT, self._level)
+        if not len(scores):
+            return
+        cells = keys_of(scores)
+        if self._level != EXACT:
+            cells_of(cells.copy(), partition_at(self._level), cells)
         of_class = []
         for label in (0, 1):
-            numbers, counts = np.unique(of_events[labels == label], return_counts=True)
-            of_class.append(Cells(numbers, counts * (1 - label), counts * label))
-        self._fit(self._level, united(self._cells, united(*of_class)))
+            values, counts = np.unique(cells[labels == label], return_counts=True)
+            of_class.append((values, counts * (1 - label), counts * label))
+        added = _united(of_class[0], of_class[1])
+        self._fit(self._level, _united(self._at(self._level), added))
+
+    def _at(self, level: int) -> Cells:
+        """Return the cells and their counts at this level or a coarser one. O(cells)."""
+        return _coarsened((self._cells, self._negatives, self._positives), self._level, level)
 
     def _fit(self, level: int, cells: Cells) -> None:
         """Keep the cells of a level, at the finest level that fits in max_bytes.
@@ -275,14 +288,19 @@ class AucSketch:
         if packed_bytes(cells) > self.max_bytes:
             most = most_cells(self.max_bytes)
             fits, beyond = 0, level
+            finer = _partition_or_any(level)
             while beyond - fits > 1:
                 middle = (fits + beyond) // 2
-                count = count_cells(cells.numbers, partition_at(level), partition_at(middle), most)
+                count = count_cells(cells[0], level == EXACT, finer, partition_at(middle), most)
                 fits, beyond = (middle, beyond) if count <= most else (fits, middle)
-            cells, level = coarsened(cells, level, fits), fits
-            while packed_bytes(cells) > self.max_bytes:
-                cells, level = coarsened(cells, level, level - 1), level - 1
-        self._level, self._cells = level, cells
+            while True:
+                cells = _coarsened(cells, level, fits)
+                level = fits
+                if packed_bytes(cells) <= self.max_bytes:
+                    break
+                fits -= 1
+        self._level = level
+        self._cells, self._negatives, self._positives = cells
 
 
 def _checked_max_bytes(value: Any) -> int:
@@ -292,6 +310,27 @@ def _checked_max_bytes(value: Any) -> int:
             f"AucSketch(max_bytes={value!r}): give a whole number of bytes, {LEAST_MAX_BYTES} or more"
         )
     return int(value)
+
+
+def _united(some: Cells, others: Cells) -> Cells:
+    """Return the union of cells of one level, with their counts added."""
+    room = np.empty((3, len(some[0]) + len(others[0])), np.int64)
+    n = add_cells(*some, *others, *room)
+    return room[0, :n].copy(), room[1, :n].copy(), room[2, :n].copy()
+
+
+def _coarsened(cells: Cells, level: int, coarser: int) -> Cells:
+    """Return the cells of a level as cells of a coarser level."""
+    if level == coarser:
+        return cells
+    room = np.empty((3, len(cells[0])), np.int64)
+    n = coarsen(*cells, level == EXACT, _partition_or_any(level), partition_at(coarser), *room)
+    return room[0, :n].copy(), room[1, :n].copy(), room[2, :n].copy()
+
+
+def _partition_or_any(level: int) -> Partition:
+    """Return the partition of a level; for EXACT, which has no partition, return any: it is never read."""
+    return partition_at(min(level, FINEST))
 
 
 def _h_of(negatives: npt.NDArray[Any], positives: npt.NDArray[Any], settings: EvaluatorSettings) -> float:

@@ -35,23 +35,16 @@ scores (277,677 events, 84,672 scores, 64 KB).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import NO_INT64, ByteArray, Int64Array, UInt64Array
+from ..arrays import ByteArray, Int64Array, UInt64Array
 from ..kernels.compile import entry, inlined
 
+Cells = tuple[Int64Array, Int64Array, Int64Array]
+"""The numbers of cells, ascending, with the cells' negatives and positives."""
 
-class Cells(NamedTuple):
-    """The numbers of cells, ascending, with the cells' negatives and positives."""
-
-    numbers: Int64Array
-    negatives: Int64Array
-    positives: Int64Array
-
-
-NO_CELLS = Cells(NO_INT64, NO_INT64, NO_INT64)
 
 FINEST = 488
 """The finest level: cells hold at most four floats where shares are whole. Ranks fit 62 bits."""
@@ -69,7 +62,7 @@ LEAST_CELL_BYTES = 3
 
 
 class Partition(NamedTuple):
-    """One level of the ladder: its blocks in order of magnitude. EXACT has no blocks.
+    """One level of the ladder: its blocks in order of magnitude.
 
     starts  int64[b], the bits of the least magnitude of each block
     bits    int64[b]: a block has 2^bits magnitudes
@@ -108,9 +101,7 @@ _STARTS, _BITS, _LATER = _blocks()
 
 @lru_cache(maxsize=32)
 def partition_at(level: int) -> Partition:
-    """Return the partition of a level from 0 to EXACT."""
-    if level == EXACT:
-        return Partition(NO_INT64, NO_INT64, NO_INT64, NO_INT64)
+    """Return the partition of a level from 0 to FINEST."""
     if level <= _EXPONENTS:
         starts, bits, steps = np.array([0]), np.array([63]), np.array([level])
     else:
@@ -177,11 +168,11 @@ def border_of(cell: int, partition: Partition) -> int:
 
 
 @inlined
-def in_coarser(cell: int, finer: Partition, coarser: Partition) -> int:
-    """Return the coarser cell that contains a cell of `finer`."""
+def in_coarser(cell: int, exact: bool, finer: Partition, coarser: Partition) -> int:
+    """Return the coarser cell that contains `cell`: a cell's number, or a key if `exact`."""
     number = ~cell if cell < 0 else cell
     is_open = 0
-    if len(finer.starts) > 0:
+    if not exact:
         is_open = number & 1
         number = border_of(number, finer)
     number = cell_of(number, coarser) | is_open
@@ -189,18 +180,18 @@ def in_coarser(cell: int, finer: Partition, coarser: Partition) -> int:
 
 
 @entry
-def coarsen(cells: Int64Array, finer: Partition, coarser: Partition, out: Int64Array) -> None:
-    """Fill in the coarser cell that contains each cell; the cells may have any order. O(n)."""
-    for place in range(len(cells)):
-        out[place] = in_coarser(cells[place], finer, coarser)
+def cells_of(keys: Int64Array, partition: Partition, cells: Int64Array) -> None:
+    """Fill `cells` with the cell of each key; the keys may have any order. O(n)."""
+    for event in range(len(keys)):
+        cells[event] = in_coarser(keys[event], True, partition, partition)
 
 
 @entry
-def count_cells(cells: Int64Array, finer: Partition, coarser: Partition, limit: int) -> int:
+def count_cells(cells: Int64Array, exact: bool, finer: Partition, coarser: Partition, limit: int) -> int:
     """Return the number of coarser cells that sorted cells lie in, at most limit + 1. O(n)."""
     count, before = 0, 0
     for place in range(len(cells)):
-        cell = in_coarser(cells[place], finer, coarser)
+        cell = in_coarser(cells[place], exact, finer, coarser)
         if count == 0 or cell != before:
             count += 1
             before = cell
@@ -210,53 +201,62 @@ def count_cells(cells: Int64Array, finer: Partition, coarser: Partition, limit: 
 
 
 @entry
-def add_cells(some: Cells, others: Cells, out: Cells) -> int:
+def coarsen(
+    cells: Int64Array,
+    negatives: Int64Array,
+    positives: Int64Array,
+    exact: bool,
+    finer: Partition,
+    coarser: Partition,
+    out_cells: Int64Array,
+    out_negatives: Int64Array,
+    out_positives: Int64Array,
+) -> int:
+    """Fill in the coarser cells of sorted cells, with the sums of their counts; return their number. O(n)."""
+    n = -1
+    for place in range(len(cells)):
+        cell = in_coarser(cells[place], exact, finer, coarser)
+        if n < 0 or cell != out_cells[n]:
+            n += 1
+            out_cells[n] = cell
+            out_negatives[n] = 0
+            out_positives[n] = 0
+        out_negatives[n] += negatives[place]
+        out_positives[n] += positives[place]
+    return n + 1
+
+
+@entry
+def add_cells(
+    cells: Int64Array,
+    negatives: Int64Array,
+    positives: Int64Array,
+    other_cells: Int64Array,
+    other_negatives: Int64Array,
+    other_positives: Int64Array,
+    out_cells: Int64Array,
+    out_negatives: Int64Array,
+    out_positives: Int64Array,
+) -> int:
     """Fill in the union of sorted cells of one level, with counts added; return their number. O(n)."""
-    cells, other_cells = some.numbers, others.numbers
     n = here = there = 0
     while here < len(cells) or there < len(other_cells):
         from_here = there == len(other_cells) or (here < len(cells) and cells[here] <= other_cells[there])
         from_there = here == len(cells) or (there < len(other_cells) and other_cells[there] <= cells[here])
-        out.negatives[n] = 0
-        out.positives[n] = 0
+        out_negatives[n] = 0
+        out_positives[n] = 0
         if from_here:
-            out.numbers[n] = cells[here]
-            out.negatives[n] += some.negatives[here]
-            out.positives[n] += some.positives[here]
+            out_cells[n] = cells[here]
+            out_negatives[n] += negatives[here]
+            out_positives[n] += positives[here]
             here += 1
         if from_there:
-            out.numbers[n] = other_cells[there]
-            out.negatives[n] += others.negatives[there]
-            out.positives[n] += others.positives[there]
+            out_cells[n] = other_cells[there]
+            out_negatives[n] += other_negatives[there]
+            out_positives[n] += other_positives[there]
             there += 1
         n += 1
     return n
-
-
-def united(some: Cells, others: Cells) -> Cells:
-    """Return the union of cells of one level, with their counts added. O(n)."""
-    room = Cells(*np.empty((3, len(some.numbers) + len(others.numbers)), np.int64))
-    n = add_cells(some, others, room)
-    return Cells(*(column[:n].copy() for column in room))
-
-
-def at_level(numbers: Int64Array, level: int, coarser: int) -> Int64Array:
-    """Return the cells of a coarser level that contain the cells of a level. O(n)."""
-    if level == coarser:
-        return numbers
-    out = np.empty_like(numbers)
-    coarsen(numbers, partition_at(level), partition_at(coarser), out)
-    return out
-
-
-def coarsened(cells: Cells, level: int, coarser: int) -> Cells:
-    """Return the cells of a level as cells of a coarser level, with the sums of their counts. O(n)."""
-    if level == coarser or not len(cells.numbers):
-        return cells
-    numbers = at_level(cells.numbers, level, coarser)
-    begins = np.flatnonzero(np.diff(numbers, prepend=~numbers[0]))
-    negatives, positives = (np.add.reduceat(counts, begins) for counts in cells[1:])
-    return Cells(numbers[begins], negatives, positives)
 
 
 # The wire form of a cell is three numbers (distance from the cell before, negatives, positives), in 7 bits a
@@ -264,33 +264,51 @@ def coarsened(cells: Cells, level: int, coarser: int) -> Cells:
 # new cell splits a distance into two that together take at least as many bytes. AucSketch depends on this.
 
 
-@entry
-def wire_size(numbers: UInt64Array) -> int:
-    """Return the number of bytes of the numbers' wire form."""
-    size = len(numbers)
-    for number in numbers:
-        while number >= 128:
-            number >>= np.uint64(7)
-            size += 1
+@inlined
+def size_of(number: Any) -> int:
+    """Return the number of bytes of a number's wire form."""
+    size = 1
+    while number >= 128:
+        number >>= np.uint64(7)
+        size += 1
     return size
 
 
 @entry
-def write_numbers(numbers: UInt64Array, out: ByteArray) -> None:
-    """Write numbers to a buffer of `wire_size`."""
-    at = 0
-    for number in numbers:
-        while number >= 128:
-            out[at] = (number & np.uint64(127)) | np.uint64(128)
-            number >>= np.uint64(7)
-            at += 1
-        out[at] = number
+def wire_size(distances: UInt64Array, negatives: UInt64Array, positives: UInt64Array) -> int:
+    """Return the number of bytes of the cells' wire form."""
+    size = 0
+    for place in range(len(distances)):
+        size += size_of(distances[place]) + size_of(negatives[place]) + size_of(positives[place])
+    return size
+
+
+@inlined
+def write_number(number: Any, out: ByteArray, at: int) -> int:
+    """Write a number; return the place behind it."""
+    while number >= 128:
+        out[at] = (number & np.uint64(127)) | np.uint64(128)
+        number >>= np.uint64(7)
         at += 1
+    out[at] = number
+    return at + 1
 
 
 @entry
-def read_numbers(data: ByteArray, numbers: UInt64Array) -> bool:
-    """Fill in numbers; return False unless the data have exactly as many, in shortest form."""
+def write_cells(
+    distances: UInt64Array, negatives: UInt64Array, positives: UInt64Array, out: ByteArray
+) -> None:
+    """Write cells to a buffer of `wire_size`."""
+    at = 0
+    for place in range(len(distances)):
+        at = write_number(distances[place], out, at)
+        at = write_number(negatives[place], out, at)
+        at = write_number(positives[place], out, at)
+
+
+@entry
+def read_cells(data: ByteArray, numbers: UInt64Array) -> bool:
+    """Fill in numbers, three to a cell; return False unless the data have exactly these, in shortest form."""
     at = 0
     for place in range(len(numbers)):
         number, shift = np.uint64(0), 0

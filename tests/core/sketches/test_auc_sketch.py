@@ -337,8 +337,8 @@ def test_every_kernel_is_compiled_once() -> None:
             AucSketch.from_bytes(sketch.to_bytes()).merge(sketch).merge(sketch_of(classes[:9], values[:9]))
             sketch.h_bounds()
     for kernel in (
-        score_cells.count_cells, score_cells.coarsen, score_cells.add_cells, score_cells.wire_size,
-        score_cells.write_numbers, score_cells.read_numbers,
+        score_cells.cells_of, score_cells.count_cells, score_cells.coarsen, score_cells.add_cells,
+        score_cells.wire_size, score_cells.write_cells, score_cells.read_cells,
     ):  # fmt: skip
         assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)  # type: ignore[attr-defined]
 

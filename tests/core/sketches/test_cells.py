@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rocsteady.core.score_tree.layout import keys_of
-from rocsteady.core.sketches.cells import EXACT, FINEST, Cells, at_level, coarsened, partition_at, wire_size
+from rocsteady.core.sketches.auc_sketch import _coarsened
+from rocsteady.core.sketches.cells import EXACT, FINEST, cells_of, partition_at, wire_size
 from rocsteady.core.sketches.wire import wire_columns
 
 LEVELS = [*range(0, 100, 3), *range(88, 130), 200, 321, 488]
@@ -30,7 +31,12 @@ def scores_of_every_kind(seed: int) -> np.ndarray:
 
 
 def cells_at(level: int, scores: np.ndarray) -> np.ndarray:
-    return at_level(keys_of(scores), EXACT, level)
+    keys = keys_of(scores)
+    if level == EXACT:
+        return keys
+    cells = np.empty_like(keys)
+    cells_of(keys, partition_at(level), cells)
+    return cells
 
 
 def share_later(magnitude: float) -> int:
@@ -54,7 +60,7 @@ def test_cells_are_in_score_order_and_nested(level: int) -> None:
             continue
         of_finer = cells_at(finer, scores)
         values, counts = np.unique(of_finer, return_counts=True)
-        got = coarsened(Cells(values, counts, counts), finer, level)
+        got = _coarsened((values, counts, counts), finer, level)
         wanted = np.unique(cells, return_counts=True)
         assert got[0].tolist() == wanted[0].tolist()
         assert got[1].tolist() == wanted[1].tolist()
@@ -114,6 +120,6 @@ def test_the_bytes_of_cells_never_get_fewer_by_events_more(some: list, more: lis
             counts.setdefault(cell, [0, 0])[label] += times
         cells = sorted(counts)
         columns = (cells, [counts[cell][0] for cell in cells], [counts[cell][1] for cell in cells])
-        return wire_size(wire_columns(Cells(*(np.array(column, np.int64) for column in columns))).ravel())
+        return wire_size(*wire_columns(tuple(np.array(column, np.int64) for column in columns)))
 
     assert size(some) <= size(some + more) <= size(some) + size(more)
