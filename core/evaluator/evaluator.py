@@ -22,7 +22,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import NO_INT64, FloatArray, Int8Array, Int64Array
 from ..encoding.json import reading
 from ..errors import InputError, RocsteadyError
 from ..events.columns import TextColumn
@@ -30,6 +30,7 @@ from ..events.inputs import GivenEvents, as_event_scores, as_times, given_events
 from ..events.times import NO_TIME, checked_unit, doubt_in
 from ..measures.decisions import SEQ
 from ..measures.scan import EXACT_EVENTS
+from ..measures.steps import ENTERS, Steps
 from ..process.console import name_text
 from ..rows.curves import RocCurve, WindowCurve
 from ..rows.display import HEADLINES, figures, reasons_of
@@ -38,6 +39,7 @@ from ..rows.rows import Rows
 from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
 from .engine import WindowEngine
 from .eviction import GREATEST
+from .ranking import TreeRanking
 from .snapshot import Snapshot
 from .state import EvaluatorState, Remains
 from .unit_window import tree_sizes
@@ -352,6 +354,12 @@ def warm_up(settings: EvaluatorSettings) -> None:
     sizes = tree_sizes(settings)
     events = 2 + (sizes.start if sizes and sizes.start < EXACT_EVENTS else 0)
     labels, scores = np.arange(events, dtype=np.int8) % 2, np.linspace(0.0, 1.0, events)
+    if events > 2:  # the largest kernels first: a process that compiles beside this one goes by the events
+        one = Steps(np.zeros(1, np.int64), np.full(1, ENTERS, np.int8), np.zeros(1, np.int64), NO_INT64)
+        none = Rows.empty("")
+        TreeRanking(settings, labels[:0], scores[:0]).follow(
+            labels[:1], scores[:1], one, none.numbers, none.reasons
+        )
     for start in (0, events):  # the first half makes a tree; the second half slides the tree
         times = np.arange(start, start + events)
         ev.apply(scores, labels, times if settings.needs_times else None)

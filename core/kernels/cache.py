@@ -15,7 +15,8 @@ import os
 import pickle
 import time
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,9 @@ try:
     import fcntl
 except ImportError:  # Windows: kernels are compiled by each process that finds them missing
     fcntl = None  # type: ignore[assignment]
+
+HAS_LOCKS = fcntl is not None
+"""Whether processes can share the work: one compiles a kernel, and another waits for it."""
 
 _PATIENCE_SECONDS = 120.0
 """How long a process waits for another that compiles a kernel, before it compiles the kernel itself."""
@@ -189,6 +193,18 @@ class CheckedCache(FunctionCache):
     def _forget(self) -> None:
         with suppress(OSError):
             Path(self._cache_file._index_path).unlink()
+
+
+@contextmanager
+def only_process(folder: Path) -> Iterator[bool]:
+    """Yield whether this process alone has the lock of a folder in which kernels are compiled ahead."""
+    with (folder / "ahead.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
 
 
 _warned: set[str] = set()

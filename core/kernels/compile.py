@@ -26,6 +26,7 @@ import numba
 import numpy as np
 from numba.core import types
 
+from .announcement import ANNOUNCEMENT
 from .cache import keep_on_disk
 from .cache_folder import CACHE_FOLDER, COMPILED
 
@@ -110,6 +111,14 @@ def reordering(function: Function) -> Function:
 
 def _cached(function: Function, flags: dict[str, Any]) -> Function:
     compiled = njit(**flags)(function)
+    if COMPILED:
+        load = compiled.compile
+
+        def announced(signature: Any) -> Any:
+            with ANNOUNCEMENT:
+                return load(signature)
+
+        compiled.compile = announced
     if CACHE_FOLDER is not None:
         keep_on_disk(function, compiled)
     return cast(Function, compiled)

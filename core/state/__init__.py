@@ -2,5 +2,6 @@
 
 `export` lets a shard give its state where a cut passes; `exported` has the form of that state. `take_up`
 checks whether a state fits the settings of the next job. `reshard` spreads a state over another number of
-shards. `warm_starts` compiles ahead the kernels that a job will need.
+shards. `warm_starts` compiles all kernels, as for an image of workers. `compile_ahead` compiles what a job
+needs in a second process.
 """

@@ -34,6 +34,7 @@ from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...core.settings.windows import Adaptive, EveryEvents, LastEvents
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...core.state.compile_ahead import compiled_ahead
 from ...runners.presets import choose_runner
 from ...transforms.events.fields import EventFields
 from ...transforms.sinks.table import check_output
@@ -84,29 +85,31 @@ def run_demo(output: str, *, first: int | None = None) -> int:
     with _made(folder):
         files = [("--output", str(path), path.stem, check_output) for path in paths]
         check_outputs([*files, ("--output", str(page), "report", check_report_path)], ())
-        with _training_line() as report:
-            training = train(report, first=first)
-        _tell(training)
         sliding, every = LastEvents(MAJORITY_WINDOW), EveryEvents(_EVERY)
         evaluator = EvaluatorSettings(sliding, every, order="time", curves=EveryEvents(MAJORITY_WINDOW))
-        in_adaptive = EvaluatorSettings(ADAPTIVE, every, order="time")
-        labels = list_sources([str(training.labels)])
-        job = Evaluation(
-            sources=list_sources([str(training.predictions)]),
-            fields=EventFields(model="model", time="time", id="id", slices=(("carrier",),)),
-            settings=TableSettings(evaluator, (("carrier",),), _SHARDS),
-            output=str(rows),
-            dead_letters=str(dead_letters),
-            cache_bytes=DEFAULT_CACHE_BYTES,
-            runner=choose_runner("local"),
-            curves=str(curves),
-            report=str(page),
-            title=_TITLE,
-            notes=(_note(training),),
-            beside=(Beside(TableSettings(in_adaptive, (), _SHARDS), str(adaptive)),),
-            join=Join(labels, "time", JoinSettings(TTL, lead=0, evaluator_shards=_SHARDS)),
-        )
-        counts = evaluate_and_report(job).counts
+        settings = TableSettings(evaluator, (("carrier",),), _SHARDS)
+        in_adaptive = TableSettings(EvaluatorSettings(ADAPTIVE, every, order="time"), (), _SHARDS)
+        join = JoinSettings(TTL, lead=0, evaluator_shards=_SHARDS)
+        with compiled_ahead(settings, in_adaptive, join):
+            with _training_line() as report:
+                training = train(report, first=first)
+            _tell(training)
+            job = Evaluation(
+                sources=list_sources([str(training.predictions)]),
+                fields=EventFields(model="model", time="time", id="id", slices=(("carrier",),)),
+                settings=settings,
+                output=str(rows),
+                dead_letters=str(dead_letters),
+                cache_bytes=DEFAULT_CACHE_BYTES,
+                runner=choose_runner("local"),
+                curves=str(curves),
+                report=str(page),
+                title=_TITLE,
+                notes=(_note(training),),
+                beside=(Beside(in_adaptive, str(adaptive)),),
+                join=Join(list_sources([str(training.labels)]), "time", join),
+            )
+            counts = evaluate_and_report(job).counts
     evaluated, changing = parquet.read_table(rows), parquet.read_table(adaptive)
     say(f"in the window {ADAPTIVE}: {changing.num_rows:,} rows in {adaptive}")
     show(*_report(evaluated, changing, training.models).split("\n"))

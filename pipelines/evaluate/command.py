@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from apache_beam.options.pipeline_options import StandardOptions
 
 from ...core.errors import ConfigError
+from ...core.join.settings import JoinSettings
 from ...core.process.console import ConsoleFormatter
+from ...core.settings.table import TableSettings
+from ...core.state.compile_ahead import compiled_ahead
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
@@ -30,17 +33,31 @@ from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, t
 from .summary import goes_on
 from .take_up import check_savepoint, state_taken_up
 
+_FEW_BYTES = 100_000
+"""Bytes of input: for fewer, a second process would mostly compile kernels that the job does not need."""
+
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options and Beam's own options."""
     job = _planned(options, beam_flags)
     with (
         served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
+        compiled_ahead(*_settings_to_compile(job)),
         state_taken_up(job, options) as whole,
     ):
         if whole.streams is not None and whole.streams.way == "live":
             return evaluate_live(whole, whole.streams)
         return _evaluate_on_beam(whole)
+
+
+def _settings_to_compile(job: Evaluation) -> Iterator[JoinSettings | TableSettings]:
+    """Yield the settings whose kernels a second process compiles; none where few kernels are needed here."""
+    is_small = job.streams is None and sum(file.size for file in job.files()) < _FEW_BYTES
+    if is_small or not job.runner.in_process:
+        return
+    yield job.settings
+    if job.join is not None:
+        yield job.join.settings
 
 
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluation:
@@ -96,14 +113,11 @@ def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
 
 def _check_files(job: Evaluation) -> None:
     """Check that outputs can be written and are no inputs, and that inputs have the needed columns."""
-    labels = () if job.join is None else job.join.labels
     check_csv_safe(job.sinks.csv_safe, [output.path for output in job.outputs()])
-    check_outputs(
-        [(*output, _check_of(output, job.sinks)) for output in job.outputs()], (*job.sources, *labels)
-    )
+    check_outputs([(*output, _check_of(output, job.sinks)) for output in job.outputs()], job.files())
     check_columns(job.sources, job.fields, "event" if job.join is None else "prediction")
     if job.join is not None:
-        check_columns(labels, replace(job.fields, time=job.join.label_time), "label")
+        check_columns(job.join.labels, replace(job.fields, time=job.join.label_time), "label")
 
 
 def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:

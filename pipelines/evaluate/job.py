@@ -144,6 +144,10 @@ class Evaluation:
     begins_with: Export | None = None
     fail_if: Sequence[FailRule] = ()
 
+    def files(self) -> list[SourceFile]:
+        """Return the files that the job reads: events, or predictions and then labels."""
+        return [*self.sources, *(() if self.join is None else self.join.labels)]
+
     def outputs(self) -> Iterator[Output]:
         """Yield the outputs that the job was asked for: its tables, then the report about them."""
         places = (

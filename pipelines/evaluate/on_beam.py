@@ -71,7 +71,7 @@ _ROWS_AT_ONCE = 50_000
 
 def evaluate_and_report(job: Evaluation) -> Outcome:
     """Run a job with a progress line, and print its summary. Rows for stdout are printed at the end."""
-    sources = [*job.sources, *(job.join.labels if job.join is not None else ())]
+    sources = job.files()
     total = sum(source.size for source in sources)
     with temporary_folder() as folder:
         rows = str(Path(folder) / "rows.jsonl") if job.output == STDOUT else job.output

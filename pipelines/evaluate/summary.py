@@ -7,15 +7,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
-
-from numba.core import event
+from typing import NamedTuple
 
 from ...core.events.rejected import Reason
 from ...core.events.times import PER_SECOND, SMALL
+from ...core.kernels.announcement import ANNOUNCEMENT
 from ...core.process.console import redraw, say, say_below
 from ...core.settings.durations import duration_text
 from ...core.settings.table import IDLE
+from ...core.state.compile_ahead import share_compiled
 from ...transforms.beam import progress
 from ...transforms.events import time_doubts
 from ...transforms.events.fields import EventFields
@@ -30,60 +30,6 @@ _ALERTS_SHOWN = 20
 _FEW_EVENTS = 100
 """The fewest events for warnings: of fewer, all scores may be on one side of the threshold by chance."""
 _DAY = 86_400
-_COMPILING = (
-    "compiling the kernels for this machine, which takes some 20 seconds; they are kept for the next time"
-)
-_COMPILING_UNSAID_SECONDS = 2.0
-"""Seconds of compilation without a message. A few functions take less; only all kernels take longer."""
-
-
-class OnCompilation(event.Listener):
-    """Prints once that numba compiles, after `after` seconds of compilation.
-
-    One compilation may contain others. The time is the sum over the outermost compilations.
-    """
-
-    def __init__(self, after: float = _COMPILING_UNSAID_SECONDS) -> None:
-        self._left = after
-        self._depth = 0
-        self._started = 0.0
-        self._said = False
-        self._alarm = threading.Timer(after, self._say)
-        self._lock = threading.RLock()
-
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
-        """Start the clock at the start of an outermost compilation."""
-        with self._lock:
-            self._depth += 1
-            if self._depth > 1 or self._said:
-                return
-            self._started = time.monotonic()
-            self._alarm = threading.Timer(max(self._left, 0.0), self._say)
-            self._alarm.daemon = True
-            self._alarm.start()
-
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Stop the clock at the end of an outermost compilation."""
-        with self._lock:
-            self._depth -= 1
-            if self._depth > 0:
-                return
-            self._alarm.cancel()
-            self._left -= time.monotonic() - self._started
-            if self._left <= 0:
-                self._say()
-
-    def close(self) -> None:
-        """Print no message from now on."""
-        with self._lock:
-            self._said = True
-            self._alarm.cancel()
-
-    def _say(self) -> None:
-        with self._lock:
-            if not self._said:
-                self._said = True
-                say(_COMPILING)
 
 
 class ProgressLine:
@@ -109,20 +55,16 @@ class ProgressLine:
         self._stop = threading.Event()
         self._started = time.monotonic()
         self._thread = threading.Thread(target=self._tell, daemon=True)
-        self._listener = OnCompilation()
 
     def __enter__(self) -> ProgressLine:
         progress.reset()
         time_doubts.reset()
-        event.register("numba:compile", self._listener)  # type: ignore[no-untyped-call]
         if self._enabled:
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        event.unregister("numba:compile", self._listener)  # type: ignore[no-untyped-call]
-        self._listener.close()
         if self._enabled:
             self._thread.join()
         if self._terminal:
@@ -148,6 +90,9 @@ class ProgressLine:
         elif read.bytes >= self._total_bytes and (reports := self._reports(read.records)):
             # reports are made while the last records are passed on
             line += f", training and testing ({min(read.reports / reports, 1):.0%})"
+        if ANNOUNCEMENT.is_waiting:
+            share = share_compiled()
+            line += ", compiling the kernels" + ("" if share is None else f" ({share:.0%})")
         return f"{line}; {seconds:.0f} s"
 
 

@@ -25,6 +25,7 @@ from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
 from ...core.settings.evaluator import EvaluatorSettings
+from ...core.state.compile_ahead import compiled_ahead
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields
@@ -89,6 +90,7 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
     size = sum(source.size for source in job.sources)
     paths = [str(job.output / name) for name in FILES]  # no file is left of a job that fails
     with (
+        compiled_ahead(*([job.settings.of_folds] if job.runner.in_process else [])),
         ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)),
         staged(paths, job.runner.here) as (*tables, report),
     ):

@@ -15,16 +15,15 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command import COMMAND, call, names, run, said, start
-from numba.core import event
 from rocsteady.core.errors import ConfigError
+from rocsteady.core.kernels.announcement import ANNOUNCEMENT
 from rocsteady.pipelines.commands import COMMANDS, command_parser
-from rocsteady.pipelines.evaluate.summary import OnCompilation, ProgressLine
+from rocsteady.pipelines.evaluate.summary import ProgressLine
 from rocsteady.transforms.beam import progress
 
 OK = "score,label\n0.1,0\n0.9,1\n0.4,0\n0.8,1\n"
@@ -523,54 +522,9 @@ def test_progress_tells_the_share_read_and_that_evaluation_goes_on():
     line = ProgressLine(enabled=False, total_bytes=200, total_files=2)
     assert line._line(progress.Progress(1234, 1, 50, 1), 3.4) == "1,234 events read (25%), 1 dead letter; 3 s"
     assert line._line(progress.Progress(1, 0, 200, 2), 60) == "1 event read, evaluating; 60 s"
-
-
-def compile_two():
-    for _ in range(2):
-        assert numba.njit(lambda x: x + 1)(1) == 2
-
-
-def test_a_compilation_is_announced_once_and_only_when_it_takes_long(capsys):
-    if numba.config.DISABLE_JIT:
-        pytest.skip("nothing is compiled with NUMBA_DISABLE_JIT")
-    compile_two()  # the first of a process takes long itself
-    capsys.readouterr()
-    with ProgressLine(enabled=False):
-        compile_two()
-    assert capsys.readouterr().err == ""
-    listener = OnCompilation(after=0.0)
-    with event.install_listener("numba:compile", listener):
-        compile_two()
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "compiling the kernels" in line
-
-
-def test_a_long_compilation_is_announced_before_it_ends(capsys):
-    listener = OnCompilation(after=0.05)
-    listener.on_start(None)
-    listener.on_start(None)  # of a function that it calls
-    listener.on_end(None)
-    assert capsys.readouterr().err == ""
-    time.sleep(0.5)
-    assert "compiling the kernels" in capsys.readouterr().err
-    listener.on_end(None)
-    assert capsys.readouterr().err == ""
-
-
-def test_short_compilations_are_summed_and_none_is_announced_afterwards(capsys):
-    listener = OnCompilation(after=0.2)
-    for seconds in (0.01, 0.01, 0.2):
-        assert capsys.readouterr().err == ""
-        listener.on_start(None)
-        time.sleep(seconds)
-        listener.on_end(None)
-    assert "compiling the kernels" in capsys.readouterr().err
-    closed = OnCompilation(after=0.02)
-    closed.on_start(None)
-    closed.close()
-    time.sleep(0.1)
-    closed.on_end(None)
-    assert capsys.readouterr().err == ""
+    with ANNOUNCEMENT:
+        waits = line._line(progress.Progress(0, 0, 0, 0), 60)
+    assert waits == "0 events read (0%), compiling the kernels; 60 s"
 
 
 # Real processes from here on.

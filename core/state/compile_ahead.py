@@ -1,0 +1,157 @@
+"""Compiles the kernels of a job in a second process: `python -m rocsteady.core.state.compile_ahead`.
+
+Meanwhile, the first process imports Beam, opens files or trains models. Then it needs the kernels in the
+order of events, and loads those that are there. The second process begins with the largest kernels. The cache
+ensures that no kernel is compiled twice (`core/kernels/cache.py`). Only commands start a second process; a
+worker or an import never does. One second process works at a time for a cache folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+from numba.core import event
+
+from ..evaluator.evaluator import warm_up as evaluator_warm_up
+from ..join.join import warm_up as join_warm_up
+from ..join.settings import JoinSettings
+from ..kernels.cache import HAS_LOCKS, only_process
+from ..kernels.cache_folder import CACHE_FOLDER
+from ..settings.evaluator import EvaluatorSettings
+from ..settings.table import TableSettings
+from ..table.table import warm_up as table_warm_up
+
+Settings = EvaluatorSettings | JoinSettings | TableSettings
+
+_WARM_UPS: dict[type[Any], Any] = {
+    EvaluatorSettings: evaluator_warm_up,
+    JoinSettings: join_warm_up,
+    TableSettings: table_warm_up,
+}
+
+_FUNCTIONS = 200
+"""Functions that numba compiles for a kind of window: tests/core/kernels/test_compiled_functions.py."""
+
+_FUNCTIONS_OF_ANOTHER = 50
+"""Functions that a second kind of window, or a join, needs beside those of the first kind."""
+
+
+class _Functions(event.Listener):
+    """Calls a function each time that numba has compiled a function."""
+
+    def __init__(self, note: Callable[[], object]) -> None:
+        self._note = note
+
+    def on_start(self, event: Any) -> None:
+        """Do nothing."""
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        """Note the function."""
+        self._note()
+
+
+class _Second:
+    """The second process, as the first process sees it.
+
+    expected  how many functions both processes compile, an estimate
+    """
+
+    def __init__(self, pickled: bytes, expected: int) -> None:
+        self._expected = expected
+        self._compiled = 0
+        # The second process finds the package, and no other module, where this process finds it: with -P, a
+        # module of the working folder cannot take the place of a package.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        words = [sys.executable, "-P", *["-O"] * sys.flags.optimize, "-m", __name__]
+        self._process = subprocess.Popen(
+            words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        stdin, self._stdout = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
+        os.set_blocking(self._stdout.fileno(), False)
+        with suppress(BrokenPipeError), stdin:
+            stdin.write(pickled)
+
+    def share(self) -> float:
+        """Return the share of the functions that are compiled, an estimate below 1."""
+        self._compiled += len(self._stdout.read() or b"")
+        return min(self._compiled / self._expected, 0.99)
+
+    def note(self) -> None:
+        """Note a function that the first process has compiled."""
+        self._compiled += 1
+
+    def end(self) -> None:
+        """End the process. A kernel that it has not finished is compiled when it is needed next."""
+        self._process.kill()
+        self._process.wait()
+        self._stdout.close()
+
+
+_second: _Second | None = None
+
+
+def share_compiled() -> float | None:
+    """Return the share of a job's functions that are compiled; None where no second process compiles."""
+    return None if _second is None else _second.share()
+
+
+@contextmanager
+def compiled_ahead(*settings: Settings) -> Iterator[None]:
+    """Compile the kernels that these settings need in a second process, at the longest until the block ends.
+
+    Nothing is started if a second process once compiled all of them, or if nothing could be kept.
+    """
+    global _second
+    pickled = pickle.dumps(settings)
+    done = _mark_of(pickled)
+    if not settings or done is None or done.exists() or not sys.executable:
+        yield
+        return
+    with suppress(OSError):  # no process can be made: the first process compiles
+        _second = _Second(pickled, _FUNCTIONS + _FUNCTIONS_OF_ANOTHER * (len(settings) - 1))
+    if _second is None:
+        yield
+        return
+    try:
+        with event.install_listener("numba:compile", _Functions(_second.note)):
+            yield
+    finally:
+        _second.end()
+        _second = None
+
+
+def _mark_of(pickled: bytes) -> Path | None:
+    """Return the path of the empty file that says: all kernels of these settings are compiled.
+
+    None if this process keeps no kernels, or cannot share the work.
+    """
+    if CACHE_FOLDER is None or not HAS_LOCKS or not os.access(CACHE_FOLDER, os.W_OK):
+        return None
+    return CACHE_FOLDER / f"{hashlib.sha256(pickled).hexdigest()[:16]}.compiled"
+
+
+def main() -> None:
+    """Compile what the settings on stdin need."""
+    pickled = sys.stdin.buffer.read()
+    done = _mark_of(pickled)
+    if done is None:
+        return
+    with only_process(done.parent) as is_only:
+        if not is_only:
+            return
+        with event.install_listener("numba:compile", _Functions(lambda: os.write(1, b"."))):
+            for settings in pickle.loads(pickled):
+                _WARM_UPS[type(settings)](settings)
+        done.touch()
+
+
+if __name__ == "__main__":
+    main()
