@@ -112,6 +112,7 @@ def compile_tables(folder: Path) -> str:
 
 def start_table(folder: Path) -> str:
     """Measure the start of the command, kernels compiled before."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # it would have every start compile our modules again
     one = folder / "one.csv"
     one.write_text("model,score,label\na,0.5,1\n")
     evaluate = ("evaluate", str(one), "--output", str(folder / "rows.jsonl"))

@@ -27,7 +27,8 @@ from ..core.errors import ConfigError, InputError
 from ..core.process.console import say
 from ..core.rows.records import MeasureRow
 from ..core.settings.slices import parse_slice
-from ..transforms.sinks.kinds import ROW_ORDER, comparisons_to_arrow
+from ..transforms.sinks.comparisons import comparisons_to_arrow
+from ..transforms.sinks.kinds import ROW_ORDER
 from ..transforms.sinks.table import check_output, sorted_table, write_table
 from ..transforms.tables.rows import distinct_rows, row_files, row_values
 from .arguments import level

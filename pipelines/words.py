@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core.arrays import FloatArray
-from ..core.compare.comparisons import Checkpoint
+
+if TYPE_CHECKING:
+    from ..core.compare.comparisons import Checkpoint
 
 _DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -66,6 +69,7 @@ def exactly(micros: float) -> str:
 def checkpoint(at: Checkpoint) -> str:
     """Write the place of a checkpoint in a stream: the event's number, and the time if known.
 
+    >>> from rocsteady.core.compare.comparisons import Checkpoint
     >>> checkpoint(Checkpoint(0, 1380153601_000000, 1234))
     'event 1,234, 2013-09-26 00:00:01 UTC'
     """

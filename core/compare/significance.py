@@ -22,8 +22,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # `scipy.stats` takes .5 s of processor time to import, and is imported when it is first used
-from scipy.special import betaln, chdtrc, ndtr
+import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
@@ -122,7 +121,7 @@ def mcnemar(only_a_wrong: float, only_b_wrong: float) -> McnemarTest:
     if a + b == 0:
         return McnemarTest(only_a_wrong, only_b_wrong, 0.0, 1.0)
     statistic = math.copysign((a - b) ** 2 / (a + b), a - b)
-    return McnemarTest(only_a_wrong, only_b_wrong, statistic, float(chdtrc(1, abs(statistic))))
+    return McnemarTest(only_a_wrong, only_b_wrong, statistic, float(scipy.special.chdtrc(1, abs(statistic))))
 
 
 def _count(name: str, value: float) -> float:
@@ -161,6 +160,7 @@ class McnemarEvidence:
         self.only_a_wrong += int(a)
         self.only_b_wrong += int(b)
         a, b = self.only_a_wrong, self.only_b_wrong
+        betaln = scipy.special.betaln
         now = (a + b) * math.log(2) + betaln(a + 0.5, b + 0.5) - betaln(0.5, 0.5)
         self.greatest = max(self.greatest, float(now))
         return self.p_value
@@ -374,7 +374,7 @@ class Placements:
             statistic = difference / error
         else:  # both rank without mistakes, or both make the same mistakes
             statistic = 0.0 if difference == 0 else math.copysign(math.inf, difference)
-        return DelongTest(auc_a, auc_b, error, statistic, 2 * float(ndtr(-abs(statistic))))
+        return DelongTest(auc_a, auc_b, error, statistic, 2 * float(scipy.special.ndtr(-abs(statistic))))
 
 
 def holm(p_values: Values) -> FloatArray:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +28,9 @@ from ..settings.windows import Adaptive
 from .adwin import Adwin
 from .held import Columns
 from .unit_window import UnitWindow
-from .weighted.window import WeightedWindow
+
+if TYPE_CHECKING:
+    from .weighted.window import WeightedWindow
 
 _LOOK_AHEAD = 2_048
 

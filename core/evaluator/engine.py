@@ -7,7 +7,7 @@ an adaptive window. `ModelEvaluator` is the public class around the engine.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,9 @@ from .eviction import (
 from .held import Classes, Columns
 from .state import EvaluatorState, Remains, evaluator_bytes
 from .unit_window import UnitWindow, tree_sizes
-from .weighted.window import WeightedWindow
+
+if TYPE_CHECKING:
+    from .weighted.window import WeightedWindow
 
 _ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 _FARTHEST = 2**61
@@ -130,10 +132,16 @@ class WindowEngine:
 
     def _begin_weighted(self) -> None:
         """Replace the unit window by a weighted window of the same events, each of weight 1."""
-        weighted = WeightedWindow(self._settings, self.counters, self.classes)
+        weighted = self._weighted()
         if len(self.window):
             weighted.load(self.window.held())
         self.window = weighted
+
+    def _weighted(self) -> WeightedWindow:
+        """Return an empty weighted window. Its modules are imported here, since most jobs need none."""
+        from .weighted.window import WeightedWindow
+
+        return WeightedWindow(self._settings, self.counters, self.classes)
 
     def _reported(self, parts: list[Rows]) -> Rows:
         """Join parts of rows into one, and set `reported_seq` to the event of the last row."""
@@ -282,7 +290,7 @@ class WindowEngine:
         if state.times is not None:
             self._course.load(state.times)
         if state.weights is not None:
-            self.window = WeightedWindow(self._settings, counters, self.classes)
+            self.window = self._weighted()
         self.window.load(state)
 
     def remains(self) -> Remains:

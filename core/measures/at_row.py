@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc
+import scipy
 
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, scanning
@@ -289,6 +289,7 @@ def minimum_loss(n: FloatArray, p: FloatArray, a: float, b: float) -> FloatArray
         return np.asarray(n * c * (1.0 + c * (1.0 - c)) / 2.0)
     if a == b == 1.0:
         return np.asarray(n * c / 2.0)
+    betainc = scipy.special.betainc  # imported by this first use
     return np.asarray(
         n * (a / (a + b) * betainc(a + 1.0, b, c)) + p * (b / (a + b) * betainc(b + 1.0, a, 1.0 - c))
     )

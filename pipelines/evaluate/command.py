@@ -24,7 +24,6 @@ from ...transforms.sources.files.listing import check_columns
 from ..arguments import whole_number
 from ..outputs import check_csv_safe, check_outputs, check_texts
 from .job import Evaluation, Output, parse_fail_rule, status_of
-from .live import evaluate_live
 from .on_beam import evaluate_and_report
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
@@ -46,6 +45,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         state_taken_up(job, options) as whole,
     ):
         if whole.streams is not None and whole.streams.way == "live":
+            from .live import evaluate_live
+
             return evaluate_live(whole, whole.streams)
         return _evaluate_on_beam(whole)
 

@@ -32,8 +32,6 @@ from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...transforms.beam.machine import Brings
 from ...transforms.beam.metrics import METRICS_NAMESPACE, see
-from ...transforms.evaluate.alert import Alert
-from ...transforms.evaluate.join_labels import JoinShards
 from ...transforms.evaluate.shards import EvaluateShards
 from ...transforms.events import time_doubts
 from ...transforms.events.fields import EventFields, Role
@@ -51,7 +49,6 @@ from ...transforms.sinks.kinds import (
 from ...transforms.sinks.open import is_streamed, write_batches
 from ...transforms.sources.files.partition import FilePartition
 from ...transforms.sources.files.read import EventFiles, ReadEventFiles, ReadFiles
-from ...transforms.sources.streams.read import ReadStream
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
 from .job import Beside, Evaluation, Outcome
@@ -179,6 +176,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     states: list[beam.PCollection[bytes]] = []
     awaits = job.begins_with is not None
     if job.join is not None:
+        from ...transforms.evaluate.join_labels import JoinShards
+
         packets, brings = _with_states(packets, job, job.join.settings)
         shards = JoinShards(
             job.join.settings, job.fields, job.cache_bytes, label_time=job.join.label_time, awaits=awaits,
@@ -201,6 +200,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
     if job.alerts is not None:
+        from ...transforms.evaluate.alert import Alert
+
         watch = Alert(*job.alerts.rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
         alerts = rows | "Alert" >> watch | "Alerts in columns" >> AlertBatches()
         _ = alerts | "Write alerts" >> write_batches(job.alerts.path or "", ALERTS, job.sinks)
@@ -229,6 +230,8 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
     """Return the transform that reads the events, or predictions and labels in step by their times."""
     shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
     if job.streams is not None and (way := job.streams.way) != "live":
+        from ...transforms.sources.streams.read import ReadStream
+
         return ReadStream(job.streams.cut_off(job.cut()).inputs, shards, way)
     if job.join is None:
         return ReadEventFiles(

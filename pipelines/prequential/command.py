@@ -33,14 +33,8 @@ from ...transforms.events.lateness import Timing
 from ...transforms.files.formats import SourceFile, has_scheme
 from ...transforms.kafka.topic import is_kafka
 from ...transforms.prequential.prequential import measured_folds
-from ...transforms.sinks.kinds import (
-    COMPARISONS,
-    DEAD_LETTERS,
-    MEANS,
-    TableKind,
-    comparisons_to_arrow,
-    means_to_arrow,
-)
+from ...transforms.sinks.comparisons import COMPARISONS, MEANS, comparisons_to_arrow, means_to_arrow
+from ...transforms.sinks.kinds import DEAD_LETTERS, TableKind
 from ...transforms.sinks.open import PLAIN_SINKS, write_batches
 from ...transforms.sources.files.listing import check_columns
 from ...transforms.sources.files.partition import FilePartition

@@ -11,7 +11,7 @@ from report_tables import NASTIER, NASTY
 from rocsteady.core.compare.comparisons import Checkpoint, compare_learners
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.transforms.sinks.kinds import MEAN_SCHEMA, comparisons_to_arrow
+from rocsteady.transforms.sinks.comparisons import MEAN_SCHEMA, comparisons_to_arrow
 
 LEARNERS = ("best", NASTY, NASTIER)
 

@@ -8,7 +8,7 @@ from fold_reports import compared, reports_of
 from report_tables import filled
 from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.settings.windows import LastEvents
-from rocsteady.transforms.sinks.kinds import comparisons_to_arrow, means_to_arrow
+from rocsteady.transforms.sinks.comparisons import comparisons_to_arrow, means_to_arrow
 
 MEASURES = ("auc", "log_loss")
 

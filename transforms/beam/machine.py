@@ -34,6 +34,7 @@ from apache_beam.transforms.userstate import (
     on_timer,
 )
 from apache_beam.transforms.window import GlobalWindow
+from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from ...core.errors import ConfigError
@@ -320,15 +321,28 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         step = secrets.token_hex(8)
         # On some runners, an untyped keyed PCollection gets different key coders for timers and for state.
         # The timer then silently sees empty state.
-        typed = records | "Type" >> beam.Map(unchanged).with_output_types(tuple[str, bytes])
+        packets = typed(records, "Type", tuple[str, bytes])
         of_step = dofn_of_step(records.pipeline._current_transform().full_label)
         dofn = of_step(self.factory, step, self.cache_bytes, self.letters, self.lateness, self.brings)
-        outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, STATES, main="outputs")
+        outputs = packets | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, STATES, main="outputs")
         return MachineOutputs(
-            outputs["outputs"] | "Outputs" >> beam.Map(unchanged).with_output_types(self.output_type),
-            outputs[LETTERS] | "Letters" >> beam.Map(unchanged).with_output_types(pa.RecordBatch),
-            outputs[STATES] | "States" >> beam.Map(unchanged).with_output_types(bytes),
+            typed(outputs["outputs"], "Outputs", self.output_type),
+            typed(outputs[LETTERS], "Letters", pa.RecordBatch),
+            typed(outputs[STATES], "States", bytes),
         )
+
+
+def typed(elements: beam.PCollection[Any], label: str, of: Any) -> beam.PCollection[Any]:
+    """Return a PCollection with the type of its elements declared; Beam chooses the coder by this type.
+
+    In a streaming job a step of its own declares the type: an update of a running job looks for its name. A
+    job of bounded input has no such step, since each step costs a few milliseconds at the start.
+    """
+    if elements.is_bounded:
+        elements.element_type = convert_to_beam_type(of)
+        return elements
+    declared: beam.PCollection[Any] = elements | label >> beam.Map(unchanged).with_output_types(of)
+    return declared
 
 
 def unchanged(element: Any) -> Any:

@@ -30,7 +30,7 @@ from ..beam.metrics import count
 from ..events.text import json_objects, rfc3339
 from ..kafka.client import client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka
-from .kinds import TableKind, TableSink, kind_of
+from .kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableKind, TableSink
 
 Headers = list[tuple[str, bytes]]
 
@@ -227,6 +227,18 @@ class WriteKafka(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]])
         """Apply to record batches of any kind."""
         nothing: PCollection[str] = batches | "Send" >> beam.ParDo(_Send(self._topic)).with_output_types(str)
         return nothing
+
+
+def kind_of(schema: pa.Schema) -> TableKind | None:
+    """Return the kind with the columns of a schema; None for unknown columns.
+
+    >>> kind_of(ROWS.schema).name
+    'row'
+    """
+    from .comparisons import COMPARISONS, MEANS
+
+    kinds = (ROWS, ALERTS, DEAD_LETTERS, CURVES, COMPARISONS, MEANS)
+    return next((kind for kind in kinds if kind.schema.names == schema.names), None)
 
 
 class _Send(beam.DoFn):

@@ -1,7 +1,7 @@
 """The kinds of tables that a job writes: their columns, order and identity, and records as columns.
 
-The kinds are rows, alerts, dead letters, curves, comparisons of learners, and means over folds. Each row of a
-table of curves is one point of a curve.
+The kinds are rows, alerts, dead letters and curves; `comparisons` has two more. Each row of a table of curves
+is one point of a curve.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.rows import AlertRow
-from ...core.compare.comparisons import ComparisonRow, FoldMean
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.rows.curves import WindowCurve
 from ...core.rows.rows import Rows
@@ -165,23 +164,6 @@ class _InColumns(beam.DoFn):
             yield GlobalWindows.windowed_value(alerts_to_arrow(self._held))
 
 
-COMPARISON_SCHEMA = schema_of(ComparisonRow)
-"""The columns of a comparison, in every sink: the fields of `ComparisonRow`."""
-
-MEAN_SCHEMA = schema_of(FoldMean)
-"""The columns of a mean over folds, in every sink: the fields of `FoldMean`."""
-
-
-def comparisons_to_arrow(rows: Sequence[ComparisonRow]) -> pa.Table:
-    """Return comparisons as a table with COMPARISON_SCHEMA. O(cells), in Python."""
-    return pa.Table.from_batches([in_columns(rows, COMPARISON_SCHEMA)])
-
-
-def means_to_arrow(means: Sequence[FoldMean]) -> pa.Table:
-    """Return means as a table with MEAN_SCHEMA. O(cells), in Python."""
-    return pa.Table.from_batches([in_columns(means, MEAN_SCHEMA)])
-
-
 class TableKind(NamedTuple):
     """A kind of table.
 
@@ -224,23 +206,8 @@ def _number_of_curves(table: pa.RecordBatch | pa.Table) -> int:
 
 ROW_ORDER = ("model", "slice", "pane_start", "row")
 DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail")
-COMPARISON_ORDER = ("checkpoint", "measure", "test", "slice", "learner_a", "learner_b")
-MEAN_ORDER = ("checkpoint", "measure", "model")
 
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
 DEAD_LETTERS = TableKind("dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position"))
 CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)
-COMPARISONS = TableKind("comparison", COMPARISON_SCHEMA, COMPARISON_ORDER, COMPARISON_ORDER)
-MEANS = TableKind("mean", MEAN_SCHEMA, MEAN_ORDER, MEAN_ORDER)
-
-_KINDS = {tuple(kind.schema.names): kind for kind in (ROWS, ALERTS, DEAD_LETTERS, CURVES, COMPARISONS, MEANS)}
-
-
-def kind_of(schema: pa.Schema) -> TableKind | None:
-    """Return the kind with the columns of a schema; None for unknown columns.
-
-    >>> kind_of(ROW_SCHEMA).name
-    'row'
-    """
-    return _KINDS.get(tuple(schema.names))

@@ -291,13 +291,13 @@ class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Apply to the batches of a bounded job."""
-        pieces = (
-            batches
-            | "Global" >> beam.WindowInto(GlobalWindows())
-            | "Encode" >> beam.Map(lambda batch: ("", to_ipc(batch))).with_output_types(tuple[str, bytes])
-        )
+        if not batches.windowing.is_default():
+            batches = batches | "Global" >> beam.WindowInto(GlobalWindows())
+        piece = tuple[str, bytes]
+        pieces = batches | "Encode" >> beam.Map(lambda batch: ("", to_ipc(batch))).with_output_types(piece)
         # The input always has an empty piece, so that a job without rows writes an empty table.
-        empty = batches.pipeline | beam.Create([("", b"")]).with_output_types(tuple[str, bytes])
+        once = batches.pipeline | beam.Impulse()
+        empty = once | "Empty" >> beam.Map(lambda _: ("", b"")).with_output_types(piece)
         paths: PCollection[str] = (
             (pieces, empty)
             | beam.Flatten()

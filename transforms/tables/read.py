@@ -19,7 +19,8 @@ from ...core.settings.evaluator import config_of
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks
-from ..sinks.kinds import COMPARISON_SCHEMA, CONFIDENCE_KEY, CURVE_SCHEMA, MEAN_SCHEMA, SETTINGS_KEY
+from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
+from ..sinks.kinds import CONFIDENCE_KEY, CURVE_SCHEMA, SETTINGS_KEY
 from ..sources.files.listing import head_names, list_sources
 
 _BLOCK_BYTES = 1 << 20

@@ -10,19 +10,26 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.evaluator.eviction import sliding_steps
-from rocsteady.core.evaluator.ranking import SortedRanking, TreeRanking
+from rocsteady.core.evaluator.ranking import SortedRanking, TreeRanking, z_of
 from rocsteady.core.evaluator.unit_window import Ranking, keeps_form, steps_until_switch, tree_sizes
 from rocsteady.core.measures import decisions
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.measures.steps import ROW_DUE
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measure_names import MEASURES
+from scipy.special import ndtri
 from score_tree_oracle import streams
 from thorough import some
 
 NO_SCORES, NO_LABELS = np.empty(0), np.empty(0, np.int8)
 WINDOWS = [rs.LastEvents(1), rs.LastEvents(3), rs.LastEvents(60), rs.LastEvents(200), rs.AllEvents()]
 STREAMS = [name for name, _, _ in streams(1, 0)]
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_the_quantile_of_the_interval_is_scipys_to_the_last_bit(confidence: float) -> None:
+    assert z_of(EvaluatorSettings(confidence=confidence)) == ndtri(0.5 + confidence / 2)
 
 
 def rows_of(

@@ -32,7 +32,7 @@ from rocsteady.pipelines.report.html import render, report_page
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.words import DASH, p_value
-from rocsteady.transforms.sinks.kinds import (
+from rocsteady.transforms.sinks.comparisons import (
     COMPARISON_SCHEMA,
     MEAN_SCHEMA,
     comparisons_to_arrow,

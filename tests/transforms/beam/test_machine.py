@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 import pytest
 from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_stream
@@ -63,6 +64,19 @@ def test_an_untyped_input_ends_with_its_last_rows_too(runner: str, tmp_path: Pat
         records = p | InOrder(RECORDS)
         (records | RunStateMachine(FACTORY, ChainRow)).outputs | Keep(tmp_path, "rows")
     assert sorted(row.value for row in kept(tmp_path, "rows")) == rows_of(RECORDS)
+
+
+def test_only_a_streaming_job_has_steps_that_declare_a_type() -> None:
+    """An update of a running job looks for their names."""
+    made = {}
+    for kind in ("bounded", "streaming"):
+        p = beam.Pipeline()
+        records = p | InOrder(RECORDS) if kind == "bounded" else p | test_stream.TestStream()
+        whole = records | "Machines" >> RunStateMachine(FACTORY, ChainRow)
+        assert [each.element_type for each in whole] == [ChainRow, pa.RecordBatch, bytes]
+        made[kind] = {label for label in p.applied_labels if label.startswith("Machines/")}
+    declaring = {f"Machines/{each}" for each in ("Type", "Outputs", "Letters", "States")}
+    assert made["streaming"] - made["bounded"] == declaring
 
 
 @pytest.mark.parametrize("runner", ["in process", "retrying"])

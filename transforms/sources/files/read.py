@@ -28,7 +28,7 @@ from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 from ....core.events.times import END_OF_TIME, NO_TIME
 from ....core.ids.sharding import Cut, Packets, shard_of
 from ...beam import progress
-from ...beam.machine import unchanged
+from ...beam.machine import typed
 from ...beam.metrics import count_records
 from ...events.fields import EventFields
 from ...events.lateness import ANY_TIME, Timing, time_span
@@ -208,8 +208,7 @@ class ReadFiles(beam.PTransform[PBegin, EventFiles]):
         parts: list[Any] = [tuple(files)] if self._merged else [*files, *([] if cut is None else [None])]
         outputs = (
             begin
-            | "Files" >> beam.Create(parts)
-            | "Spread" >> beam.Reshuffle()
+            | "Files" >> beam.Create(parts)  # spreads several over the workers
             | "Read" >> with_dead_letters(beam.ParDo(reader))
         )
         return event_files(outputs)
@@ -222,5 +221,4 @@ def with_dead_letters(step: Any) -> Any:
 
 def event_files(outputs: Any) -> EventFiles:
     """Return the outputs of a step `with_dead_letters`."""
-    letters = outputs[DEAD_LETTERS] | "Map(_same)" >> beam.Map(unchanged).with_output_types(pa.RecordBatch)
-    return EventFiles(outputs["packets"], letters)
+    return EventFiles(outputs["packets"], typed(outputs[DEAD_LETTERS], "Map(_same)", pa.RecordBatch))
