@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+from numba.core.runtime import rtsys
 
 from .cache_folder import CACHE_FOLDER, CORE, make_private, settings
 
@@ -133,7 +134,11 @@ class CheckedCache(FunctionCache):
 
     def _load_checked(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            # As numba's `load_overload`, but without what only a compilation needs: all that numba knows of
+            # Python and numpy, and `scipy.linalg`, are .3 s of processor time. A compilation fetches these.
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception as damage:
             _warn_once(
                 "damaged",

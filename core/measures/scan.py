@@ -33,6 +33,15 @@ EXACT_EVENTS = 2_400_000
 """Events up to which sums of squared doubled ranks fit into 64 bits; larger windows sum them in float64."""
 
 
+@kernel
+def total(counts: Int8Array | Int64Array | FloatArray) -> int:
+    """Return the sum of whole numbers. numba's own `sum` would import `scipy.linalg` at each start."""
+    sum_of = np.int64(0)
+    for count in counts:
+        sum_of += np.int64(count)
+    return sum_of
+
+
 @scanning
 def lower_hull(negatives: Any, positives: Any, vertices: Int64Array) -> int:
     """Fill `vertices` with the hull's vertices, as numbers of entries below them; return how many there are.
@@ -95,7 +104,7 @@ def area_of_entries(keys: FloatArray, negatives: Int64Array, positives: Int64Arr
     FP and FN cross at the smallest score c with positives <= c at least as many as negatives > c.
     """
     crossing = keys[-1]
-    below, above = np.int64(0), negatives.sum()
+    below, above = np.int64(0), total(negatives)
     for entry in range(len(keys)):
         below += positives[entry]
         above -= negatives[entry]
@@ -207,7 +216,7 @@ def scan_window(
     edge_...        room for one more than the window has events; filled from the lowest scores up
     """
     events = len(scores)
-    p = np.int64(labels.sum())
+    p = total(labels)
     n = events - p
     if not write_masses(n, p, numbers, reasons):
         return 0
@@ -234,8 +243,8 @@ def scan_window(
     vertices = vertices[: lower_hull(entry_negatives, entry_positives, vertices)]
     edges = len(vertices) - 1
     for edge in range(edges):
-        edge_negatives[edge] = entry_negatives[vertices[edge] : vertices[edge + 1]].sum()
-        edge_positives[edge] = entry_positives[vertices[edge] : vertices[edge + 1]].sum()
+        edge_negatives[edge] = total(entry_negatives[vertices[edge] : vertices[edge + 1]])
+        edge_positives[edge] = total(entry_positives[vertices[edge] : vertices[edge + 1]])
     edge_negatives, edge_positives = edge_negatives[:edges], edge_positives[:edges]
     measures[slots.COST_THRESHOLD] = cost_threshold(keys, vertices, edge_negatives, edge_positives, cost)
     if scale > 0.0:
