@@ -35,21 +35,30 @@ REPEAT = 3
 
 
 def compiled(window: str) -> None:
-    """Print as JSON the seconds of processor time that the kernels of a window take to compile."""
+    """Print as JSON what the kernels of a window take to compile.
+
+    total      seconds of processor time
+    seconds    of each kernel that Python calls, with the helpers that are compiled for it first
+    functions  how many functions are compiled for each of these kernels
+    several    functions of the package that are compiled for several combinations of types, and for how many
+    """
     # imported here: the memory of the runs that are measured begins with that of this process
     import numpy as np
     from numba.core import event
     from rocsteady.core.evaluator.evaluator import ModelEvaluator
     from rocsteady.core.settings import windows
 
-    seconds, functions = Counter[str](), Counter[str]()
+    seconds, functions, types = Counter[str](), Counter[str](), Counter[str]()
     began: list[tuple[str, float]] = []
 
     class Listener(event.Listener):
         """Charges what is compiled to the kernel that Python called."""
 
         def on_start(self, event: event.Event) -> None:
-            began.append((event.data["dispatcher"].py_func.__name__, time.process_time()))
+            function = event.data["dispatcher"].py_func
+            began.append((function.__name__, time.process_time()))
+            if function.__module__.startswith("rocsteady."):
+                types[f"{function.__module__.removeprefix('rocsteady.core.')}.{function.__name__}"] += 1
 
         def on_end(self, event: event.Event) -> None:  # noqa: ARG002
             name, start = began.pop()
@@ -66,7 +75,8 @@ def compiled(window: str) -> None:
     made.update(labels, scores, times=np.arange(30_000).astype("datetime64[s]"))
     made.measures()
     total = time.process_time() - start
-    print(json.dumps({"total": total, "seconds": seconds, "functions": functions}))
+    several = {name: number for name, number in types.items() if number > 1}
+    print(json.dumps({"total": total, "seconds": seconds, "functions": functions, "several": several}))
 
 
 @contextmanager
