@@ -26,9 +26,8 @@ from ..errors import ConfigError
 from ..ids.chances import seed_of
 from .baselines import BaselineLearner
 from .instances import Instances, Learner, Outcome, Task
-from .models import BySteps, Make, OneByOne
+from .models import BySteps, Make, NoisyLearner, OneByOne
 from .named import NAMED, named_learner
-from .noise import NoisyLearner
 from .wire import MAX_BYTES, told_as, unpickled
 
 __all__ = ["NAMED", "Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]

@@ -11,9 +11,8 @@ from typing import Any, TypedDict
 from ..encoding.json import read_object
 from ..errors import ConfigError
 from .costs import parse_cost
-from .declared import declared, plain, setting, younger_defaults
 from .durations import LONGEST, Duration, duration_text, microseconds
-from .evaluator import EvaluatorSettings
+from .evaluator import EvaluatorSettings, declared, plain, setting, younger_defaults
 from .slices import checked_slices, escape_slice
 from .windows import is_count, parse_every, parse_window
 

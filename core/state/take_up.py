@@ -26,8 +26,7 @@ from ..events.batch import MAGIC
 from ..events.times import NO_TIME
 from ..join.settings import JoinSettings
 from ..join.state import JoinState
-from ..settings.declared import Change, declared
-from ..settings.evaluator import EvaluatorSettings
+from ..settings.evaluator import Change, EvaluatorSettings, declared
 from ..settings.slices import parse_slice
 from ..settings.table import IDLE, TableSettings
 from ..settings.windows import parse_every, parse_window

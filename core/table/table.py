@@ -28,12 +28,11 @@ from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.evaluator import warm_up as evaluator_warm_up
 from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState, Remains
-from ..events.batch import EventBatch
+from ..events.batch import EventBatch, LabelBatch, PredictionBatch
 from ..events.columns import IdColumn, TextColumn
 from ..events.records import Record, StateMarker, unpack_record
 from ..events.rejected import Rejected
 from ..events.times import NO_TIME
-from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings

@@ -240,7 +240,7 @@ _MEMORY = """
 import json, resource, subprocess, sys
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.sources.files.partition import read_batches
+from rocsteady.transforms.sources.files.read import read_batches
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.files.listing import column_names, list_sources
 from rocsteady.transforms.sources.streams.pipe_partition import PipePartition

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from ....core.arrays import Int64Array
 from ....core.events.rejected import Reason
-from ...events.chunk import Chunk
-from ...events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
+from ...events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ...files.lines import SHOWN_BYTES
 from ..files.json_lines import JsonLines, begun_lines
 from .partition import Fetched

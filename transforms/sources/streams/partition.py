@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from ....core.events.rejected import Reason
 from ...events.batches import records_to_batch
-from ...events.chunk import Chunk
-from ...events.dead_letters import DeadLetter, DeadLetters
+from ...events.dead_letters import Chunk, DeadLetter, DeadLetters
 from ...events.fields import EventFields
 from ...files.lines import LongLine
 from ..files.json_lines import JsonLines
