@@ -37,10 +37,9 @@ from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.deduplicator import Deduplicator
 from ..ids.sharding import Packet
-from ..shard.buffer import ReorderBuffer, RowStore
+from ..shard.buffer import ReorderBuffer, RowStore, in_time_order
 from ..shard.order import Ledger
 from ..shard.partitions import SourcePartitions, StreamClock
-from ..shard.time_sort import in_time_order
 from .matching import NOTHING, Arrivals, Departures, LabelMatcher
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED
 from .outlet import Outlet, given_up, repeated, second_label

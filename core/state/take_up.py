@@ -27,8 +27,7 @@ from ..events.times import NO_TIME
 from ..join.settings import JoinSettings
 from ..join.state import JoinState
 from ..settings.evaluator import Change, EvaluatorSettings, declared
-from ..settings.slices import parse_slice
-from ..settings.table import IDLE, TableSettings
+from ..settings.table import IDLE, TableSettings, parse_slice
 from ..settings.windows import parse_every, parse_window
 
 _FREE = {

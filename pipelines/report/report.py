@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ...core.errors import ConfigError, InputError, RocsteadyError
+from ...core.errors import ConfigError, InputError
 from ...core.process.console import say
 from ...core.rows.differences import FEWEST
 from ...core.version import __version__
@@ -32,13 +32,23 @@ from ...transforms.sinks.table import check_file, replaced
 from ...transforms.sources.files.listing import list_sources
 from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
 from ..arguments import level
-from ..outputs import STDOUT, check_outputs, is_text
+from ..outputs import STDOUT, check_outputs, is_text, told
 from ..words import DASH, all_dates, checkpoint, counted, day, number, p_value, share, stamp, with_interval
 from .better import better_section
 from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side
 from .comparisons import TESTS, comparisons_of, means_of
-from .data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
-from .measures import DRAWN, GROUPS, MEANINGS, ROW_WORDS
+from .data import (
+    DRAWN,
+    GROUPS,
+    MEANINGS,
+    ROW_WORDS,
+    curve_blocks,
+    null_reasons,
+    packed_text,
+    row_blocks,
+    script_json,
+    thinned,
+)
 from .rows import EventCounters, ReportRows, applied_events, count_dead_letters, report_rows
 
 if TYPE_CHECKING:
@@ -376,11 +386,6 @@ def write_report(
         confidence=confidence,
     ).encode()
     final = _final(os.fspath(path))
-    try:
-        with replaced(final) as file:
-            file.write(text)
-    except OSError as error:
-        raise RocsteadyError(
-            f"output {os.fspath(path)} cannot be written: {error.strerror or error}"
-        ) from None
+    with told(os.fspath(path)), replaced(final) as file:
+        file.write(text)
     return len(text)

@@ -28,8 +28,16 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.report.changes import Series, change_of, greatest_difference, series_of, side_by_side
-from rocsteady.pipelines.report.data import curve_blocks, null_reasons, packed, script_json, thinned
-from rocsteady.pipelines.report.measures import CONTEXT, HEADLINES, MEANINGS
+from rocsteady.pipelines.report.data import (
+    CONTEXT,
+    HEADLINES,
+    MEANINGS,
+    curve_blocks,
+    null_reasons,
+    packed,
+    script_json,
+    thinned,
+)
 from rocsteady.pipelines.report.report import report_page, write_report
 from rocsteady.pipelines.report.rows import EventCounters, count_dead_letters, report_rows
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA
