@@ -139,8 +139,7 @@ def join_alone(folder: str, ttl: str, lead: str) -> Said:
     from rocsteady.core.join.settings import JoinSettings
     from rocsteady.transforms.events.fields import EventFields
     from rocsteady.transforms.sources.files.listing import list_sources
-    from rocsteady.transforms.sources.files.partition import FilePartition
-    from rocsteady.transforms.sources.files.read import _MergeFiles
+    from rocsteady.transforms.sources.files.read import FilePartition, _MergeFiles
 
     fields = EventFields(id="id", time="t")
     parts = [
@@ -173,9 +172,9 @@ def _waiting(join: Any) -> int:
 def waiting(count: str, width: str, models: str, second: str) -> Said:
     """Bytes of a LabelJoin whose predictions all wait: stored, and in memory by its own account."""
     import numpy as np
+    from rocsteady.core.events.batch import PredictionBatch
     from rocsteady.core.events.columns import IdColumn, TextColumn
     from rocsteady.core.events.records import Heartbeat
-    from rocsteady.core.events.unjoined import PredictionBatch
     from rocsteady.core.join.join import LabelJoin
     from rocsteady.core.join.settings import JoinSettings
 

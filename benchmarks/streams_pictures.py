@@ -13,11 +13,10 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
-from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
-from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.rows.records import MeasureRow
@@ -26,8 +25,7 @@ from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.shard.orders import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
-from rocsteady.transforms.events.chunk import Chunk
-from rocsteady.transforms.events.dead_letters import NO_LETTERS
+from rocsteady.transforms.events.dead_letters import NO_LETTERS, Chunk
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.events.validate import validate_as

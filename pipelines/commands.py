@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ..core.errors import ConfigError
-from ..core.process.option_parser import OptionParser
+from ..core.process.console import OptionParser
 from ..core.version import __version__
 from .arguments import (
     ALPHA,

@@ -134,22 +134,22 @@ def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
         finals = [Path(os.path.realpath(path)) for path in paths]  # a link keeps its target
         tell_of_unfinished(finals)
         for path, final in zip(paths, finals, strict=True):
-            with _told(path):
+            with told(path):
                 folder = tempfile.TemporaryDirectory(
                     dir=final.parent, prefix=".rocsteady-", suffix=".tmp", ignore_cleanup_errors=True
                 )
             places.append(Path(folders.enter_context(folder)) / f"{_NAME}{_ending(path)}")
         yield list(map(str, places))
-        with _told(paths[0]), renames_noted(places, finals):
+        with told(paths[0]), renames_noted(places, finals):
             for place, path, final in zip(places, paths, finals, strict=True):
-                with _told(path):
+                with told(path):
                     if final.exists():
                         place.chmod(stat.S_IMODE(final.stat().st_mode))
                     place.replace(final)
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def told(path: str) -> Iterator[None]:
     """Make a system error in the block name the output as the user knows it, not the temporary file."""
     try:
         yield

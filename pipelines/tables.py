@@ -26,7 +26,7 @@ from ..core.compare.comparisons import (
 from ..core.errors import ConfigError, InputError
 from ..core.process.console import say
 from ..core.rows.records import MeasureRow
-from ..core.settings.slices import parse_slice
+from ..core.settings.table import parse_slice
 from ..transforms.sinks.comparisons import comparisons_to_arrow
 from ..transforms.sinks.kinds import ROW_ORDER
 from ..transforms.sinks.table import check_output, sorted_table, write_table

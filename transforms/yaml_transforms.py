@@ -23,8 +23,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..core.errors import ConfigError
-from ..core.settings.declared import declared
-from ..core.settings.evaluator import EvaluatorSettings
+from ..core.settings.evaluator import EvaluatorSettings, declared
 from ..core.settings.measure_names import MEASURES
 from ..core.settings.windows import parse_every, parse_window
 from .evaluate.alert import Alert

@@ -19,7 +19,7 @@ from rocsteady.core.compare.significance import McnemarEvidence, mcnemar, sign_t
 from rocsteady.core.ids.chances import seed_of
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.instances import Instances, Outcome, Task
-from rocsteady.core.prequential.noise import NoisyLearner
+from rocsteady.core.prequential.models import NoisyLearner
 
 from .bifet2015_streams import LabelledStream, stream_of
 from .online_forest import OnlineForest

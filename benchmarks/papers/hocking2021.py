@@ -21,7 +21,7 @@ from rocsteady.core.learning.aum.descent import (
     scaling_of,
 )
 from rocsteady.core.learning.aum.error_functions import ErrorFunctions
-from rocsteady.core.learning.aum.intervals import fit_by_cross_validation
+from rocsteady.core.learning.aum.penalty_learner import fit_by_cross_validation
 
 from .drawing import Line, Panel, draw, machine, prose, table, verdict
 from .hocking2021_data import Classes, Problems, classes, neuroblastoma, unbalanced

@@ -26,8 +26,7 @@ from ..errors import InputError
 from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
 from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected, leader, noted
-from .fold_report import FoldReport, PairedFold
-from .gathering import GatheringMachine
+from .fold_report import FoldReport, GatheringMachine, PairedFold
 from .settings import MOST_INSTANCES, TOO_MANY_INSTANCES, ComparisonSettings
 from .significance import DelongTest, McnemarEvidence, Placements, mcnemar
 

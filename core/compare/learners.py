@@ -19,8 +19,7 @@ from ..errors import InputError
 from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
 from ..settings.measure_names import MEASURES
 from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners, noted
-from .fold_report import PairedFold
-from .gathering import GatheringMachine
+from .fold_report import GatheringMachine, PairedFold
 from .settings import ComparisonSettings
 
 MAGIC = b"RSLC"

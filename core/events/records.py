@@ -19,9 +19,8 @@ from typing import Any
 from ..encoding.fields import Reader, packed_text
 from ..encoding.json import read_json, reading, text_of, whole
 from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
-from .batch import EventBatch
+from .batch import EventBatch, LabelBatch, PredictionBatch
 from .times import NO_TIME
-from .unjoined import LabelBatch, PredictionBatch
 
 MAGIC = b"RSCT"
 VERSION = 2

@@ -17,9 +17,8 @@ import numpy as np
 
 from ..arrays import Int64Array
 from ..settings.durations import duration_text
-from .batch import EventBatch
+from .batch import EventBatch, LabelBatch
 from .columns import TextColumn
-from .unjoined import LabelBatch
 
 RejectedKind = Literal["invalid", "late", "unmatched", "duplicate"]
 """Kinds of records that do not count."""

@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Int32Array, Int64Array
-from ..events.batch import EventBatch
+from ..events.batch import EventBatch, PredictionBatch
 from ..events.columns import TextColumn
 from ..events.records import Batch, EndOfPartition, Heartbeat, StateMarker
 from ..events.times import NO_TIME
-from ..events.unjoined import PredictionBatch
 from ..settings.table import Shards
 from .index import hash64_of_ids
 

@@ -2,5 +2,5 @@
 
 `join` (`LabelJoin`) is the state machine, by its `settings`. `outlet` sends joined events on, and makes
 dead letters of records without a partner. `matching` finds the pairs, with kernels in `matching_state` and
-`matching_steps`; `row_store` keeps the rows that wait. `state` is the join's state as bytes.
+`matching_steps`; `shard.buffer` keeps the rows that wait. `state` is the join's state as bytes.
 """

@@ -30,22 +30,19 @@ import numpy as np
 from ..arrays import Int64Array
 from ..encoding.json import read_object, reading
 from ..errors import CorruptBytesError, InputError, check_settings
-from ..events.batch import EventBatch
+from ..events.batch import EventBatch, LabelBatch, LabelRows, PredictionBatch
 from ..events.columns import IdColumn
 from ..events.records import Record, StateMarker, unpack_record
 from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
-from ..events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..ids.sharding import Packet
-from ..shard.buffer import ReorderBuffer
+from ..shard.buffer import ReorderBuffer, RowStore, in_time_order
 from ..shard.order import Ledger
 from ..shard.partitions import SourcePartitions, StreamClock
-from ..shard.time_sort import in_time_order
 from .matching import NOTHING, Arrivals, Departures, LabelMatcher
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED
 from .outlet import Outlet, given_up, repeated, second_label
-from .row_store import RowStore
 from .settings import JoinSettings
 from .state import JoinState
 

@@ -11,12 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import Int64Array
-from ..events.batch import EventBatch
+from ..events.batch import EventBatch, LabelBatch
 from ..events.columns import TextColumn
 from ..events.records import StateMarker
 from ..events.rejected import Reason, Rejected, RejectedKind, details_of, in_words
 from ..events.times import END_OF_TIME, NO_TIME
-from ..events.unjoined import LabelBatch
 from ..ids.sharding import Packet, Packets
 from ..settings.durations import duration_text
 from .settings import JoinSettings

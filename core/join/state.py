@@ -16,8 +16,7 @@ from typing import Any
 
 from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import read_json, read_object, reading, whole
-from ..events.batch import EventBatch
-from ..events.unjoined import LabelRows
+from ..events.batch import EventBatch, LabelRows
 from ..process.console import lines_text
 from ..shard.partitions import SourcePartitions, clock_in_words
 from .matching import LabelMatcher

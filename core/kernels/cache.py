@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from .cache_folder import CACHE_FOLDER, CORE, make_private, settings
 

@@ -34,7 +34,7 @@ EXACT_EVENTS = 2_400_000
 
 
 @kernel
-def total(counts: Int8Array | Int64Array | FloatArray) -> int:
+def total(counts: Int8Array | Int64Array | FloatArray) -> np.int64:
     """Return the sum of whole numbers. numba's own `sum` would import `scipy.linalg` at each start."""
     sum_of = np.int64(0)
     for count in counts:

@@ -2,6 +2,6 @@
 
 `fold` (`PrequentialFold`) is the state machine, for one learner and one fold. `settings`, `folds` and
 `holdout` say which learner is tested and trained with which instances. `learners` makes a learner from its
-name, with `named`, `models`, `calls`, `baselines` and `noise`. `instances` has the inputs and outputs of a
+name, with `named`, `models` (noise too) and `calls`. `instances` has the inputs and outputs of a
 learner, `wire` its bytes. `generators` makes streams.
 """

@@ -29,12 +29,11 @@ from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframe
 from ..encoding.json import read_json, read_object, reading, whole
 from ..errors import InputError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
-from ..events.batch import EventBatch
+from ..events.batch import EventBatch, LabelBatch, PredictionBatch
 from ..events.columns import TextColumn
 from ..events.records import Record, unpack_record
 from ..events.rejected import Reason, Rejected
 from ..events.times import NO_TIME
-from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.chances import seed_of
 from ..ids.index import hash64_of_ids
 from ..rows.rows import Rows

@@ -1,6 +1,6 @@
 """Help for every process of the program: console, streams, options, packages. Runners may import this room.
 
-`console` writes to people, always safely; `standard_streams` guards stdout and stderr beneath it.
-`option_parser` and `near_names` read what people type. `temporary_folders` removes what a killed process
+`console` writes to people, always safely, and parses their options; `standard_streams` guards stdout and
+stderr beneath it. `near_names` reads what people type. `temporary_folders` removes what a killed process
 left. `imports` mends how Beam is imported, and imports optional packages.
 """

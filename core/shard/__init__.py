@@ -4,6 +4,6 @@
 decides when a live machine may be used; `parts` cuts large snapshots.
 
 `order` defines the protocol of an order of events. `orders` has the orders of arrival, of position, and of
-time (with `time_sort` and `buffer`): they hold events back until their turn. `partitions` counts what each
-source has sent.
+time (with `buffer`): they hold events back until their turn. `buffer` also keeps rows by number.
+`partitions` counts what each source has sent.
 """

@@ -13,7 +13,7 @@ from ..events.records import EndOfInput, EndOfPartition, Heartbeat, Record, Stat
 from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
 from ..events.wire import UNORDERED
-from .buffer import ReorderBuffer
+from .buffer import ReorderBuffer, in_time_order
 from .order import RUNNER, Held, InputOrder, Ledger
 from .partitions import (
     SourcePartitions,
@@ -24,7 +24,6 @@ from .partitions import (
     marked_count,
     packets_lost,
 )
-from .time_sort import in_time_order
 
 
 class _Uncounted:

@@ -27,9 +27,8 @@ from ..encoding.json import read_object, whole
 from ..errors import InputError
 from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState, IdleState
-from ..events.batch import EventBatch
+from ..events.batch import EventBatch, LabelBatch, LabelRows, PredictionBatch
 from ..events.columns import IdColumn
-from ..events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..ids.index import hash64_of_ids
 from ..ids.sharding import shard_of, split_by_shard, split_records

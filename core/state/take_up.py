@@ -26,10 +26,8 @@ from ..events.batch import MAGIC
 from ..events.times import NO_TIME
 from ..join.settings import JoinSettings
 from ..join.state import JoinState
-from ..settings.declared import Change, declared
-from ..settings.evaluator import EvaluatorSettings
-from ..settings.slices import parse_slice
-from ..settings.table import IDLE, TableSettings
+from ..settings.evaluator import Change, EvaluatorSettings, declared
+from ..settings.table import IDLE, TableSettings, parse_slice
 from ..settings.windows import parse_every, parse_window
 
 _FREE = {

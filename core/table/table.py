@@ -6,7 +6,7 @@ Invariant
     event travels once and is expanded into its slices here.
 
 The steps of an event: its order (`shard.order`); the check whether its id came before (`deduplicator`); its
-slices (`slices`); the check whether its models were silent for long (`idle`); its evaluators.
+slices (`pool`); the check whether its models were silent for long (`idle`); its evaluators.
 
 `shard.order` decides in which order events apply. When all events have come, the clock stands at the greatest
 event time of all partitions, whichever shard that event went to. Rows on a grid of times up to the clock are
@@ -28,12 +28,11 @@ from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.evaluator import warm_up as evaluator_warm_up
 from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState, Remains
-from ..events.batch import EventBatch
+from ..events.batch import EventBatch, LabelBatch, PredictionBatch
 from ..events.columns import IdColumn, TextColumn
 from ..events.records import Record, StateMarker, unpack_record
 from ..events.rejected import Rejected
 from ..events.times import NO_TIME
-from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
@@ -41,8 +40,7 @@ from ..shard.order import Ledger
 from ..shard.orders import ArrivalOrder, order_of
 from .idle import IdleModels
 from .pending import PendingEvents
-from .pool import EvaluatorPool
-from .slices import SliceNumbers
+from .pool import EvaluatorPool, SliceNumbers
 
 COUNTED = ("events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired")
 """The names of the counts of a table; see `EvaluatorTable.counts`."""

@@ -39,9 +39,8 @@ from ...transforms.beam import metrics, progress
 from ...transforms.beam.metrics import RECORD_COUNTERS
 from ...transforms.evaluate.shards import TableFactory
 from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
-from ...transforms.sinks.append import STDOUT, is_appendable
 from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
-from ...transforms.sinks.open import is_streamed, open_sink
+from ...transforms.sinks.open import STDOUT, is_appendable, is_streamed, open_sink
 from ...transforms.sources.streams.reader import Step, StreamReader
 from ...transforms.state.folder import EVALUATORS, write_state
 from ..outputs import staged

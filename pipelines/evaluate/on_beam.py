@@ -47,8 +47,7 @@ from ...transforms.sinks.kinds import (
     row_schema,
 )
 from ...transforms.sinks.open import is_streamed, write_batches
-from ...transforms.sources.files.partition import FilePartition
-from ...transforms.sources.files.read import EventFiles, ReadEventFiles, ReadFiles
+from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEventFiles, ReadFiles
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
 from .job import Beside, Evaluation, Outcome
@@ -130,8 +129,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     if not job.report:
         return
     from ...transforms.tables.read import read_tables, rows_settings
-    from ..report.html import TITLE
-    from ..report.report import write_report
+    from ..report.report import TITLE, write_report
     from ..report.rows import EventCounters
 
     files = [

@@ -14,9 +14,8 @@ from ...core.alerts.table import checked_rules
 from ...core.errors import ConfigError, InputError
 from ...core.join.settings import JoinSettings
 from ...core.rows.columns import MASS_COLUMNS
-from ...core.settings.declared import declared
 from ...core.settings.durations import microseconds, parse_lateness
-from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order
+from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order, declared
 from ...core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
 from ...core.settings.table import Shards, TableSettings
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window

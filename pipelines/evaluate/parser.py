@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.settings.declared import declared
-from ...core.settings.evaluator import EvaluatorSettings
+from ...core.settings.evaluator import EvaluatorSettings, declared
 from ...core.settings.table import SPANS, TableSettings
 from ..arguments import (
     CACHE_BYTES,

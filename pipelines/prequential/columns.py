@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.errors import ConfigError, InputError
-from ...transforms.events.chunk import Chunk
 from ...transforms.events.columns import number, numbers, texts
+from ...transforms.events.dead_letters import Chunk
 from ...transforms.events.fields import EventFields
 from ...transforms.events.validate import LABELS
 from ...transforms.files.formats import SourceFile
 from ...transforms.sources.files.generated import GENERATED
-from ...transforms.sources.files.partition import read_batches
+from ...transforms.sources.files.read import read_batches
 
 _SHOWN = 6
 

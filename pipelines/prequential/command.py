@@ -37,8 +37,7 @@ from ...transforms.sinks.comparisons import COMPARISONS, MEANS, comparisons_to_a
 from ...transforms.sinks.kinds import DEAD_LETTERS, TableKind
 from ...transforms.sinks.open import PLAIN_SINKS, write_batches
 from ...transforms.sources.files.listing import check_columns
-from ...transforms.sources.files.partition import FilePartition
-from ...transforms.sources.files.read import ReadFiles
+from ...transforms.sources.files.read import FilePartition, ReadFiles
 from ...transforms.tables.read import read_tables, rows_settings
 from ..arguments import level, number, whole_number
 from ..evaluate.job import FailRule, Outcome, parse_fail_rule, status_of

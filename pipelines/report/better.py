@@ -16,8 +16,7 @@ from ...core.compare.comparisons import FEW_FOLDS, LOWER_IS_BETTER
 from ..words import checkpoint, counted, share
 from .cd_diagram import cd_diagram
 from .comparisons import TESTS, Compared, FoldMeans, Leader, Pair
-from .data import packed
-from .measures import MEANINGS, Meaning
+from .data import MEANINGS, Meaning, packed
 
 PAIRS_SHOWN = 300
 """The most pairs of learners in a measure's table."""

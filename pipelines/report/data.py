@@ -3,6 +3,9 @@
 A column is 8-byte little-endian floats with shuffled bytes (all first bytes, then all second bytes, ...),
 gzipped and in base64. The page unpacks a column when it first needs the column. On the demo's rows, shuffling
 takes 0.79 of the bytes of plain gzip for whole numbers, and 0.97 for fractions.
+
+`MEANINGS` is the meaning of every measure for readers: a name, a sentence, and the format of its numbers. The
+words of the glossary are in page/measures.toml, beside the templates. docs/math.md has the exact definitions.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +25,57 @@ import pyarrow.compute as pc
 
 from ...core.arrays import Int64Array
 from ...core.rows.columns import reasons_by_measure
+from ...core.settings.measure_names import MEASURES
 from ..words import counted
-from .measures import HEADLINES
 from .rows import ReportRows, floats
+
+HEADLINES = ("auc", "h", "ks", "kappa_m")
+"""The measures whose extremes are kept where a report holds fewer rows than it was given."""
+
+GROUPS = {
+    "ranking": "How well scores rank",
+    "probability": "Scores as probabilities",
+    "decision": "Decisions at the threshold",
+    "window": "What the window holds",
+}
+
+CONTEXT = ("prevalence", "positives", "negatives", "window_events", "weight")
+"""Columns beside the measures that describe the content of a window."""
+
+
+class Meaning(NamedTuple):
+    """The presentation of one column.
+
+    label     the column's name for people
+    group     one of `GROUPS`
+    digits    "share" (4 decimals), "score" (5 significant digits) or "count" (whole numbers)
+    better    "higher", "lower", or "" where neither direction is better by itself: always predicting one
+              class makes the recall of that class perfect
+    sentence  the column's meaning
+    """
+
+    label: str
+    group: str
+    digits: str
+    better: str
+    sentence: str
+
+
+_GLOSSARY = Path(__file__).parent / "page" / "measures.toml"
+MEANINGS = {name: Meaning(**told) for name, told in tomllib.loads(_GLOSSARY.read_text("utf-8")).items()}
+"""Meanings by column: every column of `MEASURES`, then of `CONTEXT`."""
+
+ROW_WORDS = {
+    "due": "The point of the grid of times that the row was made for (--every with a duration): its window "
+    "is that of this moment, and where nothing changed since the row before there is no row.",
+    "drift": "An adaptive window shrank since the row before, because its signal had changed: what was older "
+    "than the change was dropped, out of every measure.",
+}
+"""The meanings of a row's other columns, each in a sentence."""
+
+DRAWN = tuple(name for name in (*MEASURES, *CONTEXT) if name not in ("auc_low", "auc_high", "weight"))
+"""The columns with a chart of their own; the ends of the interval are the band of the AUC's chart."""
+
 
 ROWS_DRAWN = 60_000
 """The most rows of all series that a page holds, apart from first and last rows."""

@@ -1,30 +1,267 @@
 """`rocsteady report`: rows of measures as one page that explains itself and needs no network.
 
-This module has the command and the function that writes the file; `html` makes the page. The command checks
-its arguments before any other work (exit status 2).
+The command checks its arguments before any other work (exit status 2).
+
+`report_page` fills the template (page/page.html) with facts about rows, the data and the code. The HTML
+itself holds all facts that need no JavaScript: the models evaluated, the counts of events, the changes, the
+latest values of the first models, and the meaning of the measures. The code then replaces these parts.
+
+Templates are Jinja's. Every value is escaped, except where a template says `safe`: the JSON of `script_json`,
+and the SVG of `cd_diagram`. The template includes the style and the scripts as they are.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
-from ...core.errors import ConfigError, InputError, RocsteadyError
+from ...core.errors import ConfigError, InputError
 from ...core.process.console import say
+from ...core.rows.differences import FEWEST
+from ...core.version import __version__
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.table import check_file, replaced
 from ...transforms.sources.files.listing import list_sources
 from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
 from ..arguments import level
-from ..outputs import STDOUT, check_outputs, is_text
-from ..words import counted, share
-from .html import TITLE, check_packages, report_page
-from .rows import EventCounters, count_dead_letters, report_rows
+from ..outputs import STDOUT, check_outputs, is_text, told
+from ..words import DASH, all_dates, checkpoint, counted, day, number, p_value, share, stamp, with_interval
+from .better import better_section
+from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side
+from .comparisons import TESTS, comparisons_of, means_of
+from .data import (
+    DRAWN,
+    GROUPS,
+    MEANINGS,
+    ROW_WORDS,
+    curve_blocks,
+    null_reasons,
+    packed_text,
+    row_blocks,
+    script_json,
+    thinned,
+)
+from .rows import EventCounters, ReportRows, applied_events, count_dead_letters, report_rows
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TITLE = "How well the models rank and decide"
+_TITLE_OF_ONE = "How well {} ranks and decides"
+
+CARDS = 5
+"""The most models whose "What changed" is in the HTML itself."""
+
+TABLE_ROWS = 50
+"""The most models whose latest values are in the HTML itself."""
+
+TABLE_CONTEXT = ("seq", "window_events", "prevalence")
+"""The first columns of the table of latest values."""
+
+TABLE_MEASURES = ("auc", "h", "ks", "brier", "kappa", "kappa_m")
+"""The measures in the table of latest values."""
+
+VERDICTS = {
+    "changed": "change supported",
+    "not shown": "no change shown",
+    "cannot tell": "nothing to compare",
+}
+"""The words of a verdict (`Change.verdict`) on a model's card."""
+
+_CURVES_ABOUT = (
+    "The true positive rate against the false positive rate over all thresholds, and what share of events "
+    "was positive at which score."
+)
+
+
+def report_page(
+    rows: ReportRows,
+    *,
+    curves: pa.Table | None = None,
+    counters: EventCounters | None = None,
+    comparisons: pa.Table | None = None,
+    means: pa.Table | None = None,
+    title: str = TITLE,
+    confidence: float = 0.95,
+) -> str:
+    """Return the page as text."""
+    base_of = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in rows.bases()))}
+    if title == TITLE and len(base_of) == 1:
+        title = _TITLE_OF_ONE.format(*base_of)
+    whole = rows.whole_models()
+    series = [series_of(rows.columns, slice(first, stop)) for _, _, first, stop in whole.tolist()]
+    names = [rows.models[model] for model in whole[:, 0]]
+    changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
+    drawn = thinned(rows)
+    listed, blocks, curve_note = curve_blocks(curves, rows)
+    about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
+    blocks |= row_blocks(drawn) if len(rows) else {}
+    blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
+    blocks["plotly"] = packed_text(plotly_source())
+    better = None
+    if comparisons is not None or means is not None:
+        better = better_section(comparisons_of(comparisons), means_of(means))
+        blocks |= better.blocks
+    applied = applied_events(rows)
+    held, time = rows.held, rows.columns["time"]
+    meta = {
+        **_rows_meta(rows, drawn, base_of, blocks),
+        "curves": listed,
+        "curvesAbout": about_curves,
+        "groups": GROUPS,
+        "measures": {name: meaning._asdict() for name, meaning in MEANINGS.items()},
+        "verdicts": VERDICTS,
+        "confidence": share(confidence),
+        "noTest": NO_TEST,
+        "better": better and better.meta,
+    }
+    return render(
+        "page.html",
+        version=__version__,
+        title=title,
+        rows=rows,
+        bases=len(base_of),
+        applied=applied,
+        most_events=np.fmax.reduce(rows.columns["window_events"], initial=np.nan),
+        first_time=np.fmin.reduce(time, initial=np.nan),
+        last_time=np.fmax.reduce(time, initial=np.nan),
+        counters=counters or EventCounters(),
+        letters_given=counters is not None,
+        better=better and better.facts,
+        models=len(whole),
+        fewest=FEWEST,
+        held=held,
+        false_changes=share(1 - confidence),
+        changes=changes[:CARDS],
+        verdicts=VERDICTS,
+        side_by_side=side_by_side(names[:CARDS], series[:CARDS], confidence),
+        nulls=null_reasons(rows, DRAWN) if len(rows) else {},
+        curves_about=about_curves if listed else curve_note,
+        latest=_latest(rows, meta["dates"]),
+        table_columns=(*TABLE_CONTEXT, *(name for name in TABLE_MEASURES if name in held)),
+        confidence=share(confidence),
+        meanings=MEANINGS,
+        row_words=ROW_WORDS,
+        drawn=len(drawn),
+        meta=script_json(meta),
+        blocks=blocks,
+    )
+
+
+def _rows_meta(
+    rows: ReportRows, drawn: ReportRows, base_of: dict[str, int], blocks: dict[str, str]
+) -> dict[str, Any]:
+    """Return the facts about the rows that the page's code needs."""
+    bases = rows.bases() if rows.ways else []
+    return {
+        "models": rows.models,
+        "bases": [base_of[name] for name, _ in bases],
+        "ways": rows.ways,
+        "wayOf": [way for _, way in bases],
+        "slices": rows.slices,
+        "series": drawn.series.tolist(),
+        "kept": len(drawn),
+        "columns": [name for name in rows.columns if name in blocks],
+        "drawn": [name for name in DRAWN if name in blocks],
+        "times": bool(len(rows)) and not np.isnan(rows.columns["time"]).any(),
+        "dates": all_dates(rows.columns["time"]),
+        "panes": "pane_start" in rows.held,
+        "reasons": rows.reasons,
+    }
+
+
+def _changes(
+    rows: ReportRows, models: Sequence[int], series: Sequence[Series], changes: Sequence[Change]
+) -> list[dict[str, Any] | None]:
+    """Return each model's change as the page shows it; points are [seq, time, auc]."""
+
+    def point(of: Series, row: int) -> list[float | None] | None:
+        if row < 0:
+            return None
+        time = float(of.time[row])
+        return [int(of.seq[row]), None if math.isnan(time) else time, float(of.auc[row])]
+
+    found = {
+        model: {**change._asdict(), "worst": point(one, change.worst), "best": point(one, change.best)}
+        for model, one, change in zip(models, series, changes, strict=True)
+    }
+    return [found.get(model) for model in range(len(rows.models))]
+
+
+def _latest(rows: ReportRows, dates: bool) -> list[tuple[str, str, dict[str, float], str | None]]:
+    """Return the model, the time, the values and the reason of the first whole models' last rows."""
+    lines = []
+    for model, _, _, stop in rows.whole_models()[:TABLE_ROWS].tolist():
+        code = rows.reason_codes[stop - 1]
+        values = {name: float(column[stop - 1]) for name, column in rows.columns.items()}
+        time = DASH if math.isnan(values["time"]) else stamp(values["time"], dates=dates)
+        lines.append((rows.models[model], time, values, rows.reasons[code] if code >= 0 else None))
+    return lines
+
+
+def render(template: str, **facts: Any) -> str:
+    """Fill a template of the page. Raises ConfigError where Jinja is not installed."""
+    return _environment().get_template(template).render(facts)
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of the page."""
+    return (resources.files(__package__) / "page" / name).read_text("utf-8")
+
+
+def plotly_source() -> str:
+    """Return the plotting library's code. Raises ConfigError where it is not installed."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise _missing("drawn", "plotly") from None
+    return str(get_plotlyjs())
+
+
+def check_packages() -> None:
+    """Raise ConfigError where a package of the extra `report` is not installed."""
+    _environment()
+    plotly_source()
+
+
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ImportError:
+        raise _missing("written", "jinja2") from None
+    environment = Environment(
+        loader=FunctionLoader(asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "checkpoint": checkpoint,
+        "counted": counted,
+        "day": day,
+        "number": number,
+        "p_value": p_value,
+        "test_name": lambda test: TESTS.get(test, test),
+        "thousands": "{:,}".format,
+        "with_interval": with_interval,
+    }
+    return environment
+
+
+def _missing(done: str, package: str) -> ConfigError:
+    return ConfigError(
+        f"the report is {done} by {package}, which is not installed; pip install 'rocsteady[report]'"
+    )
 
 
 def report_command(options: argparse.Namespace) -> int:
@@ -149,11 +386,6 @@ def write_report(
         confidence=confidence,
     ).encode()
     final = _final(os.fspath(path))
-    try:
-        with replaced(final) as file:
-            file.write(text)
-    except OSError as error:
-        raise RocsteadyError(
-            f"output {os.fspath(path)} cannot be written: {error.strerror or error}"
-        ) from None
+    with told(os.fspath(path)), replaced(final) as file:
+        file.write(text)
     return len(text)

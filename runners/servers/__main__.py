@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from ...core.process.console import say, show
-from ...core.process.option_parser import OptionParser
+from ...core.process.console import OptionParser, say, show
 from . import packages
 from .flink import FlinkCluster, JobServer, worker_options
 from .kafka import KafkaBroker, create_topic

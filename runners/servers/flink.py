@@ -82,8 +82,7 @@ class FlinkCluster(Startable):
     folder          the folder of configuration, logs, checkpoints/ and savepoints/
     port            the port of the REST interface and the web page [a free port]
     slots           the number of parallel tasks of each TaskManager
-    state_backend   "rocksdb", or "hashmap": in the heap
-    heap, managed   megabytes of each TaskManager for objects, and for RocksDB
+    heap            megabytes of each TaskManager for objects
     settings        Flink's settings by name; they override the arguments above
     """
 
@@ -94,9 +93,7 @@ class FlinkCluster(Startable):
         port: int | None = None,
         task_managers: int = 1,
         slots: int = 2,
-        state_backend: str = "rocksdb",
         heap: int = 384,
-        managed: int = 192,
         settings: Mapping[str, str | int] | None = None,
     ) -> None:
         self.folder = folder.absolute()
@@ -121,12 +118,12 @@ class FlinkCluster(Startable):
             "taskmanager.memory.task.off-heap.size": f"{_TASK_OFF_HEAP}m",
             "taskmanager.memory.network.min": f"{_NETWORK}m",
             "taskmanager.memory.network.max": f"{_NETWORK}m",
-            "taskmanager.memory.managed.size": f"{managed}m",
+            "taskmanager.memory.managed.size": "192m",
             "taskmanager.memory.jvm-metaspace.size": f"{_METASPACE}m",
             "taskmanager.memory.jvm-overhead.min": "192m",
             "taskmanager.memory.jvm-overhead.max": "192m",
             "parallelism.default": 1,
-            "state.backend.type": state_backend,
+            "state.backend.type": "rocksdb",
             "state.checkpoints.dir": self.checkpoints.as_uri(),
             "state.savepoints.dir": self.savepoints.as_uri(),
             "state.checkpoints.num-retained": 2,

@@ -13,7 +13,7 @@ import pytest
 from browser import launched, opened
 from report_tables import NASTY, START, curve, evaluated_rows, events, filled
 from rocsteady.core.rows.arrow import ROW_SCHEMA
-from rocsteady.pipelines.report.measures import DRAWN, MEANINGS
+from rocsteady.pipelines.report.data import DRAWN, MEANINGS
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.words import DASH, with_interval
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA

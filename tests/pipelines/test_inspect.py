@@ -10,11 +10,10 @@ import pytest
 from command import call
 from rocsteady.core.alerts.grammar import parse_alert
 from rocsteady.core.alerts.table import AlertTable
-from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.batch import EventBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, Heartbeat
 from rocsteady.core.events.times import IDLE
-from rocsteady.core.events.unjoined import PredictionBatch
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, EndOfInput, unpack_record
 from rocsteady.core.events.rejected import Rejected
-from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.machine import MachineFactory, Pane

@@ -27,7 +27,7 @@ from rocsteady.core.evaluator.adwin import Adwin
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.evaluator.state import IdleState
-from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.batch import EventBatch, LabelBatch, LabelRows, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import (
     Clock,
@@ -38,7 +38,6 @@ from rocsteady.core.events.records import (
     StateMarker,
     unpack_record,
 )
-from rocsteady.core.events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from rocsteady.core.ids.deduplicator import Deduplicator
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.matching import Arrivals, LabelMatcher
@@ -519,8 +518,8 @@ BETWEEN_STAGES = {
 _OF_PACKETS = "core.events.batch:PacketBatch.unpack"
 INHERITED = {
     "core.events.batch:EventBatch.unpack": _OF_PACKETS,
-    "core.events.unjoined:LabelBatch.unpack": _OF_PACKETS,
-    "core.events.unjoined:LabelRows.unpack": _OF_PACKETS,
+    "core.events.batch:LabelBatch.unpack": _OF_PACKETS,
+    "core.events.batch:LabelRows.unpack": _OF_PACKETS,
 }
 """The function that defines a reader which several classes inherit."""
 
@@ -548,9 +547,9 @@ FORMS: dict[str, Form] = {
         lambda: [report.pack() for report in reports_of(1, 10)[3:5]], FoldReport.unpack, use_report
     ),
     "core.evaluator.state:IdleState.unpack": Form(idle_samples, IdleState.unpack),
-    "core.events.unjoined:LabelBatch.unpack": Form(lambda: [labels().pack()], LabelBatch.unpack, use_record),
-    "core.events.unjoined:LabelRows.unpack": Form(lambda: [LabelRows.of(labels()).pack()], LabelRows.unpack),
-    "core.events.unjoined:PredictionBatch.unpack": Form(
+    "core.events.batch:LabelBatch.unpack": Form(lambda: [labels().pack()], LabelBatch.unpack, use_record),
+    "core.events.batch:LabelRows.unpack": Form(lambda: [LabelRows.of(labels()).pack()], LabelRows.unpack),
+    "core.events.batch:PredictionBatch.unpack": Form(
         lambda: join_packets()[:1], PredictionBatch.unpack, use_record
     ),
     "core.join.join:LabelJoin.from_bytes": Form(

@@ -1,4 +1,7 @@
-"""Dead letters: records that do not count, each with its reason, the faulty value, and the record itself.
+"""Chunks of a source's records, and dead letters: records that do not count, each with its reason.
+
+A `Chunk` has records in columns, and the dead letters of those that are no rows. A dead letter has the
+reason, the faulty value, and the record itself.
 
 Invalid, late, unmatched and duplicate records share one schema. Dead letters travel in columns, because a
 single wrong column can make every event a dead letter. `RejectedLetters` makes dead letters of the records
@@ -9,20 +12,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 
 from ...core.arrays import Int8Array, Int64Array
-from ...core.events.batch import NO_CLASS, EventBatch
+from ...core.events.batch import NO_CLASS, EventBatch, LabelBatch
 from ...core.events.columns import TextColumn
 from ...core.events.rejected import Reason, Rejected, RejectedKind
 from ...core.events.times import NO_TIME
-from ...core.events.unjoined import LabelBatch
+from ...core.rows.columns import TIME_COLUMNS
 from .fields import EventFields
-from .records import TIME, in_columns, schema_of
 from .text import json_objects
+
+TIME = pa.timestamp("us", "UTC")
+_KINDS = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+
+
+def schema_of(record: type) -> pa.Schema:
+    """Return the columns of a NamedTuple's fields, with types by the fields' hints; times by their names.
+
+    >>> from typing import NamedTuple
+    >>> schema_of(NamedTuple("Named", [("model", str), ("time", int | None)])).types
+    [DataType(string), TimestampType(timestamp[us, tz=UTC])]
+    """
+    columns = []
+    for name, hint in get_type_hints(record).items():
+        kind, *null = get_args(hint) or (hint,)
+        is_time = name in (*TIME_COLUMNS, "since_time")
+        columns.append(pa.field(name, TIME if is_time else _KINDS[kind], nullable=bool(null)))
+    return pa.schema(columns)
+
+
+def in_columns(records: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Return records as a record batch with the schema of their class. O(cells), in Python."""
+    columns = list(zip(*records, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
 
 KINDS: tuple[RejectedKind, ...] = get_args(RejectedKind)
 """The kinds of dead letters."""
@@ -247,3 +275,33 @@ class RejectedLetters:
             words = (f"not {self.fields.positive}", self.fields.positive)
             return texts_of(TextColumn(labels.astype(np.int32), words))
         return pa.array(labels, mask=labels == NO_CLASS)
+
+
+class Chunk(NamedTuple):
+    """Consecutive records of a source.
+
+    first_position  the position of the first record, which is a row or a dead letter; -1 = unknown.
+    batch           the records that are rows; columns of any types.
+    positions       int64: the position of every row of the batch; None = the positions are consecutive.
+    dead            dead letters of the records that are not rows.
+    bytes_read      the reader's approximate offset in the file; for a stream, the bytes of the records.
+    raw             a function that returns whole records, if the batch lacks some of their fields.
+    """
+
+    first_position: int
+    batch: pa.RecordBatch
+    positions: Int64Array | None
+    dead: DeadLetters
+    bytes_read: int = 0
+    raw: RawRecords | None = None
+
+    def places(self) -> Int64Array | None:
+        """Return the position of every row of the batch; None where the first position is unknown."""
+        if self.positions is not None or self.first_position < 0:
+            return self.positions
+        return np.arange(self.first_position, self.first_position + self.batch.num_rows)
+
+    @property
+    def records(self) -> int:
+        """The number of records, including dead letters."""
+        return int(self.batch.num_rows) + len(self.dead)

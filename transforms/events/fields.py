@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 from ...core.errors import ConfigError
 from ...core.events.times import checked_unit
-from ...core.settings.slices import checked_slices
+from ...core.settings.table import checked_slices
 from .columns import class_text
 from .time_formats import checked_format
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...core.arrays import NO_INT64, BoolArray, Int64Array
-from ...core.events.batch import EventBatch
+from ...core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from ...core.events.times import NO_TIME
-from ...core.events.unjoined import LabelBatch, PredictionBatch
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.arrays import Int64Array
-from ...core.events.batch import EventBatch
+from ...core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from ...core.events.rejected import in_words
 from ...core.events.times import NO_TIME, date_text, doubt_in
-from ...core.events.unjoined import LabelBatch, PredictionBatch
 from ...core.process.console import logger
 from ...core.settings.durations import duration_text
-from .chunk import Chunk
 from .columns import holds_numbers, instants
+from .dead_letters import Chunk
 from .fields import EventFields
 from .lateness import Timing
 

@@ -21,15 +21,13 @@ import pyarrow as pa
 
 from ...core.arrays import FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
-from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
+from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch, LabelBatch, PredictionBatch
 from ...core.events.columns import IdColumn, TextColumn
 from ...core.events.rejected import Reason, details_of, in_words
 from ...core.events.times import NO_TIME
-from ...core.events.unjoined import LabelBatch, PredictionBatch
 from ...core.settings.durations import duration_text
-from .chunk import Chunk
 from .columns import ids, instants, number, numbers, text_of, texts
-from .dead_letters import NO_LETTERS, DeadLetters, known_of, seconds, texts_of
+from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, texts_of
 from .faults import (
     Fault,
     Faults,

@@ -1,5 +1,5 @@
 """Files as they are stored.
 
-`formats` has the formats, and reads Parquet; `csv` reads CSV; `lines` cuts bytes into whole lines. `stored`
-reads files of a stored state.
+`formats` has the formats, and reads CSV and Parquet; `lines` cuts bytes into whole lines. `stored` reads
+files of a stored state.
 """

@@ -1,1 +1,1 @@
-"""Learners on Beam: `prequential` has `Prequential`, `folds` runs the learners, `compare` compares them."""
+"""Learners on Beam: `prequential` has `Prequential`; `folds` runs the learners and compares them."""

@@ -27,8 +27,7 @@ from ..evaluate.models import order_of_events, row_batches, single_rows
 from ..events.dead_letters import DeadLetter
 from ..events.fields import EventFields
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
-from .compare import CompareFolds, FoldComparisons
-from .folds import EvaluateFolds
+from .folds import CompareFolds, EvaluateFolds, FoldComparisons
 
 Factory = str | Callable[..., Any]
 """A learner: a name that `rocsteady prequential --learner` knows, "module:factory", or the factory itself."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ...core.compare.comparisons import ComparisonRow, FoldMean
-from ..events.records import in_columns, schema_of
+from ..events.dead_letters import in_columns, schema_of
 from .kinds import TableKind
 
 COMPARISON_SCHEMA = schema_of(ComparisonRow)

@@ -23,8 +23,7 @@ from ...core.rows.arrow import ROW_SCHEMA
 from ...core.rows.curves import WindowCurve
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
-from ..events.dead_letters import DEAD_LETTER_SCHEMA
-from ..events.records import in_columns, schema_of
+from ..events.dead_letters import DEAD_LETTER_SCHEMA, in_columns, schema_of
 
 CONFIDENCE_KEY = b"rocsteady.confidence"
 SETTINGS_KEY = b"rocsteady.settings"

@@ -28,9 +28,8 @@ from ...core.events.times import AFTER_LAST_TIME, FIRST_TIME
 from ...core.events.wire import UNORDERED
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.batches import records_to_batch
-from ..events.chunk import Chunk
 from ..events.columns import json_record
-from ..events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
+from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ..events.fields import EventFields, Role
 from ..events.lateness import ANY_TIME
 from ..events.validate import binary_labels, validate_as

@@ -30,7 +30,7 @@ from ..files.stored import joined, names_in
 from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
 from ..sinks.kinds import CONFIDENCE_KEY, ROWS, SETTINGS_KEY
-from ..sinks.parts import is_folder
+from ..sinks.open import is_folder
 from ..sources.files.listing import list_sources
 from .read import file_metadata, first_line, parse_lines, read_table
 

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.compare import fold_pairs
 from rocsteady.core.compare.fold_pairs import MAGIC, FoldPairs
-from rocsteady.core.compare.fold_report import FoldReport, PairedFold
-from rocsteady.core.compare.gathering import VERSION
+from rocsteady.core.compare.fold_report import VERSION, FoldReport, PairedFold
 from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import (

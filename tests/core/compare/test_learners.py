@@ -19,8 +19,7 @@ from rocsteady.core.compare.comparisons import (
     FoldMean,
     compare_learners,
 )
-from rocsteady.core.compare.fold_report import PairedFold
-from rocsteady.core.compare.gathering import VERSION
+from rocsteady.core.compare.fold_report import VERSION, PairedFold
 from rocsteady.core.compare.learners import MAGIC, LearnerComparisons
 from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.encoding.fields import framed, unframed

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError
-from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
-from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.ids.index import hash64_of_ids
 from rocsteady.core.ids.sharding import shard_key, shard_of, split_by_shard, split_records
 from rocsteady.transforms.beam import progress

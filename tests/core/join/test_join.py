@@ -13,11 +13,10 @@ import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError, OtherConfigurationError
-from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
 from rocsteady.core.events.rejected import Reason, Rejected
-from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings

@@ -31,8 +31,8 @@ from rocsteady.core.ids.index import hash64_of_ids
 from rocsteady.core.prequential import wire as learner_wire
 from rocsteady.core.prequential.instances import Instances, Task
 from rocsteady.core.prequential.learners import LearnerSpec
+from rocsteady.core.prequential.models import mirrored
 from rocsteady.core.prequential.named import NAMED
-from rocsteady.core.prequential.noise import mirrored
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from thorough import THOROUGH, few

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
-from rocsteady.core.shard import time_sort as time_order
-from rocsteady.core.shard.time_sort import in_time_order
+from rocsteady.core.shard import buffer as time_order
+from rocsteady.core.shard.buffer import in_time_order
 
 Event = tuple[int, str, str | None, float, int, str | None]
 """time, model, id, score, label, value of a slice"""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from cuts import END, Batch, Job, Plan, begun, in_any_order, sent, spread, together
+from rocsteady.core.events.batch import LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
-from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from streams import SECOND, Event, dealt, event_batch, shuffled_within, some_events

@@ -7,10 +7,9 @@ import pytest
 import rocsteady as rs
 from cuts import begun
 from old_snapshots import JOIN_VERSION_1, TIMED_VERSION_3
-from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition, Heartbeat
-from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings

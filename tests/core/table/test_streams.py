@@ -27,7 +27,7 @@ from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_window
-from rocsteady.core.shard.time_sort import in_time_order
+from rocsteady.core.shard.buffer import in_time_order
 from rocsteady.core.table.table import EvaluatorTable
 from thorough import few, some
 from times import moments

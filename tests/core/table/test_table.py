@@ -17,8 +17,7 @@ import rocsteady as rs
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
-from rocsteady.core.settings.slices import escape_slice
-from rocsteady.core.settings.table import TableSettings
+from rocsteady.core.settings.table import TableSettings, escape_slice
 from rocsteady.core.table.table import EvaluatorTable
 from thorough import THOROUGH, few, some
 from times import moments

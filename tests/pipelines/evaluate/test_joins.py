@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from command import call
 from rocsteady.pipelines.evaluate import on_beam as evaluate
-from rocsteady.transforms.sources.files import partition as file_partition
+from rocsteady.transforms.sources.files import read as file_partition
 
 N = 600
 MINUTE = 60

@@ -28,10 +28,17 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.report.changes import Series, change_of, greatest_difference, series_of, side_by_side
-from rocsteady.pipelines.report.data import curve_blocks, null_reasons, packed, script_json, thinned
-from rocsteady.pipelines.report.html import report_page
-from rocsteady.pipelines.report.measures import CONTEXT, HEADLINES, MEANINGS
-from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.report.data import (
+    CONTEXT,
+    HEADLINES,
+    MEANINGS,
+    curve_blocks,
+    null_reasons,
+    packed,
+    script_json,
+    thinned,
+)
+from rocsteady.pipelines.report.report import report_page, write_report
 from rocsteady.pipelines.report.rows import EventCounters, count_dead_letters, report_rows
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, SETTINGS_KEY
@@ -496,11 +503,11 @@ def test_thinned_rows_keep_where_a_window_shrank():
 
 
 def test_the_page_says_how_many_rows_are_drawn(monkeypatch):
-    from rocsteady.pipelines.report import html
+    from rocsteady.pipelines.report import report
 
     table = report_rows(filled([("a", 3_000)]))
     assert "All 3,000 rows are in this page" in report_page(table)
-    monkeypatch.setattr(html, "thinned", lambda rows: thinned(rows, 600))
+    monkeypatch.setattr(report, "thinned", lambda rows: thinned(rows, 600))
     page = report_page(table)
     drawn = meta(page)["kept"]
     assert drawn <= 600

@@ -32,8 +32,7 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.models import EvaluateModels
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.events.batches import records_to_batch
-from rocsteady.transforms.events.chunk import Chunk
-from rocsteady.transforms.events.dead_letters import NO_LETTERS, DeadLetter
+from rocsteady.transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetter
 from rocsteady.transforms.events.fields import EventColumns, EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as

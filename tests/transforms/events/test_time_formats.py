@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.transforms.events import time_doubts
-from rocsteady.transforms.events.chunk import Chunk
 from rocsteady.transforms.events.columns import instants
-from rocsteady.transforms.events.dead_letters import NO_LETTERS
+from rocsteady.transforms.events.dead_letters import NO_LETTERS, Chunk
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.time_formats import checked_format, parse_moment, parse_moments

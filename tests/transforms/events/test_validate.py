@@ -17,7 +17,6 @@ from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.transforms.events.batches import RecordBatchCoder, from_ipc, records_to_batch, to_ipc
-from rocsteady.transforms.events.chunk import Chunk
 from rocsteady.transforms.events.columns import (
     class_text,
     ids,
@@ -28,7 +27,13 @@ from rocsteady.transforms.events.columns import (
     numbers,
     texts,
 )
-from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
+from rocsteady.transforms.events.dead_letters import (
+    DEAD_LETTER_SCHEMA,
+    NO_LETTERS,
+    Chunk,
+    DeadLetter,
+    DeadLetters,
+)
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME, Timing
 from rocsteady.transforms.events.validate import validate_as

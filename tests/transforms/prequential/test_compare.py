@@ -9,7 +9,7 @@ import pytest
 from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from fold_reports import SETTINGS, compared, reports_of
 from rocsteady.core.compare.comparisons import ComparisonRow, FoldMean
-from rocsteady.transforms.prequential.compare import CompareFolds
+from rocsteady.transforms.prequential.folds import CompareFolds
 from rocsteady.transforms.sinks.comparisons import comparisons_to_arrow, means_to_arrow
 
 REPORTS = [report.pack() for report in reports_of(checkpoints=4, instances=60)]

@@ -10,10 +10,10 @@ import pytest
 from awkward_rows import some_rows
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.rows.arrow import rows_to_arrow
-from rocsteady.transforms.sinks import append as append_table
+from rocsteady.transforms.sinks import open as append_table
 from rocsteady.transforms.sinks import table as write_table
-from rocsteady.transforms.sinks.append import TableAtEnd, open_table
 from rocsteady.transforms.sinks.kinds import ROWS, TableKind
+from rocsteady.transforms.sinks.open import TableAtEnd, open_table
 from rocsteady.transforms.sources.files import json_lines
 
 

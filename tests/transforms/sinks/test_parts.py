@@ -17,8 +17,7 @@ from beam_runs import RUNNERS, pipeline
 from rocsteady.core.errors import InputError
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.sinks.kinds import ROWS
-from rocsteady.transforms.sinks.open import SinkOptions, write_batches
-from rocsteady.transforms.sinks.parts import PART_ROWS, PartFiles, check_folder
+from rocsteady.transforms.sinks.open import PART_ROWS, PartFiles, SinkOptions, check_folder, write_batches
 from rocsteady.transforms.tables.rows import distinct_rows, parts_of, read_rows
 from url_files import url
 
@@ -64,7 +63,7 @@ def test_many_rows_are_several_parts(tmp_path):
 
 
 def test_a_row_waits_for_a_while_and_no_longer(tmp_path, monkeypatch):
-    monkeypatch.setattr("rocsteady.transforms.sinks.parts.PART_SECONDS", 0.05)
+    monkeypatch.setattr("rocsteady.transforms.sinks.open.PART_SECONDS", 0.05)
     parts = PartFiles(f"{tmp_path}/", ROWS, "jsonl")
     parts.write(batches()[1][0])
     parts.tend()
@@ -104,7 +103,7 @@ from awkward_rows import some_rows
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.sinks.kinds import ROWS
-from rocsteady.transforms.sinks.parts import PartFiles
+from rocsteady.transforms.sinks.open import PartFiles
 parts = PartFiles({folder!r}, ROWS, {form!r})
 parts.write(rows_to_arrow(some_rows(500)))
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

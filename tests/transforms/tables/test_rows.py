@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.sinks.kinds import ROWS
-from rocsteady.transforms.sinks.parts import PartFiles
+from rocsteady.transforms.sinks.open import PartFiles
 from rocsteady.transforms.sinks.table import write_table
 from rocsteady.transforms.tables.rows import RowsOnce, distinct_rows, read_rows
 from thorough import THOROUGH, examples

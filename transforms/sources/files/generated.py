@@ -11,8 +11,7 @@ from apache_beam.pvalue import PBegin, PCollection
 
 from ....core.errors import ConfigError
 from ....core.prequential.generators import SCHEME, GeneratedStream, Instance
-from ...events.chunk import Chunk
-from ...events.dead_letters import NO_LETTERS
+from ...events.dead_letters import NO_LETTERS, Chunk
 
 CHUNK_ROWS = 8_192
 

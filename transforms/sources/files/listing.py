@@ -16,8 +16,7 @@ from ....core.errors import InputError
 from ....core.prequential.generators import GeneratedStream
 from ....core.process.near_names import near_names
 from ...events.fields import OPTIONS, EventFields, Role
-from ...files.csv import csv_header
-from ...files.formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, has_scheme, stem_of
+from ...files.formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, csv_header, has_scheme, stem_of
 from ...files.lines import MOST_LINE_BYTES
 from .generated import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns

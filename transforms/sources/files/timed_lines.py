@@ -26,13 +26,13 @@ from ....core.arrays import Int64Array
 from ....core.errors import InputError
 from ....core.events.times import NO_TIME
 from ....core.process.near_names import near_names
-from ...events.chunk import Chunk
 from ...events.columns import EXACT, instants, plain, texts
+from ...events.dead_letters import Chunk
 from ...events.text import json_objects, rfc3339
 from ...events.time_doubts import tell_doubt
 from ...files.formats import SourceFile
 from .listing import column_names
-from .partition import chunks_of, times_of
+from .read import chunks_of, times_of
 
 _BLOCK_ROWS = 8_192
 """Records that are formatted together. More records would delay the first of them."""

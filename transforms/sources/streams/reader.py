@@ -28,9 +28,8 @@ from ...events.time_doubts import tell_ahead
 from ...events.validate import validate_as
 from ...state.control import ControlFile
 from ..files.json_lines import JsonLines
-from .messages import message_chunk
 from .offsets import ReaderState
-from .partition import Fetched, Part, StreamPartition
+from .partition import Fetched, Part, StreamPartition, message_chunk
 
 BATCH_MESSAGES = 20_000
 """The most messages of a step. Their records and packets are in memory together, about 10 MB."""

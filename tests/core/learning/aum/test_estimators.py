@@ -22,8 +22,13 @@ from rocsteady.core.learning.aum.descent import (
     scaling_of,
 )
 from rocsteady.core.learning.aum.error_functions import ErrorFunctions
-from rocsteady.core.learning.aum.intervals import fit_by_cross_validation, fit_path, margin_loss, penalty_path
-from rocsteady.core.learning.aum.penalty_learner import AumPenaltyLearner
+from rocsteady.core.learning.aum.penalty_learner import (
+    AumPenaltyLearner,
+    fit_by_cross_validation,
+    fit_path,
+    margin_loss,
+    penalty_path,
+)
 from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification

@@ -31,12 +31,10 @@ from rocsteady.transforms.events.dead_letters import DeadLetters
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
-from rocsteady.transforms.files.csv import csv_chunks
-from rocsteady.transforms.files.formats import Utf8Stream
+from rocsteady.transforms.files.formats import Utf8Stream, csv_chunks
 from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.files.listing import check_columns, list_sources
-from rocsteady.transforms.sources.files.partition import read_batches
-from rocsteady.transforms.sources.files.read import ReadEventFiles
+from rocsteady.transforms.sources.files.read import ReadEventFiles, read_batches
 from thorough import examples
 from url_files import url
 

@@ -19,7 +19,7 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sources.files.json_lines import JsonLines
-from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
+from rocsteady.transforms.sources.streams.partition import PipePartition
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from thorough import examples
 
