@@ -35,6 +35,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks/pipeline.md": (*_FILES, "core/evaluator", "pipelines/evaluate"),
     "docs/benchmarks/prequential.md": ("core/prequential", "core/compare", "transforms/prequential"),
     "docs/benchmarks/sketch.md": ("core/sketches",),
+    "docs/benchmarks/start.md": (*_TREES, "core/state", "pipelines/cli.py", "pipelines/demo"),
     "docs/benchmarks/streams.md": (*_FILES, "core/join"),
     "docs/benchmarks/weighted.md": (*_TREES, "core/weighted_tree"),
     "docs/benchmarks/windows.md": (*_TREES, "core/weighted_tree"),

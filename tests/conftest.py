@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 
 from hypothesis import settings
 from thorough import THOROUGH
 
+# There is a worker for every core already: threads of linear algebra would only wait for each other, busily.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # before numpy is imported
+
 # The first call of a kernel compiles it, so the time that an example takes says nothing about the code.
 settings.register_profile("rocsteady", deadline=None)
 settings.load_profile("rocsteady")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what collecting imported, which lives as long as the process.
+
+    Otherwise it looks through all of that, some million objects, again and again while tests run.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 def pytest_runtest_setup() -> None:

@@ -24,14 +24,14 @@ rng = np.random.default_rng(3)
 labels, scores = rng.integers(0, 2, 400), rng.integers(0, 30, 400) / 30
 aucs = Rescan(labels, scores, 50).slide(400)
 assert np.isnan(aucs[0])
-for t in range(5, 400):
+for t in range(5, 400, 7):
     held = slice(max(0, t - 49), t + 1)
     assert abs(aucs[t] - roc_auc_score(labels[held], scores[held])) < 1e-12, t
 assert (Rescan(labels, scores, 50, begin=100).slide(300) == aucs[100:]).all()
 of_scores = Bins(labels, scores, 50, np.unique(scores)).slide(400)
 np.testing.assert_allclose(of_scores, aucs, atol=1e-12)
 coarse = Bins(labels, scores, 50, np.array([0.5])).slide(400)
-for t in range(5, 400):
+for t in range(5, 400, 7):
     held = slice(max(0, t - 49), t + 1)
     assert abs(coarse[t] - roc_auc_score(labels[held], scores[held] >= 0.5)) < 1e-12, t
 """

@@ -122,6 +122,7 @@ def test_a_shard_that_a_model_has_or_has_not_is_told_of(capsys):
         assert ran.lines[0].endswith(" have one: m1")
 
 
+@pytest.mark.slow  # in a plain run test_parts.py has a job in worker processes
 def test_in_worker_processes_too(capsys):
     options = (*KINDS["time"], "--direct_num_workers", "2", "--direct_running_mode", "multi_processing")
     right, _ = run(capsys, "e1.csv", "e2.csv", *KINDS["time"])
@@ -167,17 +168,20 @@ def nothing_is_asked(path):
 def test_a_running_stream_gives_its_state_when_it_is_asked(capsys, tmp_path):
     folder = tmp_path / "arriving"
     folder.mkdir()
-    (folder / "1.jsonl").write_text(Path("e1.jsonl").read_text())
+    (folder / "1.jsonl").write_text(Path("e1.jsonl").read_text() + "no event\n")
     right, _ = run(capsys, "e1.csv", "e2.csv", *LIVE)
 
     def asks():
+        while not (Path("dead.jsonl").exists() and Path("dead.jsonl").read_text()):  # of the last line so far
+            time.sleep(0.01)
         assert call_quietly("state", "export", "--control", "ask.json", "--output", "state") == 0
         (folder / "2.jsonl").write_text(Path("e2.jsonl").read_text())
         (folder / "_END").touch()
 
-    asking = threading.Timer(2, asks)
+    asking = threading.Thread(target=asks)
     asking.start()
-    rows, _ = run(capsys, str(folder), "--follow", *LIVE, "--control", "ask.json")
+    dead = ("--dead-letters", "dead.jsonl")
+    rows, _ = run(capsys, str(folder), "--follow", *LIVE, "--control", "ask.json", *dead)
     asking.join()
     assert rows == right
     assert nothing_is_asked("ask.json")
@@ -188,7 +192,7 @@ def test_a_running_stream_gives_its_state_when_it_is_asked(capsys, tmp_path):
     }
     out = call(capsys, "inspect", "state").out
     assert "evaluators: 1 shards" in out
-    assert re.search(rf"{folder}: at offset 198, in 1\.jsonl, at byte 16,479$", out, re.MULTILINE), out
+    assert re.search(rf"{folder}: at offset 199, in 1\.jsonl, at byte 16,488$", out, re.MULTILINE), out
 
 
 def call_quietly(*words):
@@ -334,7 +338,7 @@ def test_who_gives_up_leaves_the_request_of_another_one(capsys):
     other = ExportRequest("99990101T000000.000000-00000000", "there")
 
     def asks():
-        while not Path("ask.json").exists():
+        while not Path("ask.json").exists():  # the other request, which waits to its end below
             time.sleep(0.01)
         ask("ask.json", other)
 

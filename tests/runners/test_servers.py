@@ -23,6 +23,7 @@ from rocsteady.runners.servers.processes import (
     stop_recorded,
 )
 
+# Programs sleep until they are ended: ten minutes are longer than any test.
 LISTEN = """
 import socket, sys, time
 wire = socket.create_server(("127.0.0.1", int(sys.argv[1])))
@@ -49,7 +50,8 @@ def server(folder, program, *arguments, **settings):
 
 
 def gone(pid):
-    deadline = time.monotonic() + 10
+    """Wait for the end of a process: for a minute, in which only what hangs does not end."""
+    deadline = time.monotonic() + 60
     while birth(pid) is not None and time.monotonic() < deadline:
         time.sleep(0.05)
     return birth(pid) is None

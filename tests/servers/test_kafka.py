@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kafka_topics import PATIENCE
 from rocsteady.runners.servers.kafka import KafkaBroker
 from rocsteady.runners.servers.processes import ServerError
 from secure_broker import PASSWORD, USER
@@ -64,7 +65,7 @@ def test_partitions_and_settings_of_a_topic(broker):
 
     broker.create_topic("parted", partitions=3, settings={"retention.ms": 5_000})
     client = AdminClient({"bootstrap.servers": broker.address})
-    assert len(client.list_topics("parted", timeout=30).topics["parted"].partitions) == 3
+    assert len(client.list_topics("parted", timeout=PATIENCE).topics["parted"].partitions) == 3
     asked = ConfigResource(ConfigResource.Type.TOPIC, "parted")
     assert client.describe_configs([asked])[asked].result(30)["retention.ms"].value == "5000"
 
@@ -81,31 +82,31 @@ def test_passwords(broker):
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    def topics(password):
+    def topics(password, patience):
         settings = {"bootstrap.servers": broker.sasl_address, "security.protocol": "SASL_PLAINTEXT"}
         login = {"sasl.mechanism": "PLAIN", "sasl.username": USER, "sasl.password": password}
-        return AdminClient({**settings, **login, "log_level": 0}).list_topics(timeout=4).topics
+        return AdminClient({**settings, **login, "log_level": 0}).list_topics(timeout=patience).topics
 
     broker.create_topic("secret")
-    assert "secret" in topics(PASSWORD)
+    assert "secret" in topics(PASSWORD, PATIENCE)
     with pytest.raises(KafkaException):
-        topics("wrong")
+        topics("wrong", 4)
 
 
 def test_tls(broker):
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    def topics(address, protocol):
+    def topics(address, protocol, patience):
         settings = {"bootstrap.servers": address, "security.protocol": protocol, "log_level": 0}
         client = AdminClient({**settings, "ssl.ca.location": str(broker.certificate)})
-        return client.list_topics(timeout=4).topics
+        return client.list_topics(timeout=patience).topics
 
     broker.create_topic("wrapped")
-    assert "wrapped" in topics(broker.tls_address, "SSL")
+    assert "wrapped" in topics(broker.tls_address, "SSL", PATIENCE)
     for address, protocol in [(broker.tls_address, "PLAINTEXT"), (broker.address, "SSL")]:
         with pytest.raises(KafkaException):
-            topics(address, protocol)
+            topics(address, protocol, 4)  # it gets no answer, and waits to the end
 
 
 def test_a_message_too_large_is_refused(broker):

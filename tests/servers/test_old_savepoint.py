@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import old_savepoint as old
-from kafka_topics import start, until
+from kafka_topics import PATIENCE, start, until
 from launchers import LEAVES_THREADS_AND_CHANNELS
 from rocsteady.pipelines.cli import main
 
@@ -44,6 +44,6 @@ def test_a_job_of_today_goes_on_from_a_savepoint_of_then(broker, cluster, tmp_pa
         until(lambda: len(old.written(rows)) >= len(expected) or job.poll() is not None, 180)
     finally:
         job.send_signal(signal.SIGINT)
-        _, said = job.communicate(timeout=60)
+        _, said = job.communicate(timeout=PATIENCE)
     assert old.written(rows) == expected, said
     assert len(before) + len(expected) == len(undisturbed)

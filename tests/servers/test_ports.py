@@ -29,7 +29,7 @@ def seen_while(done, *pids):
     seen = set()
     while not done():
         seen |= listening(*pids)
-        time.sleep(0.05)
+        time.sleep(0.05)  # leaves the job some of the processor
     return seen
 
 
@@ -37,7 +37,10 @@ def open_ones(seen):
     return {(found.host, found.port) for found in seen if found.is_open}
 
 
-@pytest.mark.parametrize("name", RUNNERS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if server else [pytest.mark.slow]) for name, (server, _) in RUNNERS.items()],
+)  # in a plain run test_listening.py looks at the addresses that are asked for
 def test_a_job_listens_on_this_machine_alone(tmp_path, name):
     server, flags = RUNNERS[name]
     if server:

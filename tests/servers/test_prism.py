@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from command import start
 from counting_job import SUMS, sum_pairs
 from hash_chain import ChainFactory, events
-from kafka_topics import until
+from kafka_topics import PATIENCE, until
 from requirements import servers
 from rocsteady.runners.servers.packages import prism_path
 from rocsteady.runners.servers.processes import birth
@@ -62,7 +62,7 @@ def test_ctrl_c_twice_ends_a_job_at_once_without_a_traceback(tmp_path):
     started = family_of(job.pid)
     job.send_signal(signal.SIGINT)
     job.send_signal(signal.SIGINT)
-    _, said = job.communicate(timeout=60)
+    _, said = job.communicate(timeout=PATIENCE)
     assert job.returncode == 128 + signal.SIGINT
     assert "Traceback" not in said
     assert "Rendezvous" not in said

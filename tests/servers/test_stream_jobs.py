@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import run
-from kafka_topics import OPTIONS, N, evaluate, events, produce, start, topic_of, until
+from kafka_topics import OPTIONS, PATIENCE, N, evaluate, events, produce, start, topic_of, until
 from requirements import servers
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.flink import worker_options
@@ -60,7 +60,7 @@ def test_a_job_on_a_runner_gives_the_rows_of_one_without(broker, runner):
         until(lambda: len(rows_in(Path("rows").glob("*.jsonl"))) >= len(same) - 4, 60)
     finally:
         job.send_signal(signal.SIGINT)
-        _, words = job.communicate(timeout=60)
+        _, words = job.communicate(timeout=PATIENCE)
     rows = rows_in(Path("rows").glob("*.jsonl"))
     assert {key: row for key, row in same.items() if key in rows} == rows, words
     assert "Traceback" not in words, words
@@ -97,7 +97,7 @@ def test_a_folder_that_grows_gives_the_rows_of_its_files_and_ends(runner):
         until(lambda: len(rows_in(Path("rows").glob("*.jsonl"))) >= len(same), 60)
     finally:
         job.send_signal(signal.SIGINT)
-        _, words = job.communicate(timeout=60)
+        _, words = job.communicate(timeout=PATIENCE)
     assert rows_in(Path("rows").glob("*.jsonl")) == same, words
 
 
@@ -124,7 +124,7 @@ def test_a_job_without_its_launcher_is_cancelled_where_its_python_was_there(
         until(lambda: rows_in(Path("rows").glob("*.jsonl")) or job.poll() is not None, 120)
     finally:
         job.send_signal(number)
-        _, words = job.communicate(timeout=60)
+        _, words = job.communicate(timeout=PATIENCE)
     (there,) = [
         found for found in cluster.jobs() if found.name.startswith("rocsteady-") and found.name in words
     ]
@@ -153,7 +153,7 @@ def test_a_savepoint_of_other_settings_is_refused_before_the_job_starts(cluster,
     job = start(*words)
     until(lambda: rows_in(Path("rows").glob("*.jsonl")) or job.poll() is not None, 120)
     savepoint = cluster.savepoint(cluster.jobs()[0].identity, stop=True)
-    job.communicate(timeout=60)
+    job.communicate(timeout=PATIENCE)
     before = len(cluster.jobs())
     resumed = run(
         "evaluate",

@@ -49,12 +49,14 @@ RUNNERS_AND_CACHES = [
         runner,
         *cache.values,
         id=f"{runner}-{cache.id}",
-        marks=PROCESSES.marks if runner == "processes" else (),
+        marks=PROCESSES.marks
+        if runner == "processes" or (runner, cache.id) == ("in process", "rebuilt every time")
+        else (),
     )
     for runner, cache in itertools.product(RUNNERS, COLD_AND_WARM)
     if THOROUGH or (runner, cache.id) not in (("portable", "warm"), ("retrying", "rebuilt every time"))
 ]
-"""A test's runners with their caches: in a plain run those that deliver otherwise have one of both."""
+"""A test's runners with their caches: in a plain run each runner with one of both, and both with one."""
 
 
 @contextmanager

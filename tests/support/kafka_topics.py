@@ -88,7 +88,11 @@ def start(*arguments):
     return subprocess.Popen([*COMMAND, "evaluate", *arguments], stderr=subprocess.PIPE, text=True)
 
 
-def until(condition, seconds=60):
+PATIENCE = 300
+"""Seconds until a test of servers gives up: for what hangs. Nothing that is merely slow takes so long."""
+
+
+def until(condition, seconds=PATIENCE):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"

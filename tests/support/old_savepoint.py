@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kafka_topics import produce, start, until
+from kafka_topics import PATIENCE, produce, start, until
 from rocsteady.runners.servers.flink import FlinkCluster
 from rocsteady.runners.servers.kafka import KafkaBroker
 
@@ -148,11 +148,11 @@ def make(target: Path) -> None:
                 until(lambda before=before: len(written(rows)) > before or job.poll() is not None, 180)
                 time.sleep(_QUIET_SECONDS)
             savepoint = cluster.savepoint(cluster.jobs()[0].identity, stop=True)
-            print(job.communicate(timeout=60)[1])
+            print(job.communicate(timeout=PATIENCE)[1])
         finally:
             if job.poll() is None:
                 job.send_signal(signal.SIGINT)
-                print(job.communicate(timeout=60)[1])
+                print(job.communicate(timeout=PATIENCE)[1])
         shutil.rmtree(target / STATE, ignore_errors=True)
         shutil.copytree(savepoint.removeprefix("file:"), target / STATE)
         (target / ROWS).write_text("".join(f"{json.dumps(row)}\n" for row in written(rows)))

@@ -7,10 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+import pytest
+
 Case = TypeVar("Case")
 
 THOROUGH_VARIABLE = "ROCSTEADY_THOROUGH"
 THOROUGH = bool(os.environ.get(THOROUGH_VARIABLE))
+AT_LENGTH = THOROUGH or bool(os.environ.get("ROCSTEADY_AT_LENGTH"))
+"""Whether tests marked `at_length` have all their examples and whole streams: .ci/run runs them so, too."""
+
+
+def at_length(whole: Case, plain: Case) -> Case:
+    """Return how much a test marked `at_length` tries now: the whole, or in a plain run less of the same."""
+    return whole if AT_LENGTH else plain
 
 
 def examples(most: int) -> int:
@@ -48,10 +57,22 @@ def some(cases: Iterable[tuple[Any, ...]], each: int = 1) -> list[tuple[Any, ...
     return [case for _, case in sorted(chosen, key=lambda numbered: numbered[0])]
 
 
+def others_slow(cases: Iterable[tuple[Any, ...]], each: int = 1) -> list[Any]:
+    """Return all of these cases: those that `some` chooses, and the others for `-m slow`."""
+    cases = list(cases)
+    chosen = some(cases, each)
+    return [case if case in chosen else pytest.param(*case, marks=pytest.mark.slow) for case in cases]
+
+
 def few(plain: int, cases: Sequence[Case]) -> Sequence[Case]:
     """Return the first `plain` of these cases, such as seeds, or all where ROCSTEADY_THOROUGH is set."""
     assert 0 < plain <= len(cases), (plain, len(cases))
     return cases if THOROUGH else cases[:plain]
+
+
+def first(plain: int, cases: Sequence[Case]) -> list[Any]:
+    """Return all of these cases: the first `plain`, and the others for `-m slow`."""
+    return [*cases[:plain], *(pytest.param(case, marks=pytest.mark.slow) for case in cases[plain:])]
 
 
 def _key(value: Any) -> tuple[Any, ...]:

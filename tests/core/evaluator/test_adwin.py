@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,10 @@ from rocsteady.core.evaluator.adwin import (
 )
 from rocsteady.core.kernels.compile import entry
 from sliding_window import SlidingWindow
-from thorough import THOROUGH, examples
+from thorough import THOROUGH, at_length, examples, others_slow
 
 Generator = np.random.Generator
-N = 100_000 if THOROUGH else 40_000
+N = 100_000 if THOROUGH else at_length(40_000, 20_000)
 
 
 def placements(rng: Generator, n: int) -> Any:
@@ -125,6 +126,7 @@ def check_invariants(adwin: Adwin, values: Any) -> None:
     assert moments[2] == pytest.approx(len(window) * window.var(), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("name", [*STREAMS, *AWKWARD])
 def test_widths_are_those_of_rivers_detector_at_every_index(name: str) -> None:
     values = stream(name, N)
@@ -133,8 +135,10 @@ def test_widths_are_those_of_rivers_detector_at_every_index(name: str) -> None:
     assert (widths[-1] < N) >= (name in SHRINK)
 
 
-@pytest.mark.parametrize("delta", [1e-9, 0.002, 0.3, 0.999])
-@pytest.mark.parametrize("name", ["fair coin", "sudden drifts", "placements"])
+@pytest.mark.parametrize(
+    ("name", "delta"),
+    others_slow(product(["fair coin", "sudden drifts", "placements"], [1e-9, 0.002, 0.3, 0.999])),
+)
 def test_widths_are_rivers_at_any_confidence(name: str, delta: float) -> None:
     values = stream(name, 20_000)
     assert Adwin(delta).update(values).tolist() == river_widths(values, delta)

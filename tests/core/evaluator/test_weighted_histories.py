@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.weighted_tree.tree import WeightedTree
-from thorough import few
+from thorough import at_length, few
 from weighted_histories import history, rows_of, turned
 from weighted_oracle import WeightedOracle
 from weighted_tree_invariants import check_invariants
@@ -77,10 +77,11 @@ def test_windows_of_extremes_are_those_of_fractions(seed: int) -> None:
 
 @pytest.mark.parametrize("weights", [None, "one", "random", "wide"])
 @pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.at_length
 def test_decisions_at_their_ends_are_whole_numbers(weights: str | None, classes: int) -> None:
     """A classifier that is always right has 1 everywhere; always wrong of two classes it has an MCC of -1."""
     rng = np.random.default_rng(classes)
-    n = 200
+    n = at_length(200, 100)
     labels = rng.integers(0, classes, n)
     names = np.array(list("abcde"))
     given = {

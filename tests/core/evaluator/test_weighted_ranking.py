@@ -25,7 +25,7 @@ from rocsteady.core.weighted_tree.measures import partial_auc
 from rocsteady.core.weighted_tree.rows import NO_EVENTS, Batch, RowPlan
 from rocsteady.core.weighted_tree.tree import WeightedTree
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
-from thorough import some
+from thorough import at_length, some
 from weighted_oracle import WeightedOracle, finite_streams, weightings
 
 RANKING = MEASURES[: MEASURES.index("calibration_error") + 1]
@@ -81,10 +81,11 @@ SETTINGS = {
 }
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize(("window", "kind"), some(product([1, 2, 5, 30, 700], SETTINGS)))
 def test_weights_of_one_make_the_rows_of_unit_weights(kind: str, window: int) -> None:
     settings = SETTINGS[kind]
-    events = (1_500 if window == 700 else 60) if COMPILED else 20
+    events = (at_length(1_500, 900) if window == 700 else 60) if COMPILED else 20
     for name, labels, scores in finite_streams(events, 1):
         if settings.probabilities:
             scores = np.clip(scores / (4 * np.abs(scores).max() + 1e-9) + 0.4, 0.0, 1.0)

@@ -14,7 +14,7 @@ from oracles import DECISIONS, RANKING, differences
 from rocsteady.core.evaluator.state import write_evaluator
 from rocsteady.core.rows.columns import reasons_by_measure
 from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
-from thorough import some
+from thorough import others_slow, some
 from times import moment, moments
 from weighted_window_oracle import WeightedWindowOracle
 
@@ -82,7 +82,9 @@ def wrong(row: Any, expected: dict[str, Any]) -> list[str]:
 KINDS = [f"{weighting}/{timing}" for weighting in WEIGHTS[:3] for timing in TIMES]
 
 
-@pytest.mark.parametrize(("window", "every", "kind"), some(product(WINDOWS, EMISSIONS, KINDS), each=6))
+@pytest.mark.parametrize(
+    ("window", "every", "kind"), others_slow(some(product(WINDOWS, EMISSIONS, KINDS), each=6), each=2)
+)
 def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str, kind: str) -> None:
     events, number = 90, KINDS.index(kind)
     choices = {
@@ -236,7 +238,9 @@ def test_batches_change_no_bit_and_snapshots_nothing_beyond_rounding(window: str
 # ---- fading
 
 
-@pytest.mark.parametrize("half_life", [1, 7, 300, "50ms"])
+@pytest.mark.parametrize(
+    "half_life", [*(pytest.param(each, marks=pytest.mark.slow) for each in (1, 7)), 300, "50ms"]
+)
 def test_fading_is_that_of_explicit_weights(half_life: Any) -> None:
     events, checks = 100_000, 20
     rng = np.random.default_rng(7)

@@ -19,7 +19,7 @@ from rocsteady.core.score_tree.tree import ScoreTree
 from score_tree_invariants import check_invariants
 from score_tree_oracle import Oracle, streams
 from sliding_window import SlidingWindow
-from thorough import some
+from thorough import at_length, some
 
 AREA = NOTHING._replace(aum=1)
 BOTH = NOTHING._replace(aum=1, losses=1)
@@ -60,8 +60,9 @@ def cruel(events: int, seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 @pytest.mark.parametrize(
     ("size", "name"), [*some(product([1, 2, 3], cruel(1, 0))), *some(product([17, 60], cruel(1, 0)))]
 )
+@pytest.mark.at_length
 def test_aum_of_every_prefix_is_exact_in_both_forms(name: str, size: int) -> None:
-    events = 200 if COMPILED else 40
+    events = at_length(200, 80) if COMPILED else 40
     labels, scores = cruel(events, size)[name]
     dense, rare = SlidingWindow(size), SlidingWindow(size)
     for t in range(events):

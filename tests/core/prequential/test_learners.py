@@ -35,7 +35,7 @@ from rocsteady.core.prequential.models import mirrored
 from rocsteady.core.prequential.named import NAMED
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
-from thorough import THOROUGH, few
+from thorough import THOROUGH, few, others_slow
 
 DATA = os.environ.get("ROCSTEADY_DATA")
 BINARY = Task(is_binary=True)
@@ -312,12 +312,12 @@ SPECS = [
 
 @pytest.mark.parametrize(
     ("spec", "multiclass"),
-    [
+    others_slow(
         (spec, many)
         for spec in SPECS
         for many in (False, True)
         if not (many and spec.name == "polynomial-auc")
-    ],
+    ),
     ids=repr,
 )
 def test_cuts_and_restarts_change_nothing(spec, multiclass):

@@ -43,7 +43,7 @@ assert gc.isenabled() and gc.get_freeze_count() > 100_000
 """
 
 
-@pytest.mark.parametrize("optimized", ["", "2"])
+@pytest.mark.parametrize("optimized", ["", pytest.param("2", marks=pytest.mark.slow)])
 def test_a_script_hears_nothing_of_beam_and_its_own_log_is_as_it_sets_it(optimized):
     environment = {**os.environ, "PYTHONOPTIMIZE": optimized}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True)

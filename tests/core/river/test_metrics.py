@@ -35,6 +35,7 @@ from sklearn import metrics as sklearn_metrics
 pytest.importorskip("river", reason="adapters for river: pip install '.[test]'")
 from river import anomaly, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing, utils
 from river.checks import common
+from thorough import at_length
 
 WINDOWS = (1, 2, 5, 10, 100)
 RANKING = (rs.river.RollingAUC, rs.river.RollingH, rs.river.RollingKS)
@@ -100,8 +101,9 @@ ORACLES: list[tuple[str, Callable[[int], Any], Callable[[Any, Any], float]]] = [
 
 @pytest.mark.parametrize("k", WINDOWS)
 @pytest.mark.parametrize(("make", "oracle"), [o[1:] for o in ORACLES], ids=[o[0] for o in ORACLES])
+@pytest.mark.at_length
 def test_a_measure_of_scores_equals_its_oracle_at_every_prefix(make: Any, oracle: Any, k: int) -> None:
-    labels, scores = scored(60 if oracle is not by_scikit_learn else 250)
+    labels, scores = scored(at_length(60, 40) if oracle is not by_scikit_learn else at_length(250, 120))
     metric = make(k)
     for i, (label, score) in enumerate(zip(labels, scores, strict=True)):
         metric.update(label, score)
@@ -114,8 +116,9 @@ def test_a_measure_of_scores_equals_its_oracle_at_every_prefix(make: Any, oracle
 
 @pytest.mark.parametrize("k", WINDOWS)
 @pytest.mark.parametrize("name", DECISIONS)
+@pytest.mark.at_length
 def test_a_measure_of_classes_equals_its_oracle_at_every_prefix(name: str, k: int) -> None:
-    labels, predicted = classed(250 if k == 100 else 120)
+    labels, predicted = classed(at_length(250, 120) if k == 100 else at_length(120, 60))
     hits = baseline_hits(labels, k, lambda _: False)
     metric = DECISIONS[name](k)
     for i, (label, prediction) in enumerate(zip(labels, predicted, strict=True)):
@@ -536,10 +539,11 @@ except ImportError as problem:
             "rs.river",
             "rs.river needs the package river, which is not installed here; run: pip install",
         ),
-        (
+        pytest.param(
             "pandas",
             "rows.to_pandas()",
             "to_pandas() needs the package pandas, which is not installed here; run",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -20,7 +20,7 @@ from rocsteady.core.score_tree.store import COST_CURVATURE, NOTHING
 from rocsteady.core.score_tree.tree import ScoreTree
 from score_tree_invariants import check_invariants
 from score_tree_oracle import Oracle, streams
-from thorough import examples, some
+from thorough import at_length, examples, some
 
 SMALL_BUCKETS = SLOTS == 8
 STREAMS = [name for name, _, _ in streams(1, 0)]
@@ -95,8 +95,9 @@ def agree_on_questions(tree: ScoreTree, oracle: Oracle) -> None:
 @pytest.mark.parametrize(
     ("window", "stream"), [*some(product([1, 2, 3], STREAMS)), *some(product([10, 60], STREAMS))]
 )
+@pytest.mark.at_length
 def test_every_event_of_a_sliding_window_agrees_with_brute_force(stream: str, window: int) -> None:
-    events = (150 if window == 60 else 50) if COMPILED else 22
+    events = (at_length(150, 80) if window == 60 else at_length(50, 30)) if COMPILED else 22
     labels, scores = next((y, s) for name, y, s in streams(events, window) if name == stream)
     trees = [ScoreTree(window + 1), ScoreTree(window + 1, cost=(1, 1), keeps_hull=False)]
     for t in range(events):

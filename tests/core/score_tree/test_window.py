@@ -17,6 +17,7 @@ from rocsteady.core.score_tree.window import keeps_hull_for
 from score_tree_invariants import check_invariants
 from score_tree_oracle import Oracle, streams
 from sliding_window import SlidingWindow
+from thorough import at_length
 
 STREAMS = [name for name, _, _ in streams(1, 0)]
 ASK = Ask(h=1, ks=1, tpr_at_fpr=1, cost_threshold=1, aum=1, fpr=0.1, cost=0.3)
@@ -37,10 +38,11 @@ def agrees(row: np.record, oracle: Oracle, capacity: int) -> None:
     assert row.aum == oracle.aum()
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("size", [1, 2, 10, 60])
 def test_rows_agree_with_brute_force_whatever_the_stride_and_the_hull(stream: str, size: int) -> None:
-    events = (300 if size == 60 else 120) if COMPILED else 25
+    events = (at_length(300, 160) if size == 60 else at_length(120, 60)) if COMPILED else 25
     labels, scores = next((y, s) for name, y, s in streams(events, size) if name == stream)
     dense = SlidingWindow(size, keeps_hull=True)
     rows = dense.slide(labels, scores, ask=ASK)

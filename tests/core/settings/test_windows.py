@@ -17,7 +17,7 @@ from oracles import NaiveEvaluator, differences
 from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.settings import windows
 from sklearn.metrics import roc_auc_score
-from thorough import some
+from thorough import others_slow, some
 from times import moment, moments
 from window_oracle import WindowOracle
 
@@ -65,7 +65,9 @@ def pieces(events: int, rng: np.random.Generator) -> Iterator[slice]:
 
 @pytest.mark.parametrize(
     ("window", "every", "kind"),
-    some(product(WINDOWS, EMISSIONS, ["ordered", "late", "backwards", "shuffled", "one"]), each=5),
+    others_slow(
+        some(product(WINDOWS, EMISSIONS, ["ordered", "late", "backwards", "shuffled", "one"]), each=5), each=2
+    ),
 )
 def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str, kind: str) -> None:
     labels, scores, times = stream(kind)

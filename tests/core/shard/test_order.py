@@ -30,7 +30,7 @@ from streams import (
     shuffled_within,
     some_events,
 )
-from thorough import THOROUGH, examples
+from thorough import THOROUGH, at_length, examples
 
 END = EndOfInput().pack()
 WINDOWS: dict[str, Any] = {
@@ -63,12 +63,13 @@ def same(got: list[MeasureRow], expected: list[MeasureRow], window: str) -> None
                 assert there == value, (name, identity(row))
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("every", EMISSIONS)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_rows_are_those_of_the_sorted_stream(window: str, every: str) -> None:
     rng = random.Random(f"{window} {every}")
     table = TableSettings(evaluator(window, every))
-    for turn in range(12 if THOROUGH else 6):
+    for turn in range(12 if THOROUGH else at_length(6, 3)):
         events = some_events(60, rng)
         expected = rows_in_time(table.evaluator, events)
         records = records_of(dealt(events, (1, 2, 4)[turn % 3], rng), rng)

@@ -21,7 +21,7 @@ from rocsteady.core.sketches.auc_sketch import AucSketch
 from rocsteady.core.sketches.cells import EXACT
 from score_tree_oracle import Oracle, streams
 from sklearn.metrics import roc_auc_score
-from thorough import examples
+from thorough import at_length, examples
 
 HEAD, CRC = 20, 16
 COSTS = [rs.BetaCost(), rs.UniformCost(), rs.SeverityCost(), rs.SeverityCost("balanced"), rs.BetaCost(3, 1.5)]
@@ -97,10 +97,11 @@ def test_exact_h_is_that_of_the_definition() -> None:
     assert sketch_of(labels, scores).h_bounds().h == pytest.approx(wanted, abs=1e-8)
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("max_bytes", [1024, 5000])
 def test_certified_bounds_hold_the_exact_auc_and_h(name: str, max_bytes: int) -> None:
-    labels, scores = stream(name, 6_000)
+    labels, scores = stream(name, at_length(6_000, 3_000))
     sketch = sketch_of(labels, scores, max_bytes)
     assert len(sketch.to_bytes()) <= max_bytes
     if len(set(labels.tolist())) < 2:

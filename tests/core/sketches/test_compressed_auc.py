@@ -18,7 +18,7 @@ from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.sketches import compressed_list
 from rocsteady.core.sketches.compressed_auc import CompressedAuc
-from thorough import examples, some
+from thorough import examples, others_slow, some
 
 EPSILONS = [0.0, 0.01, 0.1, 0.5, 3.0]
 STEPS = 150 if COMPILED else 36
@@ -146,7 +146,8 @@ STREAMS: dict[str, Callable[[np.random.Generator], Iterator[Step]]] = {
 
 
 @pytest.mark.parametrize(
-    ("stream", "epsilon", "reverse"), some(product(STREAMS, EPSILONS, [False, True]), each=4)
+    ("stream", "epsilon", "reverse"),
+    others_slow(some(product(STREAMS, EPSILONS, [False, True]), each=4), each=2),
 )
 def test_the_equations_and_the_bound_hold_after_every_event(
     stream: str, epsilon: float, reverse: bool

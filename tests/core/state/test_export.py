@@ -15,7 +15,7 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from streams import SECOND, Event, dealt, event_batch, shuffled_within, some_events
-from thorough import few
+from thorough import few, first
 
 MODELS = ("a", "b", "c", "ü")
 
@@ -61,7 +61,7 @@ def table_of(order: str, rng: random.Random, shards: int) -> TableSettings:
 
 
 @pytest.mark.parametrize("order", ["time", "position", "arrival"])
-@pytest.mark.parametrize("seed", few(4, (3, 8, 10, 6, 0, 1, 2, 4, 5, 7, 9, 11)))
+@pytest.mark.parametrize("seed", first(2, few(4, (3, 8, 10, 6, 0, 1, 2, 4, 5, 7, 9, 11))))
 def test_a_cut_anywhere_changes_no_row_and_loses_none(order: str, seed: int) -> None:
     rng = random.Random(f"{order} {seed}")
     shards, others = rng.choice([(1, 1), (3, 3), (2, 4), (4, 2), (3, 2)])
@@ -126,7 +126,7 @@ def joined_plans(rng: random.Random) -> list[Plan]:
     return plans
 
 
-@pytest.mark.parametrize("seed", few(5, (13, 5, 14, 7, 6, 0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 15)))
+@pytest.mark.parametrize("seed", first(2, few(5, (13, 5, 14, 7, 6, 0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 15))))
 def test_a_cut_passes_from_joins_to_evaluators(seed: int) -> None:
     rng = random.Random(f"join {seed}")
     (joins, tables), (other_joins, other_tables) = rng.choice(

@@ -36,7 +36,10 @@ print(len(before), sorted(name for name, _ in there() - before))
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="interpreted")
-@pytest.mark.parametrize(("window", "every"), [("last:300", 1), ("last:300", 100), ("last:3000", 1_000)])
+@pytest.mark.parametrize(
+    ("window", "every"),
+    [pytest.param("last:300", 1, marks=pytest.mark.slow), ("last:300", 100), ("last:3000", 1_000)],
+)
 def test_no_kernel_is_new_to_the_first_events(window: str, every: int) -> None:
     words = [sys.executable, "-c", PROGRAM, window, str(every)]
     ran = subprocess.run(words, capture_output=True, text=True, check=False)

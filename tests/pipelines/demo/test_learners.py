@@ -20,6 +20,7 @@ from rocsteady.pipelines.demo.flights import Flights, known_at_departure, read_f
 from rocsteady.pipelines.demo.learners import default_cache_folder, majority_scores, prequential, train
 from rocsteady.pipelines.demo.models import LEARNERS, AdaptiveTree, CountingBayes, Learner
 from sklearn.metrics import roc_auc_score
+from thorough import at_length
 
 FEW = 4000
 
@@ -251,6 +252,7 @@ def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch, tm
     [("predictions", {}), ("labels", {}), pytest.param("predictions", LEARNERS, marks=pytest.mark.slow)],
     ids=["predictions", "labels", "predictions of all learners"],
 )
+@pytest.mark.at_length
 def test_a_damaged_cache_is_made_anew(trained, tmp_path, stream, learners, monkeypatch):
     """In a plain run by the majority alone, which starts no process: files of learners are tested above."""
     training, _ = trained
@@ -271,11 +273,11 @@ def test_a_damaged_cache_is_made_anew(trained, tmp_path, stream, learners, monke
     assert not note
     path = tmp_path / files[stream].name
     sound = whole[path.name]
-    places = np.random.default_rng(1).integers(0, len(sound), 40).tolist()
+    places = np.random.default_rng(1).integers(0, len(sound), at_length(40, 10)).tolist()
     damages = [sound[:-100], sound[: len(sound) // 2], b"", sound + b"\0"]
     damages += [
         sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :]
-        for place in [*places, *range(len(sound) - 2000, len(sound), 50)]
+        for place in [*places, *range(len(sound) - 2000, len(sound), at_length(50, 200))]
     ]
     for damaged in damages:
         path.write_bytes(damaged)

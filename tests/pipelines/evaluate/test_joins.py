@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from command import call
 from rocsteady.pipelines.evaluate import on_beam as evaluate
 from rocsteady.transforms.sources.files import read as file_partition
+from thorough import at_length, others_slow
 
 N = 600
 MINUTE = 60
@@ -89,6 +91,13 @@ KINDS = {
     "grid": ("--window", "last:2h", "--every", "30m", "--slice", "carrier"),
 }
 
+DIVISIONS = {
+    "one, shuffled": (1, [".parquet"], shuffled),
+    "two": (2, [".parquet"], lambda table, _: table),
+    "four kinds, shuffled": (4, [".parquet", ".csv", ".jsonl"], shuffled),
+}
+"""Into how many files predictions and labels are divided, of which formats, and in which order they are."""
+
 
 def rows_of(capsys, *options):
     """Return the rows, and the lines of the summary: the sums first."""
@@ -100,8 +109,8 @@ def rows_of(capsys, *options):
 
 
 @pytest.mark.usefixtures("_small_chunks")
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_are_those_of_the_file_that_is_joined_already(capsys, kind):
+@pytest.mark.parametrize(("kind", "division"), others_slow(product(KINDS, DIVISIONS)))
+def test_rows_are_those_of_the_file_that_is_joined_already(capsys, kind, division):
     rng = np.random.default_rng(3)
     predictions, labels, joined = flights()
     write("joined.parquet", joined)
@@ -109,16 +118,12 @@ def test_rows_are_those_of_the_file_that_is_joined_already(capsys, kind):
         capsys, "joined.parquet", "--id", "id", "--time", "landed", "--order", "time", *KINDS[kind]
     )
     assert len(right) > 15
-    for parts, endings, mix in (
-        (1, [".parquet"], shuffled),
-        (2, [".parquet"], lambda table, _: table),
-        (4, [".parquet", ".csv", ".jsonl"], shuffled),
-    ):
-        sources = split(mix(predictions, rng), f"p{parts}", parts, rng, endings)
-        labelled = split(mix(labels, rng), f"l{parts}", parts, rng, endings)
-        asked = [word for path in labelled for word in ("--labels", path)]
-        rows, _ = rows_of(capsys, *sources, *asked, *JOIN, *KINDS[kind])
-        assert rows == right
+    parts, endings, mix = DIVISIONS[division]
+    sources = split(mix(predictions, rng), f"p{parts}", parts, rng, endings)
+    labelled = split(mix(labels, rng), f"l{parts}", parts, rng, endings)
+    asked = [word for path in labelled for word in ("--labels", path)]
+    rows, _ = rows_of(capsys, *sources, *asked, *JOIN, *KINDS[kind])
+    assert rows == right
 
 
 @pytest.mark.parametrize("second", ["first", "last", "dead-letter"])
@@ -223,6 +228,7 @@ def test_what_is_later_is_told_and_leaves_the_rows_of_the_others(capsys, parts):
 
 
 @pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.at_length
 @pytest.mark.parametrize("order", ["time", "time:10m"])
 def test_an_event_of_2099_is_a_dead_letter_and_moves_no_clock(capsys, order):
     """Neither makes it others late, nor rows on a grid up to its time, wherever it stands in its file."""
@@ -231,7 +237,7 @@ def test_an_event_of_2099_is_a_dead_letter_and_moves_no_clock(capsys, order):
     options = ("--id", "id", "--time", "t", "--order", order, "--max-ahead", "1d", *KINDS["grid"][:4])
     write("sorted.csv", table)
     right, _ = rows_of(capsys, "sorted.csv", *options)
-    for place in (0, 100, N):
+    for place in at_length((0, 100, N), (100, N)):
         write("far.parquet", pa.concat_tables([table.slice(0, place), far, table.slice(place)]))
         rows, lines = rows_of(capsys, "far.parquet", *options, "--dead-letters", "dead.csv")
         assert rows == right

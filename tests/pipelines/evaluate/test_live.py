@@ -17,12 +17,19 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from clock import Clock
 from command import COMMAND, DONE, call, said
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked, and POSIX signals")
 
-PROMISED = 1.0
-"""Seconds from a line to the row that it makes due."""
+PATIENCE = 60.0
+"""Seconds until a row or an end that does not come is given up: for what hangs, not for what is slow.
+
+That a row comes is to the line alone that makes it due: no other line is sent until it is there.
+"""
+
+NOTHING = 0.2
+"""Seconds in which a row that must not come yet does not come. A slow machine hides one, and invents none."""
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +91,7 @@ def stdin(data, monkeypatch, cuts=(), pause=0.0):
             piece = data[start:end]
             while piece:
                 piece = piece[os.write(send, piece) :]
-            time.sleep(pause)
+            time.sleep(pause)  # lets the reader look between two pieces, sometimes: rows are the same
         os.close(send)
 
     feeder = threading.Thread(target=feed)
@@ -136,7 +143,12 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("job", JOBS)
+LIKE_OTHERS = {"in order", "last:10m", "arrival grid", "twice in order", "silence in order"}
+
+
+@pytest.mark.parametrize(
+    "job", [pytest.param(job, marks=[pytest.mark.slow] * (job in LIKE_OTHERS)) for job in JOBS]
+)  # in a plain run those of which every option is tried
 def test_rows_of_stdin_are_those_of_a_file_with_the_same_lines(capsys, monkeypatch, job):
     data = awkward(400)
     Path("stdin.jsonl").write_bytes(data)
@@ -257,7 +269,7 @@ class Job:
     def send(self, data):
         self.process.stdin.write(data)
 
-    def row(self, within):
+    def row(self, within=PATIENCE):
         """The next row on stdout; None where it does not come in time."""
         deadline = time.monotonic() + within
         while b"\n" not in self._out:
@@ -270,7 +282,7 @@ class Job:
 
     def end(self):
         """Wait for the end; return the status, the rows that were not read, and the lines on stderr."""
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, (self._out + out).splitlines(), said(err.decode())
 
 
@@ -290,15 +302,15 @@ def job(*options, output="-"):
 LINES = [json.dumps(event).encode() + b"\n" for event in events(200)]
 
 
-def test_a_row_is_there_within_a_second_of_its_line():
+def test_a_row_is_there_before_another_line_comes():
     with job("-", "--every", "1") as running:
         running.send(LINES[0])
-        assert running.row(within=60)  # the process starts, and compiles if it must
+        assert running.row()
         for line in LINES[1:6]:
             running.send(line[:20])
-            assert running.row(within=0.2) is None
+            assert running.row(NOTHING if line is LINES[1] else 0.0) is None
             running.send(line[20:])
-            assert running.row(within=PROMISED)
+            assert running.row()
         running.process.stdin.close()
         running.process.stdin = None
         status, rows, lines = running.end()
@@ -306,44 +318,42 @@ def test_a_row_is_there_within_a_second_of_its_line():
     assert lines[0].startswith("rocsteady: 6 events read = 6 applied + 0 dead letters; 6 rows on stdout")
 
 
-def test_by_time_a_row_is_there_within_a_second_of_the_line_that_settles_it():
+def test_by_time_a_row_is_there_as_soon_as_a_line_settles_it():
     with job("-", "--every", "1", "--time", "time", "--order", "time:10s") as running:
         for seconds in (100, 111):
             running.send(json.dumps({"score": 1, "label": 1, "time": seconds}).encode() + b"\n")
-        assert running.row(within=60)["time"] == "1970-01-01T00:01:40Z"
+        assert running.row()["time"] == "1970-01-01T00:01:40Z"
         running.send(b'{"score": 1, "label": 1, "time": 121}\n')
-        assert running.row(within=0.3) is None
+        assert running.row(NOTHING) is None
         running.send(b'{"score": 1, "label": 1, "time": 122}\n')
-        assert running.row(within=PROMISED)["time"] == "1970-01-01T00:01:51Z"
+        assert running.row()["time"] == "1970-01-01T00:01:51Z"
 
 
 def test_an_alert_is_said_when_its_row_comes():
     with job("-", "--every", "1", "--alert", "window_events > 1", "--alerts", "a.jsonl") as running:
         for _ in range(2):
             running.send(b'{"score": 1, "label": 1}\n')
-        wait_for(lambda: Path("a.jsonl").exists() and Path("a.jsonl").read_text().count("\n") == 1, 60)
+        wait_for(lambda: Path("a.jsonl").exists() and Path("a.jsonl").read_text().count("\n") == 1)
     (alert,) = map(json.loads, Path("a.jsonl").read_text().splitlines())
     assert (alert["state"], alert["row"], alert["value"]) == ("open", 1, 2)
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("rows.jsonl", marks=pytest.mark.slow), "rows.csv"]
-)  # of JSON lines others tell: on stdout, and where two signals end the job
-def test_a_row_is_in_its_file_within_a_second_of_its_line(name):
+    "name", [pytest.param(name, marks=pytest.mark.slow) for name in ("rows.jsonl", "rows.csv")]
+)  # in a plain run others tell: on stdout, and where two signals end the job
+def test_a_row_is_in_its_file_before_another_line_comes(name):
     with job("-", "--every", "1", output=name) as running:
         running.send(LINES[0])
-        wait_for(
-            lambda: Path(name).exists() and Path(name).read_text().count("\n") > name.endswith("csv"), 60
-        )
+        wait_for(lambda: Path(name).exists() and Path(name).read_text().count("\n") > name.endswith("csv"))
         before = Path(name).read_text()
         running.send(LINES[1])
-        wait_for(lambda: Path(name).read_text() != before, PROMISED)
+        wait_for(lambda: Path(name).read_text() != before)
         assert Path(name).read_text().startswith(before)
         assert Path(name).read_text().endswith("\n")
 
 
-def wait_for(condition, within):
-    deadline = time.monotonic() + within
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -353,8 +363,8 @@ def wait_for(condition, within):
 def test_a_signal_ends_the_input_and_what_is_in_the_pipe_still_counts(number):
     with job("-", "--every", "1000", "--window", "all", "--dead-letters", "dead.parquet") as running:
         running.send(json.dumps({"model": "c", "score": 1, "label": "?"}).encode() + b"\n")
-        wait_for(lambda: list(Path().glob(".rocsteady-*")), 60)
-        time.sleep(1.0)  # it reads by now, or compiles: then the signal comes early, and that is all
+        wait_for(lambda: list(Path().glob(".rocsteady-*")))
+        time.sleep(0.3)  # it reads by now, or compiles: then the signal comes early, and that is all
         running.process.send_signal(signal.SIGSTOP)
         running.send(b"".join(LINES))
         running.process.send_signal(number)
@@ -372,7 +382,7 @@ def test_a_signal_ends_the_input_and_what_is_in_the_pipe_still_counts(number):
 def test_two_signals_end_the_job_as_it_is():
     with job("-", "--every", "1", "--dead-letters", "dead.parquet", output="rows.jsonl") as running:
         running.send(LINES[0])
-        wait_for(lambda: Path("rows.jsonl").exists() and Path("rows.jsonl").read_text(), 60)
+        wait_for(lambda: Path("rows.jsonl").exists() and Path("rows.jsonl").read_text())
         running.process.send_signal(signal.SIGSTOP)
         running.process.send_signal(signal.SIGINT)
         running.process.send_signal(signal.SIGTERM)
@@ -387,11 +397,11 @@ def test_two_signals_end_the_job_as_it_is():
 def test_a_reader_of_rows_that_goes_away_ends_the_job_without_a_word():
     with job("-", "--every", "1") as running:
         running.send(LINES[0])
-        assert running.row(within=60)
+        assert running.row()
         running.process.stdout.close()
         running.process.stdout = None
         running.send(LINES[1])
-        _, err = running.process.communicate(timeout=60)
+        _, err = running.process.communicate(timeout=PATIENCE)
         assert running.process.returncode == 1
         assert said(err.decode()) == []
 
@@ -413,7 +423,7 @@ def test_a_folder_is_evaluated_while_it_grows(capsys):
     def grow():
         for number, piece in enumerate(pieces):
             appear(f"part-{number}.jsonl", lines_of(piece) + b"no object\n")
-            time.sleep(0.1)
+            time.sleep(0.05)  # lets the job look between two files, sometimes: rows are the same
         Path("inbox", "_END").touch()
 
     writer = threading.Thread(target=grow)
@@ -439,23 +449,24 @@ def test_rows_of_a_folder_come_while_it_grows():
     Path("inbox").mkdir()
     with job("inbox", "--follow", "--every", "1") as running:
         appear("a.jsonl", LINES[0])
-        assert running.row(within=60)
+        assert running.row()
         appear("b.jsonl", LINES[1])
-        assert running.row(within=PROMISED)
+        assert running.row()
         running.process.send_signal(signal.SIGINT)
         status, rows, lines = running.end()
     assert (status, rows) == (0, [])
     assert lines[1].startswith("rocsteady: 2 events read = 2 applied")
 
 
-def test_a_folder_that_is_idle_long_enough_has_ended(capsys):
+def test_a_folder_that_is_idle_long_enough_has_ended(capsys, monkeypatch):
     Path("inbox").mkdir()
     appear("a.jsonl", LINES[0])
-    started = time.monotonic()
-    ran = call(capsys, "evaluate", "inbox", "--follow", "--until-idle", "500ms", "--output", "-")
+    clock = Clock(monkeypatch)
+    began = clock.now
+    ran = call(capsys, "evaluate", "inbox", "--follow", "--until-idle", "50s", "--output", "-")
     assert ran.status == 0
     assert ran.counts == (1, 1, 0, 1)
-    assert time.monotonic() - started > 0.5
+    assert 50 <= clock.now - began < 60
 
 
 def test_a_folder_with_a_damaged_file_is_evaluated_and_has_status_1(capsys):

@@ -125,7 +125,7 @@ def test_counters_can_be_fetched_while_a_job_runs_and_not_after(capsys):
     process = start("evaluate", "-", *WINDOW, *words, stdin=subprocess.PIPE)
     process.stdin.write(Path("events.jsonl").read_text())
     process.stdin.flush()
-    end, found = time.monotonic() + 60, None
+    end, found = time.monotonic() + 60, None  # the end of patience with what hangs
     while time.monotonic() < end and (found is None or found["rocsteady_events_read_total"] != "401.0"):
         time.sleep(0.1)
         found = fetched(port)

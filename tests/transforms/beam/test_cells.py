@@ -12,9 +12,10 @@ from rocsteady.core.shard import parts as snapshot_parts
 from rocsteady.core.shard import protocol as shard_protocol
 from rocsteady.transforms.beam import cells as numbered_cells
 from rocsteady.transforms.beam.machine import RunStateMachine
+from thorough import at_length
 
 FACTORY = ChainFactory(window=200, every=4)
-SENT = [("ab"[i % 2], events(*range(i, i + 1 + i % 9))) for i in range(300)]
+SENT = [("ab"[i % 2], events(*range(i, i + 1 + i % 9))) for i in range(at_length(300, 120))]
 
 
 @pytest.fixture
@@ -43,6 +44,7 @@ def check(runner: str, folder: Path) -> None:
     assert sorted(row.value for row in kept(folder, "rows")) == sorted(expected)
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("runner", ["in process", "portable"])
 def test_a_large_shard_is_rebuilt_from_its_parts(
     runner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[tuple[int, bool]]

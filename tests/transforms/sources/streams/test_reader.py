@@ -29,6 +29,7 @@ from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from rocsteady.transforms.state.control import ExportRequest, ask, let_go
 from rocsteady.transforms.state.folder import write_state
+from thorough import at_length
 
 FIELDS = EventFields(time="time", model="model", id="id")
 TABLE = TableSettings(
@@ -101,7 +102,8 @@ def reference(parts):
     return rows_of(packets)
 
 
-@settings(max_examples=60)
+@pytest.mark.at_length
+@settings(max_examples=at_length(60, 20))
 @given(st.integers(0, 10_000), st.sampled_from([1, 2, 4]))
 def test_rows_do_not_depend_on_steps_failures_and_resumption(seed, partitions):
     rng = random.Random(seed)
@@ -142,7 +144,8 @@ def applied(machine, records):
     return rows, states
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.at_length
+@settings(max_examples=at_length(60, 20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10_000), st.sampled_from([1, 2, 3]), st.booleans())
 def test_a_job_goes_on_from_the_state_and_the_offsets_of_another_that_ran_on(
     tmp_path, seed, partitions, at_the_end
@@ -224,7 +227,8 @@ def identity(row):
     return row.model, row.row
 
 
-@settings(max_examples=40)
+@pytest.mark.at_length
+@settings(max_examples=at_length(40, 12))
 @given(st.integers(0, 10_000), st.lists(st.integers(1, 30), min_size=1), st.integers(0, 50))
 def test_a_resumed_reader_gives_what_the_one_before_would_have(seed, limits, cut):
     (part,) = stream(100, seed, 1)
@@ -241,8 +245,9 @@ def test_a_resumed_reader_gives_what_the_one_before_would_have(seed, limits, cut
     assert run(True) == run(False)
 
 
+@pytest.mark.at_length
 @given(st.integers(0, 10_000), st.integers(1, 200))
-@settings(max_examples=30)
+@settings(max_examples=at_length(30, 10))
 def test_every_event_is_in_a_packet_or_a_dead_letter_at_its_offset(seed, limit):
     (part,) = stream(80, seed, 1)
     steps = read_all(part, limit)

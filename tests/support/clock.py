@@ -1,0 +1,41 @@
+"""A clock that stands still until somebody sleeps, in place of the one on the wall."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+
+class Clock:
+    """What `time.monotonic` and `time.sleep` are while a test has it: no test waits, and none is too late.
+
+    now     seconds
+    slept   whether anybody slept
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, at_sleep: Callable[[], object] = bool) -> None:
+        """Take the place of the clock; `at_sleep` is called after every sleep."""
+        self.now = 1_000.0
+        self.slept = False
+        self._at_sleep = at_sleep
+        self._due: list[tuple[float, Callable[[], object]]] = []
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "sleep", self.sleep)
+
+    def at(self, moment: float, action: Callable[[], object]) -> None:
+        """Let something happen when the clock says `moment`, in the sleep during which that is."""
+        self._due.append((moment, action))
+
+    def sleep(self, seconds: float) -> None:
+        """Go on by so many seconds."""
+        self.now += seconds
+        self.slept = True
+        due, self._due = self._due, []
+        for moment, action in due:
+            if moment <= self.now:
+                action()
+            else:
+                self._due.append((moment, action))
+        self._at_sleep()
