@@ -280,10 +280,10 @@ def test_an_interrupted_demo_ends_in_seconds_and_leaves_nothing(tmp_path):
     fresh = tmp_path / "cache"
     environment = {**os.environ, "XDG_CACHE_HOME": str(fresh)}
     process = start("demo", "--output", "flights", env=environment, start_new_session=True)
-    while len(family_of(process.pid)) < 4:  # it, those that compile and that watch over others, and a learner
+    # Until there are the demo, the process that compiles, the one of Python that watches over others, and a learner.
+    while not Path("flights").exists() or len(family_of(process.pid)) < 4:
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
-    assert Path("flights").exists()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     out, err = process.communicate(timeout=60)  # for what hangs
     assert (process.returncode, out) == (130, ""), err
