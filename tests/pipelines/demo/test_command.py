@@ -280,7 +280,7 @@ def test_an_interrupted_demo_ends_in_seconds_and_leaves_nothing(tmp_path):
     fresh = tmp_path / "cache"
     environment = {**os.environ, "XDG_CACHE_HOME": str(fresh)}
     process = start("demo", "--output", "flights", env=environment, start_new_session=True)
-    # Until there are the demo, the process that compiles, the one of Python that watches over others, and a learner.
+    # Until there are four: the demo, one that compiles, Python's own that watches over others, and a learner.
     while not Path("flights").exists() or len(family_of(process.pid)) < 4:
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
