@@ -62,4 +62,4 @@ class Announcement:
 
 
 ANNOUNCEMENT = Announcement()
-"""The one of this process, for all kernels."""
+"""The announcement of this process, for all kernels."""

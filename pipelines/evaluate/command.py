@@ -52,7 +52,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
 
 
 def _settings_to_compile(job: Evaluation) -> Iterator[JoinSettings | TableSettings]:
-    """Yield the settings whose kernels a second process compiles; none where few kernels are needed here."""
+    """Yield the settings whose kernels a second process compiles: none, if this process needs few kernels."""
     is_small = job.streams is None and sum(file.size for file in job.files()) < _FEW_BYTES
     if is_small or not job.runner.in_process:
         return
