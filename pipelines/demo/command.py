@@ -14,6 +14,7 @@ counts must add up to the input, for every learner and for the labels, or the de
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections import Counter
@@ -47,6 +48,7 @@ from .flights import LATE_MINUTES, MINUTE
 from .learners import MAJORITY_WINDOW, Training, train
 from .streams import LONGEST_WAY
 
+_LOG_SECONDS = 10.0
 _EVERY = 1_000
 _SHARDS = 64
 
@@ -140,15 +142,15 @@ def _made(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _training_line() -> Iterator[Any]:
-    """Yield the progress callback of training: it redraws a terminal's line, or logs every ten seconds."""
+    """Yield the progress callback of training: it redraws a terminal's line, or logs at once, then rarely."""
     terminal = sys.stderr.isatty()
-    last = time.monotonic()
+    last = -math.inf
 
     def report(share: float, text: str) -> None:
         nonlocal last
         if terminal:
             redraw(f"{share:4.0%} {text}")
-        elif time.monotonic() - last > 10.0:
+        elif time.monotonic() - last > _LOG_SECONDS:
             last = time.monotonic()
             say(f"{share:.0%} {text}")
 

@@ -100,7 +100,7 @@ def train(
     kept, note = _kept(folder, name)
     if kept:
         return kept
-    report(0.0, "reading a year of flights")
+    report(0.0, "reading a year of flights; training takes some 40 s of a processor, once")
     flights = read_flights() if first is None else read_flights().first(first)
     tables = _trained(flights, lambda share, text: report(0.05 + 0.89 * share, text))
     report(0.95, "writing the predictions")
