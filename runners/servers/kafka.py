@@ -32,9 +32,16 @@ class KafkaBroker(Server):
 
     folder         the folder of configuration, log and data/; a broker restarted in the folder keeps its data
     port           the port [a free port]
+    settings       Kafka's settings by name, such as message.max.bytes; they override ours
     """
 
-    def __init__(self, folder: Path, *, port: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int | None = None,
+        settings: Mapping[str, str | int] | None = None,
+    ) -> None:
         folder = folder.absolute()
         port = port or free_port()
         controller = f"{HOST}:{free_port()}"
@@ -61,6 +68,7 @@ class KafkaBroker(Server):
             "broker.heartbeat.interval.ms": 500,
             "num.network.threads": 2,
             "num.io.threads": 2,
+            **(settings or {}),
         }
         self._properties_file = folder / "server.properties"
         # Kafka's own helper asks for a gigabyte of heap; a quarter holds a test's topics.
