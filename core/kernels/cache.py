@@ -171,20 +171,13 @@ class CheckedCache(FunctionCache):
             make_private(Path(self._cache_path))
             self._lock = os.open(f"{self._cache_file._index_path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
             end = time.monotonic() + _PATIENCE_SECONDS
-            while not self._is_locked():
+            while not _locks(self._lock):
                 if time.monotonic() > end:
                     self._release()
                     return False
                 time.sleep(0.05)
         except OSError:
             self._release()
-            return False
-        return True
-
-    def _is_locked(self) -> bool:
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
             return False
         return True
 
@@ -204,12 +197,16 @@ class CheckedCache(FunctionCache):
 def only_process(folder: Path) -> Iterator[bool]:
     """Yield whether this process alone has the lock of a folder in which kernels are compiled ahead."""
     with (folder / "ahead.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
+        yield _locks(file.fileno())
+
+
+def _locks(file: int) -> bool:
+    """Lock an open file for this process; False if another process has the lock."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 _warned: set[str] = set()

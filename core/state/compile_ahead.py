@@ -20,22 +20,13 @@ from typing import IO, Any, cast
 
 from numba.core import event
 
-from ..evaluator.evaluator import warm_up as evaluator_warm_up
-from ..join.join import warm_up as join_warm_up
 from ..join.settings import JoinSettings
 from ..kernels.cache import HAS_LOCKS, only_process
 from ..kernels.cache_folder import CACHE_FOLDER
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import TableSettings
-from ..table.table import warm_up as table_warm_up
 
 Settings = EvaluatorSettings | JoinSettings | TableSettings
-
-_WARM_UPS: dict[type[Any], Any] = {
-    EvaluatorSettings: evaluator_warm_up,
-    JoinSettings: join_warm_up,
-    TableSettings: table_warm_up,
-}
 
 _FUNCTIONS = 200
 """Functions that numba compiles for a kind of window: tests/core/kernels/test_compiled_functions.py."""
@@ -138,6 +129,22 @@ def _mark_of(pickled: bytes) -> Path | None:
     return CACHE_FOLDER / f"{hashlib.sha256(pickled).hexdigest()[:16]}.compiled"
 
 
+def _warm_up(settings: Settings) -> None:
+    """Compile the kernels of settings. The second process alone imports what has these kernels."""
+    if isinstance(settings, JoinSettings):
+        from ..join.join import warm_up as warm_up_join
+
+        warm_up_join(settings)
+    elif isinstance(settings, TableSettings):
+        from ..table.table import warm_up as warm_up_table
+
+        warm_up_table(settings)
+    else:
+        from ..evaluator.evaluator import warm_up as warm_up_evaluator
+
+        warm_up_evaluator(settings)
+
+
 def main() -> None:
     """Compile what the settings on stdin need."""
     pickled = sys.stdin.buffer.read()
@@ -149,7 +156,7 @@ def main() -> None:
             return
         with event.install_listener("numba:compile", _Functions(lambda: os.write(1, b"."))):
             for settings in pickle.loads(pickled):
-                _WARM_UPS[type(settings)](settings)
+                _warm_up(settings)
         done.touch()
 
 

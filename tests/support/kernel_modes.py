@@ -13,6 +13,12 @@ from thorough import THOROUGH_VARIABLE
 ROOT = Path(__file__).parent.parent.parent
 
 
+def with_cache(cache: Path) -> dict[str, str]:
+    """Return the environment of a process that keeps its compiled kernels in a folder of the test."""
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    return {**inherited, "ROCSTEADY_CACHE_DIR": str(cache)}
+
+
 def claims_hold(claims: Sequence[str], environment: dict[str, str], selection: str) -> None:
     """Assert that some tests of these files pass in an environment; an empty selection is all of them.
 

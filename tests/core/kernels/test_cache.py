@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from kernel_modes import with_cache
 from rocsteady.core.kernels import cache_folder as kernels
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="numba is off")
@@ -23,9 +24,8 @@ PROGRAM = (
 
 def started(cache: Path) -> tuple[list[str], list[str]]:
     """Use a kernel in a process of its own; return (folder, hits, result) and its warnings."""
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env={**environment, "ROCSTEADY_CACHE_DIR": str(cache)},
+        [sys.executable, "-c", PROGRAM], env=with_cache(cache),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -135,10 +135,9 @@ def test_folders_of_other_versions_leave_when_a_new_one_is_made(
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="there are no such locks on this system")
 def test_two_processes_that_start_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], env={**environment, "ROCSTEADY_CACHE_DIR": str(tmp_path)},
+            [sys.executable, "-c", PROGRAM], env=with_cache(tmp_path),
             stdout=subprocess.PIPE, text=True,
         )
         for _ in range(4)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from kernel_modes import ROOT
+from kernel_modes import ROOT, with_cache
 from rocsteady.core.kernels.cache_folder import COMPILED
 
 pytestmark = [
@@ -50,10 +49,9 @@ SEVERAL = {
 
 @pytest.mark.parametrize("window", SEEN)
 def test_a_window_compiles_few_functions_and_for_few_types(tmp_path: Path, window: str) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     ran = subprocess.run(
         [sys.executable, "-m", "benchmarks.start", "--compile", window], cwd=ROOT, check=True,
-        env={**environment, "ROCSTEADY_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True,
+        env=with_cache(tmp_path), capture_output=True, text=True,
     )  # fmt: skip
     said = json.loads(ran.stdout.splitlines()[-1])
     many = {

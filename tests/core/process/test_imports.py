@@ -26,7 +26,8 @@ logging.warning("apitools not found")
 OF_SOME_JOBS = (
     "jinja2", "plotly", "river", "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special",
     "scipy.stats", "sklearn",
-    "rocsteady.core.compare", "rocsteady.core.evaluator.weighted", "rocsteady.core.sketches",
+    "rocsteady.core.compare", "rocsteady.core.evaluator.weighted", "rocsteady.core.join.join",
+    "rocsteady.core.sketches",
     "rocsteady.core.weighted_tree", "rocsteady.pipelines.evaluate.live", "rocsteady.pipelines.report",
     "rocsteady.transforms.evaluate.alert", "rocsteady.transforms.evaluate.join_labels",
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -10,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernel_modes import ROOT, with_cache
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.kernels.cache import HAS_LOCKS, only_process
 from rocsteady.core.kernels.cache_folder import COMPILED, source_fingerprint
-
-ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.skipif(not (COMPILED and HAS_LOCKS), reason="kernels are not compiled and shared")
 
@@ -40,9 +38,7 @@ print("" if second is None else second._process.poll() is not None)
 
 
 def run(cache: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    without = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment = {**without, "ROCSTEADY_CACHE_DIR": str(cache)}
-    return subprocess.run([sys.executable, *words], env=environment, capture_output=True, **options)
+    return subprocess.run([sys.executable, *words], env=with_cache(cache), capture_output=True, **options)
 
 
 def test_the_second_process_compiles_and_a_third_is_not_needed(tmp_path):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import run
+from kernel_modes import with_cache
 from rocsteady.core.kernels.cache import HAS_LOCKS
 from rocsteady.core.kernels.cache_folder import COMPILED
 
@@ -24,9 +24,7 @@ def evaluated(cache: Path, events: int, window: str = "last:10000") -> tuple[byt
     scores = np.random.default_rng(1).random(events)
     lines = (f"{score:.12f},{int(score > 0.4)}" for score in scores)
     Path("events.csv").write_text("\n".join(["score,label", *lines]))
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment["ROCSTEADY_CACHE_DIR"] = str(cache)
-    ran = run("evaluate", "events.csv", "--window", window, "--output", "rows.jsonl", env=environment)
+    ran = run("evaluate", "events.csv", "--window", window, "--output", "rows.jsonl", env=with_cache(cache))
     assert ran.status == 0, ran
     return Path("rows.jsonl").read_bytes(), bool([*cache.rglob("ahead.lock")])
 
