@@ -1,6 +1,7 @@
 """Handles Ctrl-C, SIGTERM and SIGHUP: any command is interrupted, and a job without an end may end in order.
 
-`Interruptible` is around every command. Within it, `StopOnSignal` asks a job to end its input.
+`Interruptible` is around every command. Within it, `StopOnSignal` asks a job to end its input, and
+`SignalsHeld` lets a step end before a signal does.
 """
 
 from __future__ import annotations
@@ -97,6 +98,25 @@ class Interruptible(OnSignal):
         number = self.signal or signal.SIGINT
         say(f"{_ENDING[number]}; no unfinished output is left")
         return 128 + number
+
+
+class SignalsHeld(OnSignal):
+    """A context in which SIGINT, SIGTERM and SIGHUP have no effect before its end.
+
+    To block signals in the main thread is not enough: the system gives them to another thread, and Python
+    then calls the handler in the main thread.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_ENDING)
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self.signal is not None:
+            signal.raise_signal(self.signal)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.signal = signal.Signals(number)
 
 
 def _end_at_once(number: int) -> NoReturn:

@@ -41,6 +41,7 @@ from pyarrow import parquet
 from ...core.arrays import FloatArray
 from ...core.errors import InputError, RocsteadyError
 from ...core.process.temporary_folders import temporary_folder
+from ..stopping import SignalsHeld
 from . import flights as flights_module
 from . import models as flight_models
 from . import streams as flight_streams
@@ -245,19 +246,21 @@ def _work(name: str, connection: Connection) -> None:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Block SIGINT while a child process starts. The child inherits the block, so Ctrl-C never reaches it.
+    """Hold signals while a child process starts, or the child would report that its parent sent too little.
 
-    The resource tracker of multiprocessing is started first: its start would unblock SIGINT again.
+    The child inherits that SIGINT is blocked, so Ctrl-C never reaches it. The resource tracker of
+    multiprocessing is started first: its start would unblock SIGINT again.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with SignalsHeld():
+        if not hasattr(signal, "pthread_sigmask"):
+            yield
+            return
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _fingerprint(first: int | None) -> str:

@@ -1,0 +1,65 @@
+"""A step that must not be cut ends before a signal has an effect."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from rocsteady.pipelines.stopping import SignalsHeld
+
+ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@contextmanager
+def raising(number: signal.Signals):
+    """As around a command: the signal raises KeyboardInterrupt in the main thread."""
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def held_step(number: signal.Signals, parts: list[str], *, blocked: bool) -> None:
+    """Send this process a signal in the middle of a step, with the signal blocked in this thread or not."""
+    with SignalsHeld() as held:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {number} if blocked else set())
+        os.kill(os.getpid(), number)
+        while held.signal is None:
+            time.sleep(0.001)  # until a thread has taken the signal
+        parts.append("after the signal")
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    parts.append("after the end")
+
+
+@pytest.fixture
+def another_thread():
+    """A thread that blocks no signal: the system gives it what the main thread blocks."""
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+
+
+@pytest.mark.usefixtures("another_thread")
+@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("number", ENDING)
+def test_a_held_signal_has_its_effect_at_the_end(number, blocked):
+    parts: list[str] = []
+    with raising(number):
+        with pytest.raises(KeyboardInterrupt):
+            held_step(number, parts, blocked=blocked)
+        assert signal.getsignal(number) is signal.default_int_handler
+    assert parts == ["after the signal"]
+
+
+def test_nothing_happens_without_a_signal():
+    with raising(signal.SIGINT), SignalsHeld() as held:
+        pass
+    assert held.signal is None
