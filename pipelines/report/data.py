@@ -91,12 +91,16 @@ def packed(values: np.ndarray) -> str:
     """Return numbers of 8 bytes, packed for the page; O(bytes)."""
     little = np.ascontiguousarray(values, "<f8")
     shuffled = little.view(np.uint8).reshape(-1, 8).T.tobytes()
-    return base64.b64encode(gzip.compress(shuffled, 6, mtime=0)).decode()
+    return _packed_bytes(shuffled)
 
 
 def packed_text(text: str) -> str:
     """Return text, packed for the page."""
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    return _packed_bytes(text.encode())
+
+
+def _packed_bytes(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
 
 
 def script_json(value: Any) -> str:

@@ -33,6 +33,8 @@ def claims_hold(claims: Sequence[str], environment: dict[str, str], selection: s
             "-q",
             "-x",
             "-n0",
+            "-m",  # also what a plain run leaves to this one
+            "",
             "-W",  # interpreted, numpy warns where compiled code gives infinity or nothing
             "ignore::RuntimeWarning",
             *claims,
