@@ -55,8 +55,18 @@ def weighted(k: int, events: Events, stride: int, kind: str) -> Chunk:
         rows = np.full((len(ends), len(NUMBER_COLUMNS)), np.nan)
         reasons = np.zeros((len(ends), len(MEASURES)), np.int8)
         plan = RowPlan(ends, np.ones(len(ends)), np.zeros(len(ends), np.int64), rows, reasons)
-        progress = ranking.take_rows(Batch(labels[order], scores[order], weights[order], signs), plan)
-        assert progress.rows == len(ends)
+        done = row = 0  # of the changes and of the rows
+        while True:
+            rest = order[done:]
+            batch = Batch(labels[rest], scores[rest], weights[rest], signs[done:])
+            left = RowPlan(*(column[row:] for column in plan))._replace(ends=plan.ends[row:] - done)
+            progress = ranking.take_rows(batch, left)
+            done, row = done + progress.events, row + progress.rows
+            if not progress.needs_rebuild:
+                break
+            held = slice(begin - k + done // 2, begin + (done + 1) // 2)
+            ranking.tree.rebuild(labels[held], scores[held], weights[held])
+        assert (done, row) == (len(order), len(ends))
         return time.thread_time() - start
 
     return chunk
