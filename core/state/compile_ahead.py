@@ -98,16 +98,16 @@ def share_compiled() -> float | None:
 def compiled_ahead(*settings: Settings) -> Iterator[None]:
     """Compile the kernels that these settings need in a second process, at the longest until the block ends.
 
-    Nothing is started if a second process once compiled all of them, or if nothing could be kept.
+    Nothing is started if the cache folder has all of them, or if nothing could be kept.
     """
     global _second
-    pickled = pickle.dumps(settings)
-    done = _mark_of(pickled)
-    if not settings or done is None or done.exists() or not sys.executable:
+    marks = [(one, _mark_of(one)) for one in settings]
+    missing = [one for one, mark in marks if mark is not None and not mark.exists()]
+    if not missing or not sys.executable:
         yield
         return
     with suppress(OSError):  # no process can be made: the first process compiles
-        _second = _Second(pickled, _FUNCTIONS + _FUNCTIONS_OF_ANOTHER * (len(settings) - 1))
+        _second = _Second(pickle.dumps(missing), _FUNCTIONS + _FUNCTIONS_OF_ANOTHER * (len(missing) - 1))
     if _second is None:
         yield
         return
@@ -119,18 +119,22 @@ def compiled_ahead(*settings: Settings) -> Iterator[None]:
         _second = None
 
 
-def _mark_of(pickled: bytes) -> Path | None:
-    """Return the path of the empty file that says: all kernels of these settings are compiled.
+def _mark_of(settings: Settings) -> Path | None:
+    """Return the path of the empty file that says: the cache folder has all kernels of these settings.
 
     None if this process keeps no kernels, or cannot share the work.
     """
     if CACHE_FOLDER is None or not HAS_LOCKS or not os.access(CACHE_FOLDER, os.W_OK):
         return None
-    return CACHE_FOLDER / f"{hashlib.sha256(pickled).hexdigest()[:16]}.compiled"
+    return CACHE_FOLDER / f"{hashlib.sha256(repr(settings).encode()).hexdigest()[:16]}.compiled"
 
 
-def _warm_up(settings: Settings) -> None:
-    """Compile the kernels of settings. The second process alone imports what has these kernels."""
+def warm_up(settings: Settings) -> None:
+    """Compile the kernels of settings, or load them, and mark in the cache folder that it has them all.
+
+    This is what a job does first, in either process.
+    """
+    # The first process asks for marks before it imports what has kernels.
     if isinstance(settings, JoinSettings):
         from ..join.join import warm_up as warm_up_join
 
@@ -143,21 +147,23 @@ def _warm_up(settings: Settings) -> None:
         from ..evaluator.evaluator import warm_up as warm_up_evaluator
 
         warm_up_evaluator(settings)
+    mark = _mark_of(settings)
+    if mark is not None:
+        with suppress(OSError):  # without the mark, a second process is started once more
+            mark.touch()
 
 
 def main() -> None:
     """Compile what the settings on stdin need."""
     pickled = sys.stdin.buffer.read()
-    done = _mark_of(pickled)
-    if done is None:
+    if CACHE_FOLDER is None:
         return
-    with only_process(done.parent) as is_only:
+    with only_process(CACHE_FOLDER) as is_only:
         if not is_only:
             return
         with event.install_listener("numba:compile", _Functions(lambda: os.write(1, b"."))):
             for settings in pickle.loads(pickled):
-                _warm_up(settings)
-        done.touch()
+                warm_up(settings)
 
 
 if __name__ == "__main__":

@@ -17,11 +17,11 @@ from ...core.events.batch import MAGIC
 from ...core.events.rejected import Rejected
 from ...core.ids.sharding import Packet, number_of
 from ...core.join.join import LabelJoin
-from ...core.join.join import warm_up as join_warm_up
 from ...core.join.settings import JoinSettings
 from ...core.settings.durations import Duration, duration_text, microseconds, parse_lateness
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...core.state.compile_ahead import warm_up
 from ..beam.machine import unchanged
 from ..events.dead_letters import DeadLetter
 from ..events.fields import EventFields, RecordColumns, check_keywords
@@ -34,7 +34,7 @@ class JoinFactory(ExportingFactory[JoinSettings, Packet | Rejected]):
 
     def warm_up(self) -> None:
         """Compile the kernels, or load them from their folder."""
-        join_warm_up(self.settings)
+        warm_up(self.settings)
 
     def made(self, pane: Pane | None, key: str) -> LabelJoin:  # noqa: ARG002
         """Return a join without any records."""

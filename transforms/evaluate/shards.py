@@ -35,8 +35,9 @@ from ...core.settings.measure_names import MEASURES
 from ...core.settings.table import TableSettings
 from ...core.shard.machine import MachineFactory, Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...core.state.compile_ahead import warm_up
 from ...core.state.export import CutMachine, ExportingMachine
-from ...core.table.table import EvaluatorTable, warm_up
+from ...core.table.table import EvaluatorTable
 from ..beam.machine import Brings, MachineOutputs, RunStateMachine
 from ..events.dead_letters import RejectedLetters
 from ..events.fields import EventFields

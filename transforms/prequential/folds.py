@@ -29,12 +29,12 @@ from ...core.compare.learners import LearnerComparisons
 from ...core.compare.settings import ComparisonSettings
 from ...core.encoding.fields import Reader, packed_text
 from ...core.encoding.json import read_json, reading, whole
-from ...core.evaluator.evaluator import warm_up
 from ...core.prequential.fold import FoldOutput, PrequentialFold
 from ...core.prequential.settings import PrequentialSettings, all_keys, place_of
 from ...core.prequential.wire import shared_record
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...core.state.compile_ahead import warm_up
 from ..beam.machine import MachineOutputs, RunStateMachine, timestamp, unchanged
 from ..evaluate.shards import RowsCoder
 from ..events.dead_letters import RejectedLetters

@@ -20,7 +20,6 @@ PROGRAM = """
 import sys, time
 from numba.core import event
 from rocsteady.core.join.settings import JoinSettings
-from rocsteady.core.join.join import warm_up
 from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
 from rocsteady.core.state import compile_ahead
 settings = JoinSettings(1_000_000)
@@ -30,7 +29,7 @@ with event.install_listener("numba:compile", event.RecordingListener()) as compi
         share = compile_ahead.share_compiled()
         while second is not None and not list(CACHE_FOLDER.glob("*.compiled")):
             time.sleep(0.01)
-        warm_up(settings)
+        compile_ahead.warm_up(settings)
         grown = second is None or share < compile_ahead.share_compiled() < 1.0
 print(second is not None, grown, len(compiled.buffer), compile_ahead.share_compiled())
 print("" if second is None else second._process.poll() is not None)
@@ -46,6 +45,17 @@ def test_the_second_process_compiles_and_a_third_is_not_needed(tmp_path):
     assert first.stdout.decode().split() == ["True", "True", "0", "None", "True"], first.stderr
     again = run(tmp_path, "-c", PROGRAM)
     assert again.stdout.decode().split() == ["False", "True", "0", "None"], again.stderr
+
+
+def test_what_a_job_compiled_alone_needs_no_second_process(tmp_path):
+    alone = """
+from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.state.compile_ahead import warm_up
+warm_up(JoinSettings(1_000_000))
+"""
+    assert run(tmp_path, "-c", alone).returncode == 0
+    after = run(tmp_path, "-c", PROGRAM)
+    assert after.stdout.decode().split() == ["False", "True", "0", "None"], after.stderr
 
 
 def test_one_process_compiles_ahead_at_a_time(tmp_path):
