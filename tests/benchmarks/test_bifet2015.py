@@ -99,6 +99,7 @@ def test_one_command_writes_the_page_and_its_pictures(data: Path, tmp_path: Path
     assert not re.search(r"\bnan\b|\binf\b", page)
 
 
+@pytest.mark.slow  # in a plain run test_tatti2018.py asks for what is missing
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     done = run("bifet2015", "--output", str(tmp_path), ROCSTEADY_DATA=str(tmp_path))
     assert done.returncode == 2

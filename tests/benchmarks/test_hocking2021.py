@@ -86,6 +86,7 @@ def test_one_command_writes_the_page_and_its_pictures(tmp_path: Path) -> None:
     assert not re.search(r"\bnan\b|\binf\b", page)
 
 
+@pytest.mark.slow  # in a plain run test_tatti2018.py asks for what is missing
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = subprocess.run(

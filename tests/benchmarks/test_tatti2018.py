@@ -104,6 +104,7 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow  # contenders of a benchmark, not of the package
 def test_the_baselines_give_the_auc() -> None:
     done = run("-c", BASELINES)
     assert done.returncode == 0, done.stderr

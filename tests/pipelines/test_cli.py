@@ -305,7 +305,7 @@ def test_a_damaged_file_fails_the_job_with_a_sentence_and_leaves_no_output(packe
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--runner", "BundleBasedDirectRunner"],
+        pytest.param(["--runner", "BundleBasedDirectRunner"], marks=pytest.mark.slow),
         ["--direct_running_mode=multi_threading", "--direct_num_workers=2"],
     ],
 )

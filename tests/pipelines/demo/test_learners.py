@@ -249,7 +249,11 @@ def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch, tm
 
 @pytest.mark.parametrize(
     ("stream", "learners"),
-    [("predictions", {}), ("labels", {}), pytest.param("predictions", LEARNERS, marks=pytest.mark.slow)],
+    [
+        ("predictions", {}),
+        pytest.param("labels", {}, marks=pytest.mark.slow),
+        pytest.param("predictions", LEARNERS, marks=pytest.mark.slow),
+    ],
     ids=["predictions", "labels", "predictions of all learners"],
 )
 @pytest.mark.at_length

@@ -55,7 +55,7 @@ def test_it_ranks_as_well_as_logistic_regression(seed: int) -> None:
     assert ours > cross_val_score(theirs, X, y, scoring="roc_auc", cv=4).mean() - 0.01
 
 
-@pytest.mark.parametrize("objective", ["polynomial", "sigmoid"])
+@pytest.mark.parametrize("objective", ["polynomial", pytest.param("sigmoid", marks=pytest.mark.slow)])
 def test_breast_cancer(objective: Any) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     model = PolynomialAucClassifier(objective=objective)
