@@ -68,7 +68,7 @@ def by_class(label: int, weight: int, positives: int) -> tuple[int, int]:
 
 @inlined
 def shift_up(column: Any, slot: int, step: Integer) -> None:
-    """Move the values of a column from `slot` on up by one slot, each plus `step`. That at `slot` stays, too."""
+    """Move the values of a column from `slot` on up by one slot, each plus `step`; `slot` keeps its own."""
     here = column[SLOTS]
     for t in range(SLOTS, 0, -1):
         below = column[t - 1]
