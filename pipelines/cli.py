@@ -6,7 +6,7 @@ Exit status
     2         An argument is wrong, or the input was found wrong before the job started.
     3         Nothing was evaluated.
     4         A rule of --fail-if holds.
-    130, 143  The command was interrupted (SIGINT) or terminated (SIGTERM).
+    129, 130, 143  The command got SIGHUP, SIGINT or SIGTERM.
 
 An error that a user can cause is one sentence on stderr, never a traceback. Only commands that run a job
 import Beam, so that `--help` is instant.

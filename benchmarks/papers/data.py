@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rocsteady.core.arrays import FloatArray, Int8Array
 from rocsteady.core.errors import ConfigError, InputError, MissingPackageError
-from rocsteady.core.kernels.cache_folder import user_cache_folder
+from rocsteady.core.process.user_cache import user_cache
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -162,7 +162,7 @@ def data_file(name: str) -> Path:
 def _cache_file(name: str, path: Path) -> Path:
     """Return where a stream is kept: another data file, or another way to score it, is another place."""
     key = hashlib.sha256(path.read_bytes() + Path(__file__).read_bytes()).hexdigest()[:16]
-    return user_cache_folder() / "rocsteady" / "papers" / f"{name}-{key}.npz"
+    return user_cache() / "papers" / f"{name}-{key}.npz"
 
 
 def _keep(path: Path, stream: Stream) -> None:

@@ -343,8 +343,10 @@ class ModelEvaluator:
 
 
 @functools.cache
-def warm_up(settings: EvaluatorSettings) -> None:
+def warm_up(settings: EvaluatorSettings, *, largest_first: bool = False) -> None:
     """Compile the kernels that an evaluator with these settings needs. Only a process's first call does work.
+
+    largest_first  whether to begin with the largest kernels: a process beside begins with the others
 
     Takes seconds the first time on a machine, then a fraction of a second to load them from the cache folder
     (kernels/compile.py).
@@ -354,7 +356,7 @@ def warm_up(settings: EvaluatorSettings) -> None:
     sizes = tree_sizes(settings)
     events = 2 + (sizes.start if sizes and sizes.start < EXACT_EVENTS else 0)
     labels, scores = np.arange(events, dtype=np.int8) % 2, np.linspace(0.0, 1.0, events)
-    if events > 2:  # the largest kernels first: a process that compiles beside this one goes by the events
+    if largest_first and events > 2:
         one = Steps(np.zeros(1, np.int64), np.full(1, ENTERS, np.int8), np.zeros(1, np.int64), NO_INT64)
         none = Rows.empty("")
         TreeRanking(settings, labels[:0], scores[:0]).follow(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 
 from ..process.console import say
 
@@ -45,7 +46,8 @@ class Announcement:
                 self._started = time.monotonic()
                 self._alarm = threading.Timer(self._left, self._say)
                 self._alarm.daemon = True
-                self._alarm.start()
+                with suppress(RuntimeError):  # no thread can be started: there is no message
+                    self._alarm.start()
 
     def __exit__(self, *_: object) -> None:
         with self._lock:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
+from uuid import uuid4
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.core.runtime.nrt import rtsys
@@ -104,8 +105,13 @@ class _CheckedFile(IndexDataCacheFile):
 
     def _write(self, path: str, content: Any) -> None:
         data = self._dump(content)
-        with self._open_for_write(path) as file:
-            file.write(hashlib.blake2b(data, digest_size=self._DIGEST_BYTES).digest() + data)
+        temporary = Path(f"{path}.{os.getpid()}-{uuid4().hex[:8]}.tmp")
+        try:
+            temporary.write_bytes(hashlib.blake2b(data, digest_size=self._DIGEST_BYTES).digest() + data)
+            temporary.replace(path)
+        except BaseException:  # also where a signal ends the process
+            temporary.unlink(missing_ok=True)
+            raise
 
 
 class CheckedCache(FunctionCache):
@@ -123,13 +129,13 @@ class CheckedCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel of a signature from the cache; None if the cache has no undamaged file of it.
 
-        After None, the kernel is claimed for this process, until `save_overload`.
+        After None, the kernel is claimed for this process, until `save_overload` or `release`.
         """
         found = self._load_checked(sig, target_context)
         if found is None and self._claim():
             found = self._load_checked(sig, target_context)  # another process may have written it meanwhile
             if found is not None:
-                self._release()
+                self.release()
         return found
 
     def _load_checked(self, sig: Any, target_context: Any) -> Any:
@@ -139,6 +145,8 @@ class CheckedCache(FunctionCache):
             rtsys.initialize(target_context)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
+        except (MemoryError, OSError):  # the file may be whole, for another process
+            return None
         except Exception as damage:
             _warn_once(
                 "damaged",
@@ -161,7 +169,7 @@ class CheckedCache(FunctionCache):
         except ValueError:  # the index was damaged after it had been read
             self._forget()
         finally:
-            self._release()
+            self.release()
 
     def _claim(self) -> bool:
         """Wait until no other process compiles this kernel; False if it takes long, or there are no locks."""
@@ -173,15 +181,16 @@ class CheckedCache(FunctionCache):
             end = time.monotonic() + _PATIENCE_SECONDS
             while not _locks(self._lock):
                 if time.monotonic() > end:
-                    self._release()
+                    self.release()
                     return False
                 time.sleep(0.05)
         except OSError:
-            self._release()
+            self.release()
             return False
         return True
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """Let another process compile this kernel, if this process has claimed it."""
         if self._lock >= 0:
             with suppress(OSError):  # a process that was forked meanwhile has the file open, too
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
@@ -191,6 +200,13 @@ class CheckedCache(FunctionCache):
     def _forget(self) -> None:
         with suppress(OSError):
             Path(self._cache_file._index_path).unlink()
+
+
+def remove_unfinished(folder: Path, process: int) -> None:
+    """Remove the files that a process was writing when it was killed."""
+    for temporary in folder.rglob(f"*.{process}-*.tmp"):
+        with suppress(OSError):
+            temporary.unlink()
 
 
 @contextmanager
@@ -219,6 +235,18 @@ def _warn_once(kind: str, sentence: str) -> None:
         warnings.warn(f"rocsteady: {sentence}", RuntimeWarning, stacklevel=2)
 
 
+def _releasing(compile_: Any, cache: CheckedCache) -> Any:
+    """Add to a function that compiles: where it fails, another process may compile the kernel at once."""
+
+    def compiled(signature: Any) -> Any:
+        try:
+            return compile_(signature)
+        finally:
+            cache.release()
+
+    return compiled
+
+
 def keep_on_disk(function: Any, compiled: Any) -> None:
     """Give a compiled function the cache that `cache=True` would give it, but a checked one."""
     locators = f"{AnyInstallation.__module__}.{AnyInstallation.__name__},{UserProvidedCacheLocator.__name__}"
@@ -228,7 +256,8 @@ def keep_on_disk(function: Any, compiled: Any) -> None:
         setattr(settings, name, value)  # read by numba while it makes a cache, and only then
     try:
         with suppress(RuntimeError):  # an older numba raises for a read-only folder
-            compiled._cache = CheckedCache(function)
+            compiled._cache = cache = CheckedCache(function)
+            compiled.compile = _releasing(compiled.compile, cache)
     finally:
         for name, old in before.items():
             setattr(settings, name, old)

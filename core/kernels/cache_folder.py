@@ -1,9 +1,9 @@
 """The folder of compiled kernels: named after all that the machine code depends on, for this user alone.
 
 Invariant: the folder is named after everything the machine code depends on (the text of all modules of
-`core`, the versions of numba and llvmlite, the size of a bucket). numba itself looks at one file only, and
-would load stale code after a change in an imported helper. The text of all of `core` counts, because a kernel
-may contain constants of modules that have no kernels.
+`core`, the versions of numba and llvmlite, the size of a bucket, whether bounds are checked). numba itself
+looks at one file only, and would load stale code after a change in an imported helper. The text of all of
+`core` counts, because a kernel may contain constants of modules that have no kernels.
 
 numba unpickles files of the folder, and unpickling can run any code. So the folder is made for this user
 alone, and a folder to which others could have written is not used (`_danger_of`).
@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import stat
-import sys
 import tempfile
 import time
 import warnings
@@ -26,6 +25,8 @@ from typing import Any, cast
 
 import llvmlite
 import numba
+
+from ..process.user_cache import user_cache
 
 CORE = Path(__file__).parents[1]
 """The folder of all modules whose functions or constants are compiled."""
@@ -41,15 +42,6 @@ _KEPT = 3
 
 _IN_USE_SECONDS = 3600.0
 """A folder that was used so recently stays as well: a process may still load kernels from it."""
-
-
-def user_cache_folder() -> Path:
-    """Return the user's cache folder, by the convention of the platform."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def source_fingerprint() -> str:
@@ -75,7 +67,7 @@ def _cache_folder() -> Path | None:
     """
     root = settings.CACHE_DIR or os.environ.get("ROCSTEADY_CACHE_DIR")
     try:
-        folder = (Path(root) if root else user_cache_folder() / "rocsteady") / source_fingerprint()
+        folder = (Path(root) if root else user_cache()) / source_fingerprint()
         is_new = not folder.exists()
         make_private(folder)
         folder = folder.resolve()
@@ -101,14 +93,14 @@ def _cache_folder() -> Path | None:
 
 def _note_use(folder: Path, is_new: bool) -> None:
     """Set the folder's time of last use; when the folder is new, remove old folders of other versions."""
-    with suppress(OSError):  # a folder in the image of a worker is read-only
+    with suppress(OSError):  # read-only, as in the image of a worker; or another process removes them, too
         os.utime(folder)
-    if is_new:
-        others = [each for each in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", each.name)]
-        used = sorted(((each.stat().st_mtime, each) for each in others if each != folder), reverse=True)
-        for last_use, each in used[_KEPT:]:
-            if last_use < time.time() - _IN_USE_SECONDS:
-                shutil.rmtree(each, ignore_errors=True)
+        if is_new:
+            others = [each for each in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", each.name)]
+            used = sorted(((each.stat().st_mtime, each) for each in others if each != folder), reverse=True)
+            for last_use, each in used[_KEPT:]:
+                if last_use < time.time() - _IN_USE_SECONDS:
+                    shutil.rmtree(each, ignore_errors=True)
 
 
 def make_private(folder: Path) -> None:
@@ -142,7 +134,10 @@ def _foreign_in(folder: Path) -> str:
     if not hasattr(os, "geteuid"):
         return ""
     for place in folder.rglob("*"):
-        owner = place.lstat().st_uid
+        try:
+            owner = place.lstat().st_uid
+        except FileNotFoundError:  # a file under a temporary name, which another process has renamed
+            continue
         if owner not in (os.geteuid(), 0):
             return f"{place} belongs to another user (number {owner})"
     return ""

@@ -1,7 +1,7 @@
 """Compiles the kernels of a job in a second process: `python -m rocsteady.core.state.compile_ahead`.
 
-Meanwhile, the first process imports Beam, opens files or trains models. Then it needs the kernels in the
-order of events, and loads those that are there. The second process begins with the largest kernels. The cache
+Meanwhile, the first process opens files, makes the pipeline or trains models. Then it compiles, too: in the
+order in which events need the kernels, while the second process begins with the largest kernels. The cache
 ensures that no kernel is compiled twice (`core/kernels/cache.py`). Only commands start a second process; a
 worker or an import never does. One second process works at a time for a cache folder.
 """
@@ -18,11 +18,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
+from llvmlite.binding import get_host_cpu_name
 from numba.core import event
 
 from ..join.settings import JoinSettings
-from ..kernels.cache import HAS_LOCKS, only_process
+from ..kernels.cache import HAS_LOCKS, only_process, remove_unfinished
 from ..kernels.cache_folder import CACHE_FOLDER
+from ..kernels.cache_folder import settings as numba_settings
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import TableSettings
 
@@ -84,6 +86,8 @@ class _Second:
         self._process.kill()
         self._process.wait()
         self._stdout.close()
+        if CACHE_FOLDER is not None:
+            remove_unfinished(CACHE_FOLDER, self._process.pid)
 
 
 _second: _Second | None = None
@@ -98,7 +102,7 @@ def share_compiled() -> float | None:
 def compiled_ahead(*settings: Settings) -> Iterator[None]:
     """Compile the kernels that these settings need in a second process, at the longest until the block ends.
 
-    Nothing is started if the cache folder has all of them, or if nothing could be kept.
+    Nothing is started if marks in the cache folder say that it has all of them, or if nothing could be kept.
     """
     global _second
     marks = [(one, _mark_of(one)) for one in settings]
@@ -122,19 +126,22 @@ def compiled_ahead(*settings: Settings) -> Iterator[None]:
 def _mark_of(settings: Settings) -> Path | None:
     """Return the path of the empty file that says: the cache folder has all kernels of these settings.
 
-    None if this process keeps no kernels, or cannot share the work.
+    Its name is a hash of the settings, and of all that numba adds to the name of the folder: Python's version
+    and flags, and the processor. None if this process keeps no kernels, or cannot share the work.
     """
     if CACHE_FOLDER is None or not HAS_LOCKS or not os.access(CACHE_FOLDER, os.W_OK):
         return None
-    return CACHE_FOLDER / f"{hashlib.sha256(repr(settings).encode()).hexdigest()[:16]}.compiled"
+    processor = numba_settings.CPU_NAME or get_host_cpu_name()
+    text = repr((settings, sys.implementation.cache_tag, sys.flags.optimize, processor))
+    return CACHE_FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.compiled"
 
 
-def warm_up(settings: Settings) -> None:
+def warm_up(settings: Settings, *, largest_first: bool = False) -> None:
     """Compile the kernels of settings, or load them, and mark in the cache folder that it has them all.
 
     This is what a job does first, in either process.
     """
-    # The first process asks for marks before it imports what has kernels.
+    # Most commands ask for marks before they import what has kernels.
     if isinstance(settings, JoinSettings):
         from ..join.join import warm_up as warm_up_join
 
@@ -142,11 +149,11 @@ def warm_up(settings: Settings) -> None:
     elif isinstance(settings, TableSettings):
         from ..table.table import warm_up as warm_up_table
 
-        warm_up_table(settings)
+        warm_up_table(settings, largest_first=largest_first)
     else:
         from ..evaluator.evaluator import warm_up as warm_up_evaluator
 
-        warm_up_evaluator(settings)
+        warm_up_evaluator(settings, largest_first=largest_first)
     mark = _mark_of(settings)
     if mark is not None:
         with suppress(OSError):  # without the mark, a second process is started once more
@@ -163,7 +170,7 @@ def main() -> None:
             return
         with event.install_listener("numba:compile", _Functions(lambda: os.write(1, b"."))):
             for settings in pickle.loads(pickled):
-                warm_up(settings)
+                warm_up(settings, largest_first=True)
 
 
 if __name__ == "__main__":

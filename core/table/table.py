@@ -291,9 +291,9 @@ def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
     return Deduplicator(horizon, forgets=settings.evaluator.order != "position")
 
 
-def warm_up(settings: TableSettings) -> None:
+def warm_up(settings: TableSettings, *, largest_first: bool = False) -> None:
     """Compile the kernels that a table with these settings will need, or load them from the cache folder."""
-    evaluator_warm_up(settings.evaluator)
+    evaluator_warm_up(settings.evaluator, largest_first=largest_first)
     first = np.zeros(1, np.int64)
     if (deduplicator := _deduplicator_of(settings)) is not None:
         deduplicator.judge(TextColumn.of(["m"]), IdColumn.of(["i"]), first)

@@ -41,6 +41,7 @@ from pyarrow import parquet
 from ...core.arrays import FloatArray
 from ...core.errors import InputError, RocsteadyError
 from ...core.process.temporary_folders import temporary_folder
+from ...core.process.user_cache import user_cache
 from ..stopping import SignalsHeld
 from . import flights as flights_module
 from . import models as flight_models
@@ -92,12 +93,12 @@ def train(
 ) -> Training:
     """Train all learners over the year, or return an earlier run's files from the cache.
 
-    `cache_folder` is by default `rocsteady` in $XDG_CACHE_HOME or ~/.cache. If the folder cannot be
-    written, the files are in a temporary folder until the process ends. `first` limits training to the
+    `cache_folder` is by default rocsteady's folder in the user's cache. If the folder cannot be written, the
+    files are in a temporary folder until the process ends. `first` limits training to the
     first departures. Raises InputError when the packages of the demo are not installed.
     """
     report = progress or (lambda *_: None)
-    folder, name = cache_folder or default_cache_folder(), f"flights-{_fingerprint(first)}"
+    folder, name = cache_folder or _cache_folder(), f"flights-{_fingerprint(first)}"
     kept, note = _kept(folder, name)
     if kept:
         return kept
@@ -173,14 +174,11 @@ def prequential(
     return scores
 
 
-def default_cache_folder() -> Path:
-    """Return the folder of rocsteady in the user's cache."""
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if named.is_absolute():
-        return named / "rocsteady"
+def _cache_folder() -> Path:
+    """Return rocsteady's folder in the user's cache; without one, a path that cannot be written."""
     try:
-        return Path.home() / ".cache" / "rocsteady"
-    except RuntimeError:  # a user without a home folder: return a path that cannot be written
+        return user_cache()
+    except RuntimeError:
         return Path(os.devnull) / "rocsteady"
 
 

@@ -32,9 +32,9 @@ from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
+from ...core.state.compile_ahead import warm_up
 from ...core.state.exported import ShardState
 from ...core.state.take_up import taken_up
-from ...core.table.table import warm_up
 from ...transforms.beam import metrics, progress
 from ...transforms.beam.metrics import RECORD_COUNTERS
 from ...transforms.evaluate.shards import TableFactory

@@ -34,6 +34,7 @@ from importlib import metadata
 from pathlib import Path
 
 from ...core.process.console import show
+from ...core.process.user_cache import user_cache
 from .closed_jar import OpenJarError, close
 from .processes import HOST, ServerError, java
 
@@ -64,9 +65,7 @@ def servers_folder() -> Path:
     asked = os.environ.get("ROCSTEADY_SERVERS")
     if asked:
         return Path(asked).expanduser().absolute()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "rocsteady" / "servers"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rocsteady" / "servers"
+    return user_cache() / "servers"
 
 
 def flink_jars() -> Path:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from benchmark_path import ROOT
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.core.kernels.cache_folder import user_cache_folder
+from rocsteady.core.process.user_cache import user_cache
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.papers import data
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's cache folder for streams; compiled kernels stay where they are."""
-    kernels = os.environ.get("ROCSTEADY_CACHE_DIR") or str(user_cache_folder() / "rocsteady")
+    kernels = os.environ.get("ROCSTEADY_CACHE_DIR") or str(user_cache())
     monkeypatch.setenv("ROCSTEADY_CACHE_DIR", kernels)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path

@@ -29,8 +29,9 @@ def held_step(number: signal.Signals, parts: list[str], *, blocked: bool) -> Non
     with SignalsHeld() as held:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {number} if blocked else set())
         os.kill(os.getpid(), number)
-        while held.signal is None:
-            time.sleep(0.001)  # until a thread has taken the signal
+        for _ in range(60_000):  # until a thread has taken the signal; an end, for a signal that is lost
+            if held.signal is None:
+                time.sleep(0.001)
         parts.append("after the signal")
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     parts.append("after the end")

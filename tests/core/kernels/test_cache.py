@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from kernel_modes import with_cache
 from rocsteady.core.kernels import cache_folder as kernels
+from rocsteady.core.kernels.cache import remove_unfinished
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="numba is off")
 
@@ -130,6 +131,39 @@ def test_folders_of_other_versions_leave_when_a_new_one_is_made(
     os.utime(tmp_path / f"{3:016x}", (0, 0))
     assert kernels._cache_folder() == made  # it is there already: nothing is removed
     assert (tmp_path / f"{3:016x}").exists()
+
+
+FAILING = """
+import fcntl
+import pytest
+from numba import TypingError
+from rocsteady.core.ids.index import hash_all
+from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
+
+with pytest.raises(TypingError):
+    hash_all("text", "text", "text", "text", "text")
+locks = [*CACHE_FOLDER.rglob("*.lock")]
+for path in locks:
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+print(len(locks))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such locks on this system")
+def test_a_compilation_that_fails_leaves_the_kernel_to_other_processes(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", FAILING]
+    ran = subprocess.run(words, env=with_cache(tmp_path), capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "1\n"), ran.stderr
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "room").mkdir()
+    names = ["a.nbi", "a.nbi.7-0123abcd.tmp", "a.nbi.77-0123abcd.tmp"]
+    for name in names:
+        (tmp_path / "room" / name).write_text("x")
+    remove_unfinished(tmp_path, 7)
+    assert sorted(path.name for path in (tmp_path / "room").iterdir()) == [names[0], names[2]]
 
 
 @pytest.mark.slow

@@ -54,6 +54,7 @@ def test_a_window_compiles_few_functions_and_for_few_types(tmp_path: Path, windo
         env=with_cache(tmp_path), capture_output=True, text=True,
     )  # fmt: skip
     said = json.loads(ran.stdout.splitlines()[-1])
+    assert said["functions"].keys() == SEEN[window].keys()
     many = {
         name: number
         for name, number in said["functions"].items()

@@ -52,7 +52,7 @@ def test_a_script_hears_nothing_of_beam_and_its_own_log_is_as_it_sets_it(optimiz
 
 
 def test_a_job_of_one_event_imports_nothing_that_serves_other_jobs(tmp_path):
-    """Without the compiler: numba itself imports `scipy.linalg` when it compiles, or loads a kernel."""
+    """Without the compiler: numba itself imports `scipy.linalg` when it compiles."""
     (tmp_path / "one.csv").write_text("model,score,label\na,0.5,1\n")
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     words = [sys.executable, "-c", EVALUATE]

@@ -27,7 +27,7 @@ with event.install_listener("numba:compile", event.RecordingListener()) as compi
     with compile_ahead.compiled_ahead(settings):
         second = compile_ahead._second
         share = compile_ahead.share_compiled()
-        while second is not None and not list(CACHE_FOLDER.glob("*.compiled")):
+        while second and second._process.poll() is None and not [*CACHE_FOLDER.glob("*.compiled")]:
             time.sleep(0.01)
         compile_ahead.warm_up(settings)
         grown = second is None or share < compile_ahead.share_compiled() < 1.0

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from rocsteady.core.errors import InputError
 from rocsteady.pipelines.demo import learners as flight_learners
 from rocsteady.pipelines.demo.flights import Flights, known_at_departure, read_flights, rows_of
-from rocsteady.pipelines.demo.learners import default_cache_folder, majority_scores, prequential, train
+from rocsteady.pipelines.demo.learners import majority_scores, prequential, train
 from rocsteady.pipelines.demo.models import LEARNERS, AdaptiveTree, CountingBayes, Learner
 from sklearn.metrics import roc_auc_score
 from thorough import at_length
@@ -313,13 +313,6 @@ def test_without_a_writable_folder_it_works_and_says_so(tmp_path, monkeypatch):
     assert parquet.read_metadata(training.labels).num_rows == training.landed > 250
     assert "could not be kept" in training.note
     assert "XDG_CACHE_HOME" in training.note
-
-
-def test_the_cache_is_where_the_user_keeps_caches(monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert default_cache_folder() == Path("/somewhere/rocsteady")
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert default_cache_folder() == Path.home() / ".cache" / "rocsteady"
 
 
 def test_a_missing_package_is_a_sentence_with_the_remedy(monkeypatch, tmp_path):

@@ -10,28 +10,53 @@ from command import run
 from kernel_modes import with_cache
 from rocsteady.core.kernels.cache import HAS_LOCKS
 from rocsteady.core.kernels.cache_folder import COMPILED
+from rocsteady.pipelines.commands import command_parser
+from rocsteady.pipelines.evaluate.command import _planned, _settings_to_compile
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (COMPILED and HAS_LOCKS), reason="kernels are not compiled and shared"),
-]
+JOINED = ["--labels", "large.csv", "--id", "score", "--time", "label"]
 
 
-def evaluated(cache: Path, events: int, window: str = "last:10000") -> tuple[bytes, bool]:
-    """Return the rows of so many events, and whether a second process was started."""
-    for lock in cache.rglob("ahead.lock"):
-        lock.unlink()
+def write_events(name: str, events: int) -> None:
     scores = np.random.default_rng(1).random(events)
     lines = (f"{score:.12f},{int(score > 0.4)}" for score in scores)
-    Path("events.csv").write_text("\n".join(["score,label", *lines]))
-    ran = run("evaluate", "events.csv", "--window", window, "--output", "rows.jsonl", env=with_cache(cache))
-    assert ran.status == 0, ran
-    return Path("rows.jsonl").read_bytes(), bool([*cache.rglob("ahead.lock")])
+    Path(name).write_text("\n".join(["score,label", *lines]))
 
 
-def test_a_second_process_compiles_for_a_large_input_alone(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows, had_second = evaluated(tmp_path, 20_000)
-    assert had_second
-    assert evaluated(tmp_path, 20_000)[0] == rows
-    assert not evaluated(tmp_path, 10, "last:500")[1]
+    write_events("large.csv", 20_000)
+    write_events("small.csv", 10)
+    Path("arriving").mkdir()
+    write_events("arriving/one.csv", 10)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (COMPILED and HAS_LOCKS), reason="kernels are not compiled and shared")
+def test_a_second_process_compiles_for_a_large_input(tmp_path):
+    found = []
+    for _ in range(2):
+        ran = run("evaluate", "large.csv", "--output", "rows.jsonl", env=with_cache(tmp_path))
+        assert ran.status == 0, ran
+        found.append(Path("rows.jsonl").read_bytes())
+    assert found[0] == found[1]
+    assert [*tmp_path.rglob("ahead.lock")]
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds"),
+    [
+        (["large.csv"], ["TableSettings"]),
+        (
+            ["large.csv", "--labels", "large.csv", "--id", "score", "--time", "label"],
+            ["TableSettings", "JoinSettings"],
+        ),
+        (["small.csv"], []),
+        (["arriving", "--follow"], ["TableSettings"]),
+        (["large.csv", "--direct_running_mode=multi_processing", "--direct_num_workers=2"], []),
+    ],
+)
+def test_which_kernels_are_compiled_ahead(words, kinds):
+    options, beam_flags = command_parser()[0].parse_known_args(["evaluate", *words, "--output", "rows.jsonl"])
+    job = _planned(options, beam_flags)
+    assert [type(settings).__name__ for settings in _settings_to_compile(job)] == kinds
