@@ -153,7 +153,7 @@ def join_alone(folder: str, ttl: str, lead: str) -> Said:
     settings = JoinSettings.of(ttl, lead)
     joins = [LabelJoin(settings, number) for number in range(settings.shards)]
     start, most, joined, left = time.process_time(), (0, 0), 0, 0
-    for number, packet in enumerate(_MergeFiles(settings.shards).process(parts)):
+    for number, packet in enumerate(_MergeFiles(settings.shards, None).process(parts)):
         if not isinstance(packet, tuple):
             continue  # a dead letter
         for output in joins[number_of(packet[0])].apply(packet[1]):
