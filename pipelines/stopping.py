@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import io
 import os
@@ -74,6 +75,9 @@ if sys.platform != "win32":
     _ENDING[signal.SIGHUP] = "the terminal hung up"
 
 
+_AGAIN_SECONDS = 0.05
+
+
 class Interruptible(OnSignal):
     """A context in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread.
 
@@ -81,17 +85,45 @@ class Interruptible(OnSignal):
     signal, any error counts as the signal's consequence. A second signal ends the process at once, if the
     command owns the process. A second KeyboardInterrupt would come during the engine's shutdown: it left a
     gRPC traceback, or a process that never ended.
+
+    Where C code calls Python, it ignores what Python raises. LLVM calls Python when it has compiled a kernel,
+    which takes seconds, so a signal of that time was mostly lost. The exception is then raised once more.
     """
 
     def __init__(self, *, ends_process: bool) -> None:
         super().__init__(_ENDING)
         self._ends_process = ends_process
+        self._is_lost = False
+        self._report = sys.unraisablehook
+
+    def __enter__(self) -> Self:
+        self._report = sys.unraisablehook
+        sys.unraisablehook = self._take_ignored
+        return super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        sys.unraisablehook = self._report
 
     def _take(self, number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG002
-        if self.signal is not None and self._ends_process:
+        if self.signal is not None and self._ends_process and not self._is_lost:
             _end_at_once(number)
+        self._is_lost = False
         self.signal = signal.Signals(number)
         raise KeyboardInterrupt
+
+    def _take_ignored(self, ignored: sys.UnraisableHookArgs) -> None:
+        """Take an exception that nothing can catch: if a signal raised it, raise it again, soon."""
+        if isinstance(ignored.exc_value, KeyboardInterrupt):
+            again = threading.Timer(_AGAIN_SECONDS, self._interrupt_again)  # by then C code has returned
+            again.daemon = True
+            again.start()
+        else:
+            self._report(ignored)
+
+    def _interrupt_again(self) -> None:
+        self._is_lost = True
+        _thread.interrupt_main(self.signal or signal.SIGINT)
 
     def say(self) -> int:
         """Report the signal on stderr; return the exit status that a shell expects, 128 + its number."""

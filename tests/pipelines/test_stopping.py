@@ -1,15 +1,17 @@
-"""A step that must not be cut ends before a signal has an effect."""
+"""A signal ends what runs, once; a step that must not be cut ends before."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager
 
 import pytest
-from rocsteady.pipelines.stopping import SignalsHeld
+from rocsteady.pipelines.stopping import Interruptible, SignalsHeld
 
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -58,6 +60,30 @@ def test_a_held_signal_has_its_effect_at_the_end(number, blocked):
             held_step(number, parts, blocked=blocked)
         assert signal.getsignal(number) is signal.default_int_handler
     assert parts == ["after the signal"]
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_an_interrupt_that_c_code_ignores_is_not_lost(number, capsys):
+    """As where LLVM says that it has compiled a kernel."""
+    at_end = []
+
+    @ctypes.CFUNCTYPE(None)
+    def called_by_c():
+        os.kill(os.getpid(), number)
+        time.sleep(0.001)
+        at_end.append("not reached")
+
+    def work():
+        called_by_c()
+        for _ in range(60_000):  # an end, for an interrupt that is lost
+            time.sleep(0.001)
+
+    with Interruptible(ends_process=True) as interruption:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        assert interruption.say() == 128 + number
+    assert (at_end, len(capsys.readouterr().err.splitlines())) == ([], 1)
+    assert sys.unraisablehook is not interruption._take_ignored
 
 
 def test_nothing_happens_without_a_signal():
