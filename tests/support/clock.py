@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -10,6 +11,9 @@ import pytest
 
 class Clock:
     """What `time.monotonic` and `time.sleep` are while a test has it: no test waits, and none is too late.
+
+    They are so for the thread that makes the clock. Other threads, as those that jobs of other tests left,
+    have the clock on the wall.
 
     now     seconds
     slept   whether anybody slept
@@ -21,8 +25,15 @@ class Clock:
         self.slept = False
         self._at_sleep = at_sleep
         self._due: list[tuple[float, Callable[[], object]]] = []
-        monkeypatch.setattr(time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(time, "sleep", self.sleep)
+        mine, monotonic, sleep = threading.get_ident(), time.monotonic, time.sleep
+        monkeypatch.setattr(
+            time, "monotonic", lambda: self.now if threading.get_ident() == mine else monotonic()
+        )
+        monkeypatch.setattr(
+            time,
+            "sleep",
+            lambda seconds: (self.sleep if threading.get_ident() == mine else sleep)(seconds),
+        )
 
     def at(self, moment: float, action: Callable[[], object]) -> None:
         """Let something happen when the clock says `moment`, in the sleep during which that is."""
