@@ -18,7 +18,7 @@ ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 @contextmanager
 def raising(number: signal.Signals):
-    """As around a command: the signal raises KeyboardInterrupt in the main thread."""
+    """The signal raises KeyboardInterrupt in the main thread, also where nohup lets a process ignore it."""
     before = signal.signal(number, signal.default_int_handler)
     try:
         yield
@@ -78,7 +78,7 @@ def test_an_interrupt_that_c_code_ignores_is_not_lost(number, capsys):
         for _ in range(60_000):  # an end, for an interrupt that is lost
             time.sleep(0.001)
 
-    with Interruptible(ends_process=True) as interruption:
+    with raising(number), Interruptible(ends_process=True) as interruption:
         with pytest.raises(KeyboardInterrupt):
             work()
         assert interruption.say() == 128 + number
