@@ -40,6 +40,8 @@ SEVERAL = {
     "measures.delong.rank_sums": 2,
     "measures.delong.write_interval": 2,
     "measures.scan.total": 2,
+    "score_tree.bucket.shift_down": 2,
+    "score_tree.bucket.shift_up": 2,
     "weighted_tree.balance.left_of_merged": 2,
     "weighted_tree.layout.begin_tie": 2,
     "weighted_tree.layout.count_event": 2,
