@@ -141,7 +141,7 @@ def warm_up(settings: Settings, *, largest_first: bool = False) -> None:
 
     This is what a job does first, in either process.
     """
-    # Most commands ask for marks before they import what has kernels.
+    # Imported here, so that a job without a join does not import the join.
     if isinstance(settings, JoinSettings):
         from ..join.join import warm_up as warm_up_join
 

@@ -14,11 +14,13 @@ from rocsteady.pipelines.cli import main
 PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from rocsteady.pipelines.cli import main
 sys.exit(main())
 """
 COMMAND = (sys.executable, "-c", PROGRAM)
-"""The console script, with Ctrl-C as at a terminal: a shell starts what is in its background without it."""
+"""The console script, with signals as at a terminal: a shell's background and nohup ignore some."""
 
 COMPILING = "rocsteady: compiling the kernels"
 """Begins the line that may come once on a machine, and says nothing of a job."""

@@ -47,10 +47,7 @@ def test_a_second_process_compiles_for_a_large_input(tmp_path):
     ("words", "kinds"),
     [
         (["large.csv"], ["TableSettings"]),
-        (
-            ["large.csv", "--labels", "large.csv", "--id", "score", "--time", "label"],
-            ["TableSettings", "JoinSettings"],
-        ),
+        (["large.csv", *JOINED], ["TableSettings", "JoinSettings"]),
         (["small.csv"], []),
         (["arriving", "--follow"], ["TableSettings"]),
         (["large.csv", "--direct_running_mode=multi_processing", "--direct_num_workers=2"], []),
