@@ -18,7 +18,6 @@ from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS
 from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import main
-from thorough import at_length
 from times import moment
 
 ROOT = Path(__file__).parent.parent
@@ -138,7 +137,7 @@ def by_model(rows) -> list:
     return [row[:-1] for row in read]  # the hash of the settings tells order by time from order of arrival
 
 
-@pytest.mark.at_length
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "weights", [pytest.param(False, id="counts"), pytest.param(True, id="weights", marks=pytest.mark.slow)]
 )
@@ -155,7 +154,7 @@ def test_every_line_of_the_tables_of_windows_runs(
     }  # fmt: skip
     assert parse_window(window) == settings["window"]
     assert parse_every(every) == settings["every"]
-    events = flights(at_length(1_500, 1_000))
+    events = flights(1_500)
     pa.csv.write_csv(pa.table(events), tmp_path / "events.csv")
     words = f"--window {window} --every {every} --time time --id id --probabilities".split()
     words += ["--weight", "weight"] if weights else []

@@ -53,6 +53,7 @@ def agrees(tree: WeightBalancedHull, held: list[tuple[int, float]]) -> None:
             assert h - epsilon * (1 - h) - 1e-12 <= approximate <= h + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", STREAMS)
 def test_hull_and_bounds_are_right_at_every_step_of_a_window(stream: str) -> None:
     labels, scores = (column.tolist() for column in STREAMS[stream])

@@ -94,6 +94,7 @@ def test_one_command_writes_the_page_and_its_pictures(data: Path, tmp_path: Path
     assert not re.search(r"\bnan\b|\binf\b", page)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = run(

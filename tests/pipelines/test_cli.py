@@ -305,10 +305,11 @@ def test_a_damaged_file_fails_the_job_with_a_sentence_and_leaves_no_output(packe
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param(["--runner", "BundleBasedDirectRunner"], marks=pytest.mark.slow),
+        ["--runner", "BundleBasedDirectRunner"],
         ["--direct_running_mode=multi_threading", "--direct_num_workers=2"],
     ],
 )
+@pytest.mark.slow
 def test_other_engines_fail_with_the_same_sentence(arguments, packed, capsys):
     """Before it, one of them prints the traceback itself."""
     Path("cut.csv.gz").write_bytes(packed[:-100])

@@ -43,6 +43,7 @@ def compared(rows, tmp_path, *more):
     return pyarrow.parquet.read_table(output).to_pylist()
 
 
+@pytest.mark.slow
 def test_tests_are_of_the_rows(rows, tmp_path, capsys):
     found = compared(rows, tmp_path, "--measure", "auc", "--measure", "log_loss", "--measure", "h")
     values = {}

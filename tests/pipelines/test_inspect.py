@@ -74,6 +74,7 @@ def test_a_partition_that_is_idle_is_told_with_the_others(tmp_path, capsys):
     assert "partition 1, b: 0 packets" in out
 
 
+@pytest.mark.slow
 def test_the_states_of_many_shards_in_one_file_are_told_one_after_another(tmp_path, capsys):
     table = EvaluatorTable(TableSettings(EvaluatorSettings()))
     one = ShardState("x", "f", "evaluators", 3, 4, {0: ("a.csv", "null")}, table.to_bytes()).pack()

@@ -200,6 +200,7 @@ def wait_for(condition, within=60):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @posix
 def test_a_reader_that_goes_away_ends_it_without_a_word():
     Path("s.csv").write_text(csv(200_000))
@@ -219,6 +220,7 @@ def options(*more):
     return [*more, "--window", "last:50", "--every", "20"]
 
 
+@pytest.mark.slow
 @posix
 def test_an_evaluation_of_a_replay_is_that_of_the_file(capsys, monkeypatch):
     Path("s.csv").write_text(csv(2_000))
@@ -240,6 +242,7 @@ def test_an_evaluation_of_a_replay_is_that_of_the_file(capsys, monkeypatch):
     assert sorted(Path("live.jsonl").read_text().splitlines()) == sorted(expected)
 
 
+@pytest.mark.slow
 def test_a_replay_into_a_folder_can_be_followed(capsys):
     Path("s.csv").write_text(csv(500))
     call(capsys, "evaluate", "s.csv", *options(), "--output", "file.jsonl")

@@ -334,6 +334,7 @@ def test_a_stream_that_nobody_runs_is_told(capsys):
     )
 
 
+@pytest.mark.slow
 def test_who_gives_up_leaves_the_request_of_another_one(capsys):
     other = ExportRequest("99990101T000000.000000-00000000", "there")
 

@@ -101,6 +101,7 @@ def test_a_killed_server_starts_again_and_hears_only_its_new_words(tmp_path):
         assert one.log.read_text() == f"{first}\n{one.pid}\n"
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_or_is_silent_is_told_with_the_end_of_its_log(tmp_path):
     dying = server(
         tmp_path, "print('Exception: no'); print('\tat a.b.C'); raise SystemExit(3)", answers=lambda _: False
@@ -124,6 +125,7 @@ def test_a_port_that_is_taken_is_named(tmp_path):
         assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.slow
 def test_stopping_ends_the_deaf_and_all_that_was_started(tmp_path):
     one = server(tmp_path, DEAF)
     one.start()

@@ -19,12 +19,14 @@ import json
 import os
 import re
 import time
+import traceback
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import TracebackType
 from typing import BinaryIO, cast
 
 import numpy as np
@@ -312,8 +314,10 @@ class _CsvBatches:
     def __enter__(self) -> _CsvBatches:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, _error: object, trace: TracebackType | None) -> None:
         self._stream = self._reader = self._parse = None
+        if trace is not None:
+            traceback.clear_frames(trace)  # an error of the stream holds the stream as a local of its frames
         end = time.monotonic() + LET_GO_SECONDS
         while any(lent() is not None for lent in self._lent) and time.monotonic() < end:
             time.sleep(0.0001)

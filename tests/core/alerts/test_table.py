@@ -126,6 +126,7 @@ def test_the_histories_open_and_close_alerts_of_every_rule() -> None:
     assert seen == {(str(rule), state) for rule in RULES for state in ("open", "closed")}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(histories(), histories(), st.randoms(use_true_random=False))
 def test_order_repeats_and_restarts_change_nothing(

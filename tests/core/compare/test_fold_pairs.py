@@ -139,6 +139,7 @@ def oracle(reports, window):
                 yield (test, *pair, checkpoint), found[pair] | {"p_holm": p}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("window", "grid"),
     some(product([LastEvents(50), LastEvents(10_000), LastDuration("90m"), AllEvents()], [False, True])),
@@ -544,6 +545,7 @@ def test_settings_are_checked(change, words):
 STREAMS, CHECKPOINTS, INSTANCES = 300 if THOROUGH else 120, 45, 100
 
 
+@pytest.mark.slow
 def test_equal_learners_are_rejected_as_often_as_said():
     random = np.random.default_rng(45)
     chosen = ComparisonSettings(("a", "b"), 2, compares_aucs=False)

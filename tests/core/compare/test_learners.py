@@ -142,6 +142,7 @@ def test_no_time_and_grid_points():
 # ---- order, repeats and restarts
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(st.data())
 def test_neither_order_nor_repeats_nor_restarts_change_anything(data):
@@ -174,6 +175,7 @@ def test_a_restart_at_every_record_changes_nothing_and_sizes_are_known():
     assert (machine.wakes_at(), machine.counts()) == (None, {})
 
 
+@pytest.mark.slow
 def test_both_machines_together_in_every_order_of_folds():
     reports = [report.pack() for report in reports_of(3, instances=20)]
     expected = compared(SETTINGS, reports)
@@ -224,6 +226,7 @@ def test_states_that_are_others_or_damaged_are_refused():
 # ---- error rates under the null: all outcomes of ten independent folds
 
 
+@pytest.mark.slow
 def test_independent_folds_of_equal_learners_are_rejected_no_more_often_than_they_may():
     chosen = ComparisonSettings(("a", "b"), 10, measures=("auc",))
     machine = LearnerComparisons(chosen)

@@ -28,7 +28,7 @@ from rocsteady.core.evaluator.adwin import (
 )
 from rocsteady.core.kernels.compile import entry
 from sliding_window import SlidingWindow
-from thorough import THOROUGH, at_length, examples, others_slow
+from thorough import THOROUGH, at_length, examples
 
 Generator = np.random.Generator
 N = 100_000 if THOROUGH else at_length(40_000, 20_000)
@@ -135,15 +135,17 @@ def test_widths_are_those_of_rivers_detector_at_every_index(name: str) -> None:
     assert (widths[-1] < N) >= (name in SHRINK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "delta"),
-    others_slow(product(["fair coin", "sudden drifts", "placements"], [1e-9, 0.002, 0.3, 0.999])),
+    list(product(["fair coin", "sudden drifts", "placements"], [1e-9, 0.002, 0.3, 0.999])),
 )
 def test_widths_are_rivers_at_any_confidence(name: str, delta: float) -> None:
     values = stream(name, 20_000)
     assert Adwin(delta).update(values).tolist() == river_widths(values, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_widths_are_those_of_a_list_of_all_values(name: str) -> None:
     values = stream(name, 20_000 if THOROUGH else 8_000)
@@ -217,6 +219,7 @@ def fed_by_another_kernel(counters: Any, moments: Any, buckets: Any, values: Any
         dropped[index] = adwin_update(counters, moments, buckets, values[index])
 
 
+@pytest.mark.slow
 def test_another_kernel_is_told_how_many_values_each_one_dropped() -> None:
     values = stream("many steps", 20_000)
     adwin, dropped = Adwin(), np.zeros(len(values), np.int64)

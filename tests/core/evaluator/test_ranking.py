@@ -20,7 +20,7 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measure_names import MEASURES
 from scipy.special import ndtri
 from score_tree_oracle import streams
-from thorough import at_length, some
+from thorough import some
 
 NO_SCORES, NO_LABELS = np.empty(0), np.empty(0, np.int8)
 WINDOWS = [rs.LastEvents(1), rs.LastEvents(3), rs.LastEvents(60), rs.LastEvents(200), rs.AllEvents()]
@@ -105,12 +105,12 @@ MADE_AT_ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.at_length
+@pytest.mark.slow
 @pytest.mark.parametrize(("window", "kind"), some(product(WINDOWS[1:], MADE_AT_ROWS)), ids=str)
 def test_what_is_made_at_a_row_has_the_same_bits_from_scan_and_tree(
     kind: str, window: rs.LastEvents | rs.AllEvents
 ) -> None:
-    events = at_length(250, 220) if window == rs.LastEvents(200) else at_length(120, 70)
+    events = 250 if window == rs.LastEvents(200) else 120
     settings = rs.EvaluatorSettings(**{"every": rs.EveryEvents(1), **MADE_AT_ROWS[kind], "window": window})
     every = settings.every.n
     rng = np.random.default_rng(len(kind))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.weighted_tree.tree import WeightedTree
-from thorough import at_length, few
+from thorough import few
 from weighted_histories import history, rows_of, turned
 from weighted_oracle import WeightedOracle
 from weighted_tree_invariants import check_invariants
@@ -26,6 +26,7 @@ def check(seeds: range) -> None:
             assert turned(rows_of(made, np.random.default_rng([seed, run])), whole) == [], (seed, made.story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [12, 28, 34, 43, 98, 174, 1393])
 def test_histories_that_told_of_their_snapshots_do_so_no_more(seed: int) -> None:
     """Spurious nulls of AUM, AUM of subnormal scores, intervals beside one heavy event, light tied events."""
@@ -77,11 +78,11 @@ def test_windows_of_extremes_are_those_of_fractions(seed: int) -> None:
 
 @pytest.mark.parametrize("weights", [None, "one", "random", "wide"])
 @pytest.mark.parametrize("classes", [2, 3, 5])
-@pytest.mark.at_length
+@pytest.mark.slow
 def test_decisions_at_their_ends_are_whole_numbers(weights: str | None, classes: int) -> None:
     """A classifier that is always right has 1 everywhere; always wrong of two classes it has an MCC of -1."""
     rng = np.random.default_rng(classes)
-    n = at_length(200, 100)
+    n = 200
     labels = rng.integers(0, classes, n)
     names = np.array(list("abcde"))
     given = {

@@ -106,6 +106,7 @@ def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str,
         assert wrong(row, expected) == [], row.row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("window", "positive"), some(product(["last:5", "last:90s", "fading:15", "fading:2s"], ["b", None]))
 )
@@ -238,9 +239,8 @@ def test_batches_change_no_bit_and_snapshots_nothing_beyond_rounding(window: str
 # ---- fading
 
 
-@pytest.mark.parametrize(
-    "half_life", [*(pytest.param(each, marks=pytest.mark.slow) for each in (1, 7)), 300, "50ms"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("half_life", [1, 7, 300, "50ms"])
 def test_fading_is_that_of_explicit_weights(half_life: Any) -> None:
     events, checks = 100_000, 20
     rng = np.random.default_rng(7)
@@ -369,6 +369,7 @@ def test_the_scale_of_weights_changes_nothing_but_masses(window: str, scale: flo
         assert differences(row, same, skip=(*masses, "config")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", ["last:40", "fading:15", "all"])
 def test_a_giant_that_came_and_went_leaves_nothing_behind(window: str) -> None:
     labels, scores, weights, _ = stream("random/ordered", 1_000)

@@ -183,6 +183,7 @@ def order_after_clock(order: TimeOrder, moment: int) -> TimeOrder:
     return order
 
 
+@pytest.mark.slow
 def test_a_gap_of_many_packets_takes_no_more_than_their_number() -> None:
     """Each packet and each word looked at all that wait: twice as many took four times as long."""
 

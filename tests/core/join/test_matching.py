@@ -169,6 +169,7 @@ def test_every_prediction_gets_the_label_that_a_look_at_all_pairs_finds(
         event(f"fate {fate}")
 
 
+@pytest.mark.slow
 @given(streams(), st.sampled_from((0, 2, TTL)), st.sampled_from(OPTIONS))
 @example(([Prediction("a", 0, 1)], [Label("a", 10, 0, 2)], [6, 12]), 2, "first")  # known, forgotten, new
 @settings(max_examples=examples(300))
@@ -264,6 +265,7 @@ def test_ids_are_told_apart_by_their_last_byte_however_long_they_are() -> None:
     assert sorted(left.pair_labels) == list(range(n))
 
 
+@pytest.mark.slow
 def test_a_million_predictions_that_no_label_comes_for() -> None:
     n, step = 1_000_000, 50_000
     ids = np.arange(n, dtype=np.uint64).view(np.uint8).reshape(n, 8)
@@ -281,6 +283,7 @@ def test_a_million_predictions_that_no_label_comes_for() -> None:
     assert matcher.nbytes < 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lead", "second"), some(product([0, 20_000], ["first", "last"])))
 def test_state_stays_in_proportion_to_ttl_however_long_the_stream(second: Any, lead: int) -> None:
     n, step, ttl = 400_000, 5_000, 20_000

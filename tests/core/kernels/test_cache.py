@@ -150,6 +150,7 @@ print(len(locks))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="there are no such locks on this system")
 def test_a_compilation_that_fails_leaves_the_kernel_to_other_processes(tmp_path: Path) -> None:
     words = [sys.executable, "-c", FAILING]

@@ -144,6 +144,7 @@ def test_no_chunk_overflows_before_carries_are_made(sign: int) -> None:
 positive = st.lists(finite.map(abs), max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(EXAMPLES))
 @given(positive, positive, positive)
 def test_sums_compare_as_fractions_do(common: list[float], more: list[float], others: list[float]) -> None:

@@ -115,6 +115,7 @@ def test_plain_python_gives_the_same_rows(checked: list[str], tmp_path: Path) ->
         assert values == pytest.approx(others, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_every_kernel_is_compiled_once_for_each_kind_of_event() -> None:
     if not hasattr(window_scan.scan_window, "signatures"):
         pytest.skip("numba is switched off by NUMBA_DISABLE_JIT")

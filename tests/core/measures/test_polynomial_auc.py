@@ -116,6 +116,7 @@ def test_weights_count_as_so_many_events(name: str) -> None:
     assert of(labels, scores, np.ones(len(labels))).to_bytes() == of(labels, scores).to_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_sums_at_every_prefix_depend_on_the_events_alone(name: str) -> None:
     labels, scores = finite_streams(60)[name]
@@ -226,7 +227,7 @@ def exact_chebyshev(u: float, degree: int) -> list[Fraction]:
 
 
 @pytest.mark.at_length
-@pytest.mark.parametrize("degree", [10, 30, 128])
+@pytest.mark.parametrize("degree", [10, 30, pytest.param(128, marks=pytest.mark.slow)])
 def test_means_are_off_by_no_more_than_is_said(degree: int) -> None:
     rng = np.random.default_rng(degree)
     near_ends = 1 - np.geomspace(1e-16, 1e-2, at_length(6, 3))
@@ -298,6 +299,7 @@ def off_by(degree: int, fit: str) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("degree", "fit", "most"),
     [

@@ -150,6 +150,7 @@ FORESTS = [  # 9 s each
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "classes", "batch_size"),
     [*some(itertools.product(LEARNERS, [False, True], [1, 7]), each=2), *FORESTS],

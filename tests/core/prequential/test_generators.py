@@ -21,6 +21,7 @@ def sums_of(found):
     return np.array([each["x0"] + each["x1"] for each in found]), np.array([each["label"] for each in found])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PAPER)
 def test_a_stream_is_the_same_whenever_and_in_however_many_shards(text):
     stream = GeneratedStream.parse(text, count=300, seed=3)
@@ -68,6 +69,7 @@ def test_without_a_drift_there_is_one_concept():
     assert np.mean(noisy != (noisy_sums > 8.0)) == pytest.approx(0.1, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("still", "moved", "model"),
     [

@@ -170,6 +170,7 @@ def evaluated(given, found, window, every=1):
     return list(evaluator.update(given.labels, found.scores))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiclass", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("window", [1, 2, 7, 100])
@@ -389,6 +390,7 @@ def test_a_failure_to_learn_a_step_is_one_of_its_last_instance(factories):
 # ---------------------------------------------------------------------------------------- scikit-learn
 
 
+@pytest.mark.slow
 def test_partial_fit_of_two_classes_is_its_own_loop(factories):
     factories.make = logistic = partial(SGDClassifier, loss="log_loss", random_state=7)
     given = instances(300)
@@ -602,6 +604,7 @@ def test_mirrored_scores_are_on_the_other_side(threshold):
         assert (np.diff(found[side]) <= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiclass", [False, True])
 def test_noise_costs_what_the_formula_says(factories, multiclass):
     """Delta p = p (c p0 - 1) / (c - 1), and a flip is never one to the class itself."""

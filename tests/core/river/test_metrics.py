@@ -341,6 +341,7 @@ def test_an_event_is_taken_out_from_anywhere_and_the_window_goes_on(adapter: Any
     assert (math.isnan(metric.get()), metric.reason) == (True, "no events")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kappa_m", "kappa_per"])
 def test_baselines_keep_their_hits_when_an_event_is_taken_out(name: str) -> None:
     labels, predicted = classed(300)
@@ -471,6 +472,7 @@ def test_they_add_up_with_rivers_own(adapter: Any) -> None:
         adapter() + metrics.MSE()
 
 
+@pytest.mark.slow
 @named
 def test_a_progressive_validation_ends_with_the_value_of_its_last_events(adapter: Any) -> None:
     def model() -> Any:

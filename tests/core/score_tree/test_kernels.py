@@ -108,6 +108,7 @@ def test_a_changed_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: p
     assert len(found) == 4
 
 
+@pytest.mark.slow
 @compiled_only
 def test_installations_of_one_version_share_what_is_compiled(tmp_path: Path) -> None:
     here = kernels.CORE.parent

@@ -143,6 +143,7 @@ def test_the_choice_of_the_hull_is_a_function_of_size_and_stride() -> None:
     assert not keeps_hull_for(10_000, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED or SLOTS < 64, reason="buckets of full size")
 def test_a_live_window_takes_less_than_64_bytes_an_event() -> None:
     rng = np.random.default_rng(0)

@@ -173,6 +173,7 @@ def drifting(events: int, seed: int, share: float = 0.3) -> tuple[np.ndarray, np
     return labels, 1 / (1 + np.exp(-(rng.normal(size=events) + quality * (labels - 0.5)))).round(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "signal"), some(product([0.5, 0.1], ["placement", "error", "brier"])))
 def test_an_adaptive_window_is_that_of_a_list(signal: str, share: float) -> None:
     labels, scores = drifting(3_000, 5, share)

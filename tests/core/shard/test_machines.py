@@ -34,6 +34,7 @@ FOUND_LATER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MACHINES)
 def test_what_leaves_is_what_leaves_an_undisturbed_machine(kind: str) -> None:
     for seed in few(6, range(15)):
@@ -61,6 +62,7 @@ def finds(kind: str, rule: str, seeds: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "rule"), pairs(FOUND_AT_ONCE))
 def test_a_protocol_with_one_rule_broken_is_found_by_them_too(kind: str, rule: str) -> None:
     assert finds(kind, rule, 40)

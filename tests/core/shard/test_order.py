@@ -79,6 +79,7 @@ def test_rows_are_those_of_the_sorted_stream(window: str, every: str) -> None:
         assert not played.refused
 
 
+@pytest.mark.slow
 def test_in_order_of_arrival_the_end_of_all_partitions_gives_the_last_rows() -> None:
     rng = random.Random(4)
     table = TableSettings(evaluator(order="arrival"))
@@ -138,6 +139,7 @@ def clock_of(records: list[bytes]) -> tuple[int, int]:
     return min(settled.values(), default=-(2**63)), greatest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", EMISSIONS)
 @pytest.mark.parametrize("window", ["last:7", "last:1m"])
 def test_a_row_comes_as_soon_as_the_clock_has_passed_it(window: str, every: str) -> None:
@@ -187,6 +189,7 @@ def test_a_clock_that_runs_ahead_of_all_events_makes_no_rows_beyond_them() -> No
 # ---- the runner's clock
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", EMISSIONS)
 @pytest.mark.parametrize("window", ["last:7", "last:1m"])
 def test_events_behind_a_runners_clock_are_late_and_rows_are_those_of_the_others(

@@ -162,6 +162,7 @@ def test_small_shards_reach_no_numbered_cell() -> None:
     assert not stored.numbered
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("window", [None, 100])
 def test_state_written_in_parts_is_within_the_bound(window: int | None) -> None:

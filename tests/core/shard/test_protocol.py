@@ -62,6 +62,7 @@ def test_rows_are_those_of_an_undisturbed_run_whatever_the_runner_does(block: in
         Simulation(seed).run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", BROKEN)
 def test_the_simulator_finds_a_protocol_with_one_rule_broken(rule: str) -> None:
     wrong = 0
@@ -93,6 +94,7 @@ def apply_bundle(
     return Stored(views[0].committed(), views[1].committed(), views[2].committed()), rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [20, 100, 3000])
 @pytest.mark.parametrize("window", [1000, None], ids=["sliding", "growing"])
 def test_state_written_is_at_most_twice_the_records_and_a_token_each(window: int | None, batch: int) -> None:
@@ -110,6 +112,7 @@ def test_state_written_is_at_most_twice_the_records_and_a_token_each(window: int
     assert logged < 9 * 40_000 if window is None else logged < 8 * 1000 + 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [LastEvents(1000), AllEvents()], ids=str)
 def test_the_state_of_real_tables_is_within_the_same_bounds(window: LastEvents | AllEvents) -> None:
     settings = TableSettings(EvaluatorSettings(window=window, every=EveryEvents(1000)), shards=64)
@@ -134,6 +137,7 @@ def test_the_state_of_real_tables_is_within_the_same_bounds(window: LastEvents |
     assert abs(live.machine.snapshot_bytes() - true_size) < 0.03 * true_size, "rule 4 rests on it"
 
 
+@pytest.mark.slow
 def test_a_yardstick_of_the_old_snapshot_would_write_more() -> None:
     """Why rule 4 measures by the snapshot of now."""
 

@@ -71,6 +71,7 @@ def exact_h(labels: np.ndarray, scores: np.ndarray, **choice: object) -> float |
     return ev.measures().h
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_it_is_exact_while_distinct_scores_fit(name: str) -> None:
     labels, scores = stream(name, 500)

@@ -229,6 +229,7 @@ def test_a_window_may_be_another_in_the_next_call() -> None:
     assert len(slid) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="a long stream is compiled")
 @pytest.mark.parametrize(("epsilon", "reverse"), some(product([0.0, 0.05, 0.1, 1.0], [False, True])))
 def test_a_long_stream_stays_within_its_bound_of_the_exact_tree(epsilon: float, reverse: bool) -> None:

@@ -47,6 +47,7 @@ def test_the_second_process_compiles_and_a_third_is_not_needed(tmp_path):
     assert again.stdout.decode().split() == ["False", "True", "0", "None"], again.stderr
 
 
+@pytest.mark.slow
 def test_what_a_job_compiled_alone_needs_no_second_process(tmp_path):
     alone = """
 from rocsteady.core.join.settings import JoinSettings
@@ -58,6 +59,7 @@ warm_up(JoinSettings(1_000_000))
     assert after.stdout.decode().split() == ["False", "True", "0", "None"], after.stderr
 
 
+@pytest.mark.slow
 def test_one_process_compiles_ahead_at_a_time(tmp_path):
     folder = tmp_path / source_fingerprint()
     folder.mkdir(mode=0o700)

@@ -129,6 +129,7 @@ def test_a_million_ids_that_never_match_leave_with_their_ttl(side: str) -> None:
     assert watch.grown < 40 * MB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", ["first", "last"])
 def test_ids_of_ten_kilobytes_go_when_they_have_matched(second: str) -> None:
     """Some differ in their last letter alone, and that by its case."""

@@ -213,9 +213,8 @@ FEATURES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "order", [pytest.param(each, marks=[] if each == "time" else [pytest.mark.slow]) for each in ORDERS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("feature", FEATURES)
 def test_rows_are_those_of_the_definition_however_events_are_cut(feature: str, order: str) -> None:
     for seed in few(3, (0, 2, 3, 1, 4, 5)):
@@ -253,6 +252,7 @@ def test_the_definition_is_put_to_the_proof() -> None:
 GRID_WINDOWS = ("last:5", "last:20s", "fading:4", "fading:9s", "adaptive:0.5:error", "all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weighted", "window"), some(product([False, True], GRID_WINDOWS)))
 def test_rows_on_a_grid_are_the_same_however_events_are_cut(window: str, weighted: bool) -> None:
     evaluator = rs.EvaluatorSettings(window=parse_window(window), every=rs.EverySeconds(7), order="time")

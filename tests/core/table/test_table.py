@@ -222,6 +222,7 @@ def test_classes_travel_with_their_events() -> None:
 # ---- order
 
 
+@pytest.mark.slow
 def test_events_apply_as_they_arrive() -> None:
     events, rng = some_events(120), random.Random(1)
     settings = table_settings("arrival", curves=CURVES, slices=("carrier",))
@@ -231,6 +232,7 @@ def test_events_apply_as_they_arrive() -> None:
         assert run(settings, [*(packet.pack() for packet in cut), END], rng) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["position", "time"])
 def test_rows_depend_neither_on_packets_nor_on_the_order_in_which_they_come(order: str) -> None:
     events, rng = some_events(120), random.Random(2)
@@ -448,6 +450,7 @@ def test_the_size_counts_the_ends_of_many_partitions() -> None:
     assert table.snapshot_bytes() == pytest.approx(len(table.to_bytes()), rel=0.03)
 
 
+@pytest.mark.slow
 def test_thousands_of_models_of_one_event_take_three_kilobytes_each() -> None:
     models = 10_000 if THOROUGH else 3_000
     batch = many_models(models).pack()
@@ -487,6 +490,7 @@ def small_models(n: int, models: int, seed: int = 3) -> list[Event]:
     return some_events(n, seed, [f"model {i}" for i in range(models)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("packet", "slices"), some(product([1, 7, 150], [(), SLICES])))
 def test_a_row_comes_out_with_the_record_that_holds_its_event(packet: int, slices: Any) -> None:
     settings = table_settings("arrival", k=4, every=3, slices=slices)
@@ -546,6 +550,7 @@ def test_an_event_with_classes_after_one_without_is_refused_with_its_own_record(
         )
 
 
+@pytest.mark.slow
 def test_a_curve_comes_out_with_the_record_that_holds_its_event() -> None:
     settings = table_settings("arrival", k=4, every=50)
     settings = replace(settings, evaluator=replace(settings.evaluator, curves=rs.EveryEvents(4)))

@@ -17,7 +17,7 @@ from rocsteady.core.events.records import EndOfInput, EndOfPartition
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.table.table import EvaluatorTable
-from thorough import others_slow, some
+from thorough import some
 
 EVENTS = 240
 BORDERS = (0, 90, 90, EVENTS)
@@ -71,14 +71,11 @@ def vars_of(batch: EventBatch) -> dict[str, Any]:
     return {name: getattr(batch, name) for name in EventBatch.__dataclass_fields__}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("window", "order", "kind"),
-    others_slow(
-        some(
-            product(WINDOWS, ORDERS, ["1, weighted", "11s, weighted", "11s", "7, weighted, classes", "7"]),
-            each=4,
-        ),
-        each=2,
+    some(
+        product(WINDOWS, ORDERS, ["1, weighted", "11s, weighted", "11s", "7, weighted, classes", "7"]), each=4
     ),
 )
 def test_rows_are_those_of_each_model_alone(window: str, order: str, kind: str) -> None:

@@ -223,6 +223,7 @@ def test_sorted_entries_make_the_same_tree() -> None:
         WeightedTree.from_sorted(tree.to_sorted()._replace(scores=-tree.to_sorted().scores))
 
 
+@pytest.mark.slow
 def test_a_window_of_many_leaves_agrees_with_scikit_learn() -> None:
     events, window = (12_000, 3_000) if COMPILED else (400, 150)
     for stream in ("random", "ties to one decimal", "sawtooth", "rising", "shrinking gap"):
@@ -357,6 +358,7 @@ def test_a_giant_at_a_score_of_its_own_leaves_nothing_behind() -> None:
     assert tree.needs_rebuild  # in the scale of the giant, what remains may have been rounded away
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["random", "sawtooth", "rising", "falling", "alternating extremes"])
 def test_memory_stays_in_proportion_to_what_is_held(stream: str) -> None:
     """Leaves that lose all but a few of their entries are merged."""

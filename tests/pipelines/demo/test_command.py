@@ -135,6 +135,7 @@ def micros(table):
     return table["time"].cast(pa.int64()).to_pylist()
 
 
+@pytest.mark.slow
 def test_rows_are_those_of_the_stream_that_was_joined_beforehand_in_order_of_landing(
     capsys, training, flights
 ):
@@ -275,6 +276,7 @@ def test_a_new_folder_is_taken_away_again_when_nothing_came_of_it_and_an_old_one
     assert Path("full/rows.parquet").read_text() == "from yesterday"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
 def test_an_interrupted_demo_ends_in_seconds_and_leaves_nothing(tmp_path):
     fresh = tmp_path / "cache"

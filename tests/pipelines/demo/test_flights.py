@@ -23,7 +23,8 @@ from rocsteady.pipelines.demo.flights import (
     known_at_departure,
     read_flights,
 )
-from thorough import at_length
+
+pytestmark = pytest.mark.slow  # a plain run tries the demo as a whole, in test_command.py
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +165,6 @@ def test_durations_are_plausible(flights, raw):
     assert ((flights.landing - flights.departure)[landed] > 0).all()
 
 
-@pytest.mark.at_length
 def test_recent_shares_are_of_flights_that_had_landed(flights, known):
     """The obvious way: look at all flights, for some hundreds of departures."""
     late = (flights.label == 1).astype(float)
@@ -179,7 +179,7 @@ def test_recent_shares_are_of_flights_that_had_landed(flights, known):
         ("delay_origin", flights.origin, delay, 30, 0.0, 1),
     ):
         order = flights.landing_order
-        for row in some[: at_length(100, 30)]:
+        for row in some[:100]:
             mine = order[groups[order] == groups[row]]
             seen = mine[flights.landing[mine] < flights.departure[row]][-last:]
             mean = (values[seen].sum() + prior * weight) / (len(seen) + weight)

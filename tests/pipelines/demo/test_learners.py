@@ -20,7 +20,8 @@ from rocsteady.pipelines.demo.flights import Flights, known_at_departure, read_f
 from rocsteady.pipelines.demo.learners import majority_scores, prequential, train
 from rocsteady.pipelines.demo.models import LEARNERS, AdaptiveTree, CountingBayes, Learner
 from sklearn.metrics import roc_auc_score
-from thorough import at_length
+
+pytestmark = pytest.mark.slow  # a plain run tries the demo as a whole, in test_command.py
 
 FEW = 4000
 
@@ -256,9 +257,7 @@ def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch, tm
     ],
     ids=["predictions", "labels", "predictions of all learners"],
 )
-@pytest.mark.at_length
 def test_a_damaged_cache_is_made_anew(trained, tmp_path, stream, learners, monkeypatch):
-    """In a plain run by the majority alone, which starts no process: files of learners are tested above."""
     training, _ = trained
     if not learners:
         monkeypatch.setattr(flight_learners, "LEARNERS", learners)
@@ -277,11 +276,11 @@ def test_a_damaged_cache_is_made_anew(trained, tmp_path, stream, learners, monke
     assert not note
     path = tmp_path / files[stream].name
     sound = whole[path.name]
-    places = np.random.default_rng(1).integers(0, len(sound), at_length(40, 10)).tolist()
+    places = np.random.default_rng(1).integers(0, len(sound), 40).tolist()
     damages = [sound[:-100], sound[: len(sound) // 2], b"", sound + b"\0"]
     damages += [
         sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :]
-        for place in [*places, *range(len(sound) - 2000, len(sound), at_length(50, 200))]
+        for place in [*places, *range(len(sound) - 2000, len(sound), 50)]
     ]
     for damaged in damages:
         path.write_bytes(damaged)
@@ -339,7 +338,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow  # in a plain run test_demo.py interrupts a demo that trains
 @pytest.mark.skipif(os.name != "posix", reason="process groups and their signals are of POSIX")
 def test_ctrl_c_ends_the_processes_without_a_word(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -35,6 +35,7 @@ def micros(table: pa.Table) -> list[int]:
     return table["time"].cast(pa.int64()).to_pylist()
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_every_model_at_departure(flights, scores, streams):
     moment = pa.timestamp("us", "UTC")
     text = pa.string()

@@ -77,6 +77,7 @@ def test_the_last_line_says_what_opened_what_closed_and_where_that_stands(capsys
     ]
 
 
+@pytest.mark.slow
 def test_every_ending_says_the_same(capsys):
     for path in ("a.parquet", "a.csv", "a.jsonl", "a.csv.gz"):
         evaluated(capsys, "s.csv", *OPTIONS, *flags(), "--alerts", path)
@@ -117,6 +118,7 @@ def test_rules_that_never_open_leave_an_empty_table(capsys):
     assert Path("a.csv").read_text() == ",".join(ALERT_SCHEMA.names) + "\n"
 
 
+@pytest.mark.slow
 def test_alerts_do_not_depend_on_how_the_input_is_cut(capsys):
     evaluated(capsys, "s.csv", *OPTIONS, *flags(), "--alerts", "whole.csv")
     header, *lines = Path("s.csv").read_text().splitlines()

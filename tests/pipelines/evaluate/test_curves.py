@@ -88,6 +88,7 @@ def test_curves_of_models_and_slices_are_those_of_their_events(capsys):
         assert (first["config"], first["pane_start"]) == (rows[0]["config"], None)
 
 
+@pytest.mark.slow
 def test_the_rows_are_the_same_with_curves_and_without(capsys):
     for window in ("last:70", "all"):
         options = ("--window", window, "--every", "13", "--slice", "country")
@@ -95,6 +96,7 @@ def test_the_rows_are_the_same_with_curves_and_without(capsys):
         assert drawn(capsys, *options, "--curves-every", "17")[0] == plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
     [
@@ -119,6 +121,7 @@ def test_worker_processes_carry_curves():
     assert Path("one.parquet").read_bytes() == Path("two.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_curves_come_as_often_as_a_window_is_renewed_but_not_more_than_once_in_ten_thousand_events(capsys):
     n = 25_000
     rng = np.random.default_rng(2)
@@ -198,6 +201,7 @@ def test_curves_go_to_a_file_while_rows_go_to_stdout(capsys):
     assert names() == ["c.jsonl.gz", "s.csv"]
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_leaves_no_curves_and_those_of_the_last_one(capsys):
     rng = np.random.default_rng(4)
     write("long.csv", {"score": rng.random(60_000), "label": rng.integers(0, 2, 60_000)})

@@ -72,6 +72,7 @@ def test_of_stdin_too(file, status, monkeypatch, capsys):
     assert ran.status == status, ran
 
 
+@pytest.mark.slow
 def test_of_prequential_too(capsys):
     Path("dead.jsonl").write_text('{"x": 0.5, "label": 1, "t": "soon"}\n' * 20)
     words = (

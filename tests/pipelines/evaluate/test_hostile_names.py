@@ -84,6 +84,7 @@ def evaluated(folder, capfd):
     return folder
 
 
+@pytest.mark.slow
 def test_what_reads_the_outputs_of_a_job(evaluated, capfd):
     assert r"\x1b]0;t\x07" in told(capfd, "inspect", f"state{FILE}")
     for step in Path(f"state{FILE}").iterdir():

@@ -15,7 +15,7 @@ import pytest
 from command import call
 from rocsteady.pipelines.evaluate import on_beam as evaluate
 from rocsteady.transforms.sources.files import read as file_partition
-from thorough import at_length, others_slow
+from thorough import others_slow
 
 N = 600
 MINUTE = 60
@@ -126,6 +126,7 @@ def test_rows_are_those_of_the_file_that_is_joined_already(capsys, kind, divisio
     assert rows == right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", ["first", "last", "dead-letter"])
 def test_every_record_is_accounted_for_and_tells_its_place(capsys, second):
     predictions, labels, joined = flights()
@@ -175,6 +176,7 @@ def displaced(table, rng, most):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_chunks")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stream_shuffled_within_its_lateness_gives_the_rows_of_the_ordered_one(capsys, kind):
@@ -190,6 +192,7 @@ def test_a_stream_shuffled_within_its_lateness_gives_the_rows_of_the_ordered_one
         assert f"{N} events read = {N} applied + 0 dead letters;" in lines[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_chunks")
 @pytest.mark.parametrize("parts", [1, 3])
 def test_what_is_later_is_told_and_leaves_the_rows_of_the_others(capsys, parts):
@@ -228,7 +231,7 @@ def test_what_is_later_is_told_and_leaves_the_rows_of_the_others(capsys, parts):
 
 
 @pytest.mark.usefixtures("_small_chunks")
-@pytest.mark.at_length
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["time", "time:10m"])
 def test_an_event_of_2099_is_a_dead_letter_and_moves_no_clock(capsys, order):
     """Neither makes it others late, nor rows on a grid up to its time, wherever it stands in its file."""
@@ -237,7 +240,7 @@ def test_an_event_of_2099_is_a_dead_letter_and_moves_no_clock(capsys, order):
     options = ("--id", "id", "--time", "t", "--order", order, "--max-ahead", "1d", *KINDS["grid"][:4])
     write("sorted.csv", table)
     right, _ = rows_of(capsys, "sorted.csv", *options)
-    for place in at_length((0, 100, N), (100, N)):
+    for place in (0, 100, N):
         write("far.parquet", pa.concat_tables([table.slice(0, place), far, table.slice(place)]))
         rows, lines = rows_of(capsys, "far.parquet", *options, "--dead-letters", "dead.csv")
         assert rows == right

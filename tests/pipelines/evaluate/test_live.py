@@ -379,6 +379,7 @@ def test_a_signal_ends_the_input_and_what_is_in_the_pipe_still_counts(number):
     assert pq.read_table("dead.parquet").num_rows == 1
 
 
+@pytest.mark.slow
 def test_two_signals_end_the_job_as_it_is():
     with job("-", "--every", "1", "--dead-letters", "dead.parquet", output="rows.jsonl") as running:
         running.send(LINES[0])
@@ -394,6 +395,7 @@ def test_two_signals_end_the_job_as_it_is():
     assert len(Path("rows.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_reader_of_rows_that_goes_away_ends_the_job_without_a_word():
     with job("-", "--every", "1") as running:
         running.send(LINES[0])
@@ -415,6 +417,7 @@ def appear(name, data):
     Path("inbox", f".{name}").rename(Path("inbox", name))
 
 
+@pytest.mark.slow
 def test_a_folder_is_evaluated_while_it_grows(capsys):
     Path("inbox").mkdir()
     found = events(400)

@@ -99,6 +99,7 @@ def test_values_beyond_the_cap_share_a_slice_and_the_summary_says_so(capsys):
     assert "slice of others" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["time", "position", "arrival"])
 def test_a_model_that_was_silent_returns_with_an_empty_window(capsys, order):
     pa.csv.write_csv(events(), "s.csv")

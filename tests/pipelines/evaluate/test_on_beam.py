@@ -187,6 +187,7 @@ def test_labels_of_three_values_are_dead_letters_that_name_the_remedy(capsys):
     assert pyarrow.csv.read_csv("o.csv").num_rows == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
@@ -232,6 +233,7 @@ def test_a_positive_class_that_no_label_equals_is_told(capsys):
         assert warnings(capsys, "s.csv", *right) == []
 
 
+@pytest.mark.slow
 def test_a_threshold_with_all_scores_on_one_side_is_told_when_that_holds_for_all_models(capsys):
     label = stream(120)["label"]
     high, low = (np.linspace(begin, begin + 0.4, 120) for begin in (0.5, 0.05))
@@ -270,6 +272,7 @@ def test_predicted_classes_make_the_kappa_family_multi_class(capsys):
     assert row["auc"] == pytest.approx(roc_auc_score(data["word"] == "bad", data["score"]), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_shuffled_file_in_order_of_time_equals_the_sorted_one_in_order_of_position(capsys):
     """Times of mixed zones, one without any, ties told apart by id."""
     data = stream()
@@ -292,6 +295,7 @@ def test_numeric_times_count_the_unit_asked_for(unit, capsys):
     assert row["time"].isoformat() == "2023-11-14T22:13:20+00:00"
 
 
+@pytest.mark.slow
 def test_files_are_read_in_the_order_of_their_names_whichever_way_they_are_given(capsys):
     data = stream()
     keep = ["score", "label", "model", "country"]
@@ -318,6 +322,7 @@ def one(tmp_path_factory):
     return source, output.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
     [
@@ -374,6 +379,7 @@ def test_measures_are_chosen_and_the_others_null(capsys):
     assert [name for name in MEASURES if every[name] is None] == []
 
 
+@pytest.mark.slow
 def test_costs_and_priors_move_the_h_measure_alone(capsys):
     data = stream()
     write("s.csv", data, ["score", "label"])
@@ -459,6 +465,7 @@ def test_the_summary_names_the_kinds_of_dead_letters_most_frequent_first(capsys)
     assert ran.lines[1] == "rocsteady: dead letters, in d.csv:"
 
 
+@pytest.mark.slow
 def test_text_in_the_score_column_deep_in_a_file_costs_one_event(capsys):
     lines = ["score,label", *(f"0.{i % 9},{i % 2}" for i in range(250_000))]
     lines[240_001] = "oops,1"
@@ -491,6 +498,7 @@ def test_no_rows_are_a_header_in_csv_and_nothing_in_json(capsys):
     assert Path("o.csv").read_text().count("\n") == 1
 
 
+@pytest.mark.slow
 def test_ten_thousand_models_with_one_event_each(capsys):
     n = 10_000
     write("s.parquet", {
@@ -550,6 +558,7 @@ needs_data = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_data
 def test_auc_per_year_of_a_census_model_equals_scikit_learn(capsys):
     path = Path(os.environ["ROCSTEADY_DATA"]) / "scores_acs_employment_MA.csv.gz"
@@ -570,6 +579,7 @@ def test_auc_per_year_of_a_census_model_equals_scikit_learn(capsys):
         assert abs(float(rows[model, name]["auc"]) - roc_auc_score(label[held], score[held])) < 1e-12
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("column", "h", "h_balanced", "ks", "auc"),

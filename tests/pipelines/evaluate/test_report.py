@@ -79,6 +79,7 @@ def test_a_report_beside_curves_and_dead_letters_shows_the_same(capsys):
     assert counters()["Dead letters"] == counters("a.html")["Dead letters"] == "2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["-", "rows.jsonl", "rows.csv.gz"])
 def test_rows_of_any_form_make_the_page(capsys, output):
     ran = call(capsys, "evaluate", "s.csv", "--window", "last:100", "--output", output, "--report", "r.html")

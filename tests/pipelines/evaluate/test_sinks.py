@@ -59,6 +59,7 @@ def test_a_folder_holds_the_rows_of_a_file(capsys, form):
     assert (read.schema.metadata == one.schema.metadata) == (form == "parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked")
 def test_a_live_job_fills_a_folder(capsys):
     call(capsys, "evaluate", "events.jsonl", *WINDOW, "--output", "one.parquet")

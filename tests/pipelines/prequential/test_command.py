@@ -119,6 +119,7 @@ def test_runners_give_equal_tables(capsys, source, made, tmp_path, runner):
         assert table.equals(expected[name]), name
 
 
+@pytest.mark.slow
 def test_files_and_their_order_by_time(capsys, source, made, tmp_path):
     """Rows of the same stream in two shuffled files, by time and id, are the same in both cuts."""
     lines = gzip.decompress(Path(source).read_bytes()).decode().splitlines()
@@ -221,6 +222,7 @@ def test_mistakes_are_sentences(capsys, source, tmp_path, monkeypatch, words):
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.slow
 def test_a_model_that_was_trained_before_is_read_where_it_is_trusted(capsys, source, tmp_path):
     from river.naive_bayes import GaussianNB
 

@@ -476,6 +476,7 @@ def test_nothing_of_the_section_comes_from_a_network(tables):
 # ---- the command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz", ".jsonl"])
 def test_the_command_reads_tables_of_every_format(ending, tables, tmp_path, capsys):
     comparisons, means = tables

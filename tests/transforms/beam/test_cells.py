@@ -45,7 +45,7 @@ def check(runner: str, folder: Path) -> None:
 
 
 @pytest.mark.at_length
-@pytest.mark.parametrize("runner", ["in process", "portable"])
+@pytest.mark.parametrize("runner", ["in process", pytest.param("portable", marks=pytest.mark.slow)])
 def test_a_large_shard_is_rebuilt_from_its_parts(
     runner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[tuple[int, bool]]
 ) -> None:

@@ -48,6 +48,7 @@ def rows_of(records: list[tuple[str, bytes]], pane: Pane | None = None) -> list[
     return sorted(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_rows_are_equal_on_every_runner_and_the_last_ones_come_at_the_end(
     runner: str, cache_bytes: int, tmp_path: Path

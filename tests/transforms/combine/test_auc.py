@@ -115,6 +115,7 @@ def test_no_events_have_counts_and_a_reason(tmp_path: Path) -> None:
     assert only.value == (0, 0, 0, None, None, None, None, None, None, True, reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("windows", "size", "period"),
     [(FixedWindows(100), 100, 100), (SlidingWindows(120, 40), 120, 40)],

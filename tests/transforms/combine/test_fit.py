@@ -49,6 +49,7 @@ def same(model: PolynomialAucModel, local: PolynomialAucClassifier) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["in process", PROCESSES, "retrying"])
 def test_it_is_the_fit_of_all_rows_at_hand(tmp_path: Path, runner: str) -> None:
     model = fitted(tmp_path, batches(20), runner, max_iter=4)
@@ -63,6 +64,7 @@ def test_single_rows_and_sparse_batches_are_rows(tmp_path: Path) -> None:
     same(model, PolynomialAucClassifier(12, max_iter=2, objective="sigmoid").fit(ROWS, LABELS))
 
 
+@pytest.mark.slow
 def test_scans_behind_the_end_of_the_fit_change_nothing(tmp_path: Path) -> None:
     model = fitted(tmp_path, batches(3), tol=0.1, max_iter=5)
     assert model.iterations == 2

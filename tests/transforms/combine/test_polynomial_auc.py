@@ -86,6 +86,7 @@ def test_every_window_has_an_auc(tmp_path: Path, windows: Any) -> None:
         assert got == summary(LABELS[inside], SCORES[inside])
 
 
+@pytest.mark.slow
 def test_batches_are_as_single_events(tmp_path: Path) -> None:
     labels, scores = RNG.integers(0, 2, 9_000), RNG.uniform(-1, 1, 9_000)
     batches = [(labels[a:b], scores[a:b]) for a, b in pairwise([0, 3, 700, 701, 6_000, 9_000])]

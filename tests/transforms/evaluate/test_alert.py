@@ -71,6 +71,7 @@ def alerts_in(directory: Path) -> list[tuple[Any, ...]]:
     return sorted((alert.value for alert in kept(directory, "alerts")), key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_alerts_of_shuffled_rows_are_equal_on_every_runner(
     runner: str, cache_bytes: int, tmp_path: Path

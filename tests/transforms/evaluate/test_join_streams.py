@@ -120,15 +120,10 @@ def check(folder: Path, traffic: Traffic, truth: Truth, second: str = "first") -
         assert found == {"duplicates": repeats + seconds, "dead_letters": Counter()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("second", "lead"),
-    [
-        ("first", None),
-        *(
-            pytest.param(*each, marks=pytest.mark.slow)
-            for each in [("first", 0), ("last", 4), ("dead-letter", None)]
-        ),
-    ],
+    [("first", None), ("first", 0), ("last", 4), ("dead-letter", None)],
 )
 def test_a_mixed_stream_is_joined_as_all_pairs_say(second: str, lead: int | None, tmp_path: Path) -> None:
     rng = random.Random(f"{second} {lead}")
@@ -143,6 +138,7 @@ def test_a_mixed_stream_is_joined_as_all_pairs_say(second: str, lead: int | None
     check(tmp_path, traffic, truth, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["predictions", "labels"])
 def test_one_side_may_come_wholly_before_the_other(first: str, tmp_path: Path) -> None:
     """Two PCollections: while the watermark of one stays, nothing of the other is given up."""
@@ -194,9 +190,8 @@ def evaluated(events: Any, order: str, folder: Path) -> None:
     result.late | "kept late" >> Keep(folder, "late events")
 
 
-@pytest.mark.parametrize(
-    ("second", "lead", "lateness"), [pytest.param("first", None, 7, marks=pytest.mark.slow), ("last", 3, 0)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("second", "lead", "lateness"), [("first", None, 7), ("last", 3, 0)])
 def test_in_the_order_that_it_names_no_joined_event_is_late(
     second: str, lead: int | None, lateness: int, tmp_path: Path
 ) -> None:
@@ -220,6 +215,7 @@ def test_in_the_order_that_it_names_no_joined_event_is_late(
     assert len(rows) > 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["in process", PROCESSES, "portable"])
 def test_rows_behind_a_join_are_those_of_the_joined_stream(runner: str, tmp_path: Path) -> None:
     rng = random.Random(5)
@@ -321,6 +317,7 @@ def test_a_setting_that_cannot_be_is_refused_when_it_is_made(kind: str) -> None:
         rs.JoinLabels(**arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", ["first", "last"])
 def test_nothing_differs_where_bundles_fail_before_inside_and_behind_the_join(
     second: str, tmp_path: Path

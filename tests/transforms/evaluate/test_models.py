@@ -131,6 +131,7 @@ def test_rows_are_equal_on_every_runner(runner: str, cache_bytes: int, tmp_path:
     assert kept(tmp_path, "dead") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_curves_are_equal_on_every_runner(
     runner: str, cache_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -149,6 +150,7 @@ def test_curves_are_equal_on_every_runner(
     assert all(batch.value.num_rows for batch in kept(tmp_path, "batches"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", EVERY_RUNNER)
 def test_two_evaluations_of_one_input_each_end_with_their_last_rows(runner: str, tmp_path: Path) -> None:
     """The in-process runner puts both into one stage, and keeps its timers by their names alone."""
@@ -197,6 +199,7 @@ def test_dicts_named_tuples_beam_rows_and_packed_batches_are_the_same_events(
     assert kept(tmp_path, "dead") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("packet", "shards"), some(itertools.product([1, 7, 100, 10_000], [1, 64, None])))
 def test_rows_do_not_depend_on_how_events_are_cut_into_packets_and_shards(
     packet: int, shards: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -459,6 +459,7 @@ def test_positions_may_have_gaps():
     assert check(columns(score=["x"]), first_position=-1)[1][0].position is None
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_dead_rows_are_as_many_letters():
     n = 100_000
     assert len(check(columns(score=["abc"] * n))[1]) == n

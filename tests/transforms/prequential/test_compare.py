@@ -15,6 +15,7 @@ from rocsteady.transforms.sinks.comparisons import comparisons_to_arrow, means_t
 REPORTS = [report.pack() for report in reports_of(checkpoints=4, instances=60)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_rows_are_those_of_the_machines_on_every_runner(runner, cache_bytes, tmp_path: Path):
     order = np.random.default_rng(8).permutation(len(REPORTS))

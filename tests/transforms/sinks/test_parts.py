@@ -74,6 +74,7 @@ def test_a_row_waits_for_a_while_and_no_longer(tmp_path, monkeypatch):
     assert len(list(read_rows(tmp_path))) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_parts_of_a_job_hold_its_rows(tmp_path, runner):
     table, pieces = batches()

@@ -227,6 +227,7 @@ def pieces(batch, cuts):
     return [batch.slice(a, b - a) for a, b in pairwise(bounds)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_rows_are_sorted_and_the_same_however_they_were_cut(tmp_path, ending):
     batch = rows_to_arrow(some_rows(50))

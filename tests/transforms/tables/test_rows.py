@@ -36,6 +36,7 @@ def write_bundles(folder, bundles, forms=("jsonl",)):
 bundle = st.tuples(st.integers(0, 39), st.integers(1, 15)).map(lambda b: (b[0], min(b[0] + b[1], 40)))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30))
 @given(
     st.lists(bundle, min_size=1, max_size=8 if THOROUGH else 4),

@@ -231,6 +231,7 @@ def test_every_kernel_is_compiled_once() -> None:
         assert len(kernel.signatures) == 1, kernel.__name__  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_totals_that_are_negative_by_rounding_count_as_zero() -> None:
     if DATA is None:
         pytest.skip("ROCSTEADY_DATA is not set; export it to the folder with aum_neg_zero_fp_diffs.csv.gz")

@@ -255,6 +255,7 @@ def test_a_looping_curve_and_its_least_errors() -> None:
     assert roc.errors[4:6].tolist() == [1, 2]
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_error_functions_have_curves_of_more_than_one() -> None:
     """Slides, "Real data example with AUC greater than one": two problems, AUC 2 at a difference of 5."""
@@ -268,6 +269,7 @@ def test_real_error_functions_have_curves_of_more_than_one() -> None:
     )
 
 
+@pytest.mark.slow
 @needs_data
 def test_target_intervals_of_the_data_are_those_computed_here() -> None:
     errors = neuroblastoma()

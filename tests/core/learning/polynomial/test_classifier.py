@@ -55,7 +55,8 @@ def test_it_ranks_as_well_as_logistic_regression(seed: int) -> None:
     assert ours > cross_val_score(theirs, X, y, scoring="roc_auc", cv=4).mean() - 0.01
 
 
-@pytest.mark.parametrize("objective", ["polynomial", pytest.param("sigmoid", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["polynomial", "sigmoid"])
 def test_breast_cancer(objective: Any) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     model = PolynomialAucClassifier(objective=objective)
@@ -82,6 +83,7 @@ def test_what_it_knows_after_a_fit() -> None:
     assert model.stop_reason_ == "tolerance"
 
 
+@pytest.mark.slow
 def test_numbers_of_32_bits_and_sparse_rows_give_the_same_model() -> None:
     X, y = data()
     X = np.where(np.abs(X) < 0.5, 0, X).astype(np.float32)
@@ -92,6 +94,7 @@ def test_numbers_of_32_bits_and_sparse_rows_give_the_same_model() -> None:
         np.testing.assert_allclose(model.predict(given), whole.predict(X))
 
 
+@pytest.mark.slow
 def test_batches_give_the_model_of_the_array() -> None:
     X, y = data()
     weights = np.random.default_rng(1).uniform(0.5, 2, len(y))
@@ -130,6 +133,7 @@ def test_batches_must_begin_anew_for_every_scan() -> None:
         PolynomialAucClassifier().fit_batches(lambda: [(X[:2], [[0], [1, 2]])])
 
 
+@pytest.mark.slow
 def test_a_warm_start_goes_on() -> None:
     X, y = data()
     cold = PolynomialAucClassifier().fit(X, y)
@@ -151,6 +155,7 @@ def test_a_chunk_after_the_other_follows_a_stream() -> None:
         assert roc_auc_score(y, X @ [2, seed, 0]) - roc_auc_score(y, model.decision_function(X)) < 0.01
 
 
+@pytest.mark.slow
 def test_a_grid_of_parameters() -> None:
     X, y = data(600)
     search = GridSearchCV(
@@ -162,6 +167,7 @@ def test_a_grid_of_parameters() -> None:
     assert clone(PolynomialAucClassifier(reach=2.0)).get_params()["reach"] == 2.0
 
 
+@pytest.mark.slow
 def test_a_model_from_elsewhere_becomes_an_estimator() -> None:
     X, y = data()
     state = begin(FitSettings())

@@ -157,6 +157,7 @@ def test_moments_of_mixtures_are_those_of_their_scores(degree: int) -> None:
         np.testing.assert_allclose(found, weights @ chebvander(p * a + q * b + c, degree), atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_the_line_search_finds_what_a_search_over_the_rows_finds(seed: int) -> None:
     features, labels, weights = rows(seed=seed)
@@ -246,12 +247,14 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_parts_make_no_difference(settings: dict[str, Any]) -> None:
     given = rows(1000, 6)
     close(fitted(*given, **settings), fitted(*given, parts=13, **settings), 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_weights_are_repetitions_and_sparse_rows_are_rows(settings: dict[str, Any]) -> None:
     features, labels, weights = rows(400, 5)
@@ -281,6 +284,7 @@ def test_auc_rises_above_its_start_and_above_that_of_any_feature() -> None:
     assert model.scans <= 2 * len(model.history)
 
 
+@pytest.mark.slow
 def test_far_rows_do_not_set_the_scale() -> None:
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 4000)

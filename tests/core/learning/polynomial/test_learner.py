@@ -48,6 +48,7 @@ def skewed(n: int = 3000, change: int | None = None, positives: float = 0.03) ->
     return [({"a": x, "b": y, "c": z}, bool(label)) for (x, y, z), label in zip(rows, labels, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [phishing, sea, skewed])
 def test_it_ranks_about_as_well_as_logistic_regression(stream: Any) -> None:
     instances = stream()

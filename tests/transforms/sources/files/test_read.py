@@ -296,6 +296,7 @@ def test_a_wrong_row_of_any_length_is_one_dead_letter_that_shows_its_beginning(t
     assert raw == [json.dumps(["x" * 10_000]) + "... (200,008 characters)"]
 
 
+@pytest.mark.slow
 def test_text_in_the_score_column_far_down_is_one_dead_letter(tmp_path):
     n = 1_000_000
     rows = ["score,label", *["0.5,1"] * n]
@@ -492,6 +493,7 @@ def test_long_lines_and_blocks_without_a_newline():
 # Parquet
 
 
+@pytest.mark.slow
 def test_parquet_of_many_types_and_only_what_is_needed(tmp_path):
     n = 250_000
     table = pa.table(
@@ -538,6 +540,19 @@ def test_a_file_that_breaks_off_is_named_with_the_place(tmp_path):
     (tmp_path / "a.parquet").write_bytes(bytes(data))
     with pytest.raises(RocsteadyError, match=r"a.parquet is damaged after record"):
         read(tmp_path / "a.parquet", NAMED)
+
+
+def test_nobody_waits_for_the_stream_of_a_damaged_file(tmp_path):
+    """The error's frames held the stream, so that each damaged file took the whole LET_GO_SECONDS."""
+    path = put(
+        tmp_path, "a.csv.gz", "score,label\n" + "".join(f"{i * 0.618 % 1:.12f},1\n" for i in range(150_000))
+    )
+    path.write_bytes(path.read_bytes()[:-1_000])
+    (source,) = list_sources(path)
+    with pytest.raises(EOFError) as held:
+        list(csv_chunks(source))
+    assert held.tb is not None
+    assert not [thing for thing in gc.get_objects() if isinstance(thing, Utf8Stream)]
 
 
 def test_a_quote_that_is_never_closed_does_not_swallow_a_large_file(tmp_path):

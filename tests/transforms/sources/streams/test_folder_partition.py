@@ -26,7 +26,7 @@ from rocsteady.transforms.sources.streams.folder_listing import END_FILE, Folder
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
-from thorough import at_length, examples
+from thorough import examples
 
 FIELDS = EventFields(model_name="m")
 PLENTY = 50_000
@@ -226,6 +226,7 @@ def test_a_silence_ends_a_folder_and_what_is_new_ends_the_silence(folder, monkey
     assert began + 100 <= clock.now < began + 101
 
 
+@pytest.mark.slow
 def test_a_last_line_without_an_end_counts_when_a_silence_ends_the_folder(folder, monkeypatch):
     Clock(monkeypatch)
     (folder / "a.jsonl").write_bytes(line(1).strip())
@@ -572,9 +573,9 @@ def test_a_state_of_the_version_that_read_lines_alone_in_order_of_names_goes_on(
     ]
 
 
-@pytest.mark.at_length
+@pytest.mark.slow
 def test_the_names_of_many_files_that_were_read_take_little_state(folder):
-    files = at_length(2_000, 1_000)
+    files = 2_000
     for i in range(files):
         (folder / f"part-{i:06d}.jsonl").write_bytes(line(i))
     looks = Looks(folder, FIELDS, "anew")

@@ -102,8 +102,8 @@ def reference(parts):
     return rows_of(packets)
 
 
-@pytest.mark.at_length
-@settings(max_examples=at_length(60, 20))
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from([1, 2, 4]))
 def test_rows_do_not_depend_on_steps_failures_and_resumption(seed, partitions):
     rng = random.Random(seed)
@@ -144,8 +144,8 @@ def applied(machine, records):
     return rows, states
 
 
-@pytest.mark.at_length
-@settings(max_examples=at_length(60, 20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10_000), st.sampled_from([1, 2, 3]), st.booleans())
 def test_a_job_goes_on_from_the_state_and_the_offsets_of_another_that_ran_on(
     tmp_path, seed, partitions, at_the_end
@@ -227,8 +227,8 @@ def identity(row):
     return row.model, row.row
 
 
-@pytest.mark.at_length
-@settings(max_examples=at_length(40, 12))
+@pytest.mark.slow
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.lists(st.integers(1, 30), min_size=1), st.integers(0, 50))
 def test_a_resumed_reader_gives_what_the_one_before_would_have(seed, limits, cut):
     (part,) = stream(100, seed, 1)
@@ -303,6 +303,7 @@ def test_a_dead_letter_of_a_large_message_is_cut():
     assert json.loads(letter.raw).endswith("x... (10,000,000 characters)")
 
 
+@pytest.mark.slow
 def test_a_large_message_of_many_events_is_read():
     many = [event(i, i) for i in range(100_000)]
     (step,) = read_all(ListPartition("events[0]", (message(many),)))

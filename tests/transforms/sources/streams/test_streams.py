@@ -69,6 +69,7 @@ def as_element(event: Event) -> tuple[int, Any]:
     return event.time, event._asdict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize(("order", "lateness"), [("time", 0), ("time:10s", 10 * SECOND)])
 def test_a_stream_shuffled_within_its_lateness_gives_the_rows_of_the_ordered_one(
@@ -97,6 +98,7 @@ def test_what_comes_behind_what_was_applied_is_late_by_how_much(tmp_path: Path) 
     assert rows == rows_in_time(settings("time:10s"), [a, b, c, strays[2]], one_clock=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lateness", [0, 10])
 def test_a_timer_lets_go_what_the_watermark_has_passed_and_nothing_at_it(
     lateness: int, tmp_path: Path
@@ -128,6 +130,7 @@ def test_a_pane_ends_in_order_of_time_and_what_comes_later_is_late(tmp_path: Pat
     assert late(tmp_path) == [("late", "its input had ended"), ("very", "its input had ended")]
 
 
+@pytest.mark.slow
 def test_every_sliding_pane_is_sorted_by_itself(tmp_path: Path) -> None:
     rng = random.Random(4)
     events = shuffled_within(some_events(60, rng, span=40 * SECOND), 8 * SECOND, rng)
@@ -144,6 +147,7 @@ def test_every_sliding_pane_is_sorted_by_itself(tmp_path: Path) -> None:
     assert rows == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", [runner for runner in RUNNERS if runner != "processes"])
 def test_a_bounded_input_is_sorted_on_every_runner(runner: str, tmp_path: Path) -> None:
     rng = random.Random(2)
@@ -173,6 +177,7 @@ def test_a_packet_has_the_time_of_its_earliest_record_where_a_watermark_waits_fo
     assert [packet.time for packet in kept(tmp_path, "packets")] == [seconds * SECOND]
 
 
+@pytest.mark.slow
 def test_rows_are_right_where_bundles_fail_before_inside_and_behind_the_evaluators(tmp_path: Path) -> None:
     """In the midst of records, timers and ends of bundles; on the runner that tries them again."""
     rng = random.Random(6)
