@@ -11,6 +11,9 @@ import argparse
 import json
 import os
 import platform
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from .pages import with_commit
 from .processes import COMMAND, ROOT, Run, command, cpu, run, table, take_turns
@@ -32,12 +36,21 @@ WINDOWS = {
     "`all`": "AllEvents()",
 }
 REPEAT = 3
-BEFORE = """\
-Before the work that this page measures (commit 20d898a), on such a machine: the default window took 25.9 s to
-compile, and `fading:10000` 31.7 s; one event 2.4 times `import apache_beam`; the demo 108 s by the clock, and
-14 s once more; the plain tests 418 s from an empty cache, and 361 s once more.
+BEFORE = {
+    "`last:10000`, the default": 25.9,
+    "`fading:10000`": 31.7,
+    "`rocsteady evaluate` of one event": 2.4,
+    "The demo": (108, 14),
+    "The plain tests": (418, 361),
+}
+"""Figures of commit 20d898a, before the work that this page measures, on a machine of the same kind.
 
+Seconds of processor time of a window, the command's ratio to `import apache_beam`, and seconds by the clock
+from an empty cache and once more.
 """
+
+PARTS = ("apache_beam", "grpc", "numba", "numpy", "pandas", "pyarrow", "rocsteady", "scipy")
+"""Packages whose imports the page tells apart."""
 
 
 def compiled(window: str) -> None:
@@ -86,43 +99,69 @@ def compiled(window: str) -> None:
 
 
 @contextmanager
-def empty_cache(folder: Path) -> Iterator[None]:
-    """Let processes that begin now find no compiled kernel, and no predictions of the demo."""
+def cache_of_its_own(folder: Path, like: str | None = None) -> Iterator[str]:
+    """Give processes that begin now a new cache, of kernels and of the demo's predictions; yield its folder.
+
+    like  a cache to begin with a copy of; else the new cache is empty
+    """
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(dir=folder) as cache:
+        if like is not None:
+            shutil.copytree(like, cache, dirs_exist_ok=True)
         os.environ.pop("NUMBA_CACHE_DIR", None)
         os.environ |= {"ROCSTEADY_CACHE_DIR": cache, "XDG_CACHE_HOME": cache}
         try:
-            yield
+            yield cache
         finally:
             os.environ.clear()
             os.environ |= before
 
 
 def compile_tables(folder: Path) -> str:
-    """Measure each window from an empty cache; return a table by window, and one by kernel of the default."""
-    said = {}
-    for name, window in WINDOWS.items():
-        with empty_cache(folder):
-            said[name] = run(sys.executable, "-m", "benchmarks.start", "--compile", window).said
-        print(f"  {name}: {said[name]['total']:.1f} s", flush=True)
-    default = said[next(iter(WINDOWS))]
+    """Measure what windows take to compile; return a table by window, and one by kernel of the default."""
+    default, *others = WINDOWS
+    alone = {}
+    for name in WINDOWS:
+        with cache_of_its_own(folder):
+            alone[name] = run_compile(name)
+        print(f"  {name}: {alone[name]['total']:.1f} s", flush=True)
+    with cache_of_its_own(folder) as cache:
+        run_compile(default)
+        loaded = run_compile(default)["total"]
+        beside = {}
+        for name in others:
+            with cache_of_its_own(folder, like=cache):
+                beside[name] = run_compile(name)["total"] - loaded
     of_windows = [
-        [name, f"{each['total']:.1f}", f"{each['total'] / default['total']:.2f}x",
-         str(sum(each["functions"].values()))]
-        for name, each in said.items()
+        [name, f"{each['total']:.1f}", to_before(name, each["total"]), str(sum(each["functions"].values())),
+         f"{beside[name]:.1f}" if name in beside else ""]
+        for name, each in alone.items()
     ]  # fmt: skip
     of_kernels = [
-        [f"`{name}`", f"{of:.1f}", str(default["functions"][name])]
-        for name, of in sorted(default["seconds"].items(), key=lambda pair: -pair[1])
+        [f"`{name}`", f"{of:.1f}", str(alone[default]["functions"][name])]
+        for name, of in sorted(alone[default]["seconds"].items(), key=lambda pair: -pair[1])
     ]
     return (
         "## Compiling, from an empty cache\n\nSeconds of processor time until 30,000 events have rows, a row "
-        "for every 100 events; each window alone, in a process of its own.\n\n"
-        + table(["window", "seconds", "to the default", "functions compiled"], of_windows)
+        "for every 100 events. Each window alone; and beside the default: the kernels of the default are in "
+        "the cache, and the seconds are those beyond what the default takes then.\n\n"
+        + table(["window", "alone", "to before", "functions compiled", "beside the default"], of_windows)
         + "\nThe kernels of the default window, each with the helpers that are compiled for it first:\n\n"
         + table(["kernel", "seconds", "functions"], of_kernels)
     )
+
+
+def run_compile(name: str) -> dict[str, Any]:
+    """Compile a window in a process of its own, into the present cache."""
+    return run(sys.executable, "-m", "benchmarks.start", "--compile", WINDOWS[name]).said
+
+
+def to_before(name: str, value: float, place: int | None = None) -> str:
+    """Return the ratio of a figure to that of before, where there is one."""
+    before: Any = BEFORE.get(name)
+    if before is None:
+        return ""
+    return f"{value / (before if place is None else before[place]):.2f}x"
 
 
 def start_table(folder: Path) -> str:
@@ -146,32 +185,51 @@ def start_table(folder: Path) -> str:
             name,
             f"{cpu(each):.2f}",
             f"{cpu(each) / cpu(beam):.2f}x",
+            to_before(name, cpu(each) / cpu(beam)),
             f"{max(of.megabytes for of in each):,.0f}",
         ]
         for name, each in runs.items()
     ]
     return (
         "## Starting, kernels compiled before\n\nMedian seconds of processor time, in turns; MB at the "
-        "peak.\n\n" + table(["", "seconds", "to `import apache_beam`", "MB"], rows)
+        "peak.\n\n"
+        + table(["", "seconds", "to `import apache_beam`", "that ratio to before", "MB"], rows)
+        + "\nThe imports of `rocsteady evaluate` of one event, by package, each without what it imports of "
+        "others (`python -X importtime`, which slows them down), and what is no import:\n\n"
+        + table(["", "seconds"], imports_of(evaluate))
     )
+
+
+def imports_of(words: tuple[str, ...]) -> list[list[str]]:
+    """Return the seconds by the clock of a command's imports by package, and of what is no import."""
+    program = [sys.executable, "-X", "importtime", "-c", COMMAND, *words]
+    start = time.perf_counter()
+    ran = subprocess.run(program, cwd=ROOT, check=True, capture_output=True, text=True)
+    whole = time.perf_counter() - start
+    seconds = Counter[str]()
+    for own, module in re.findall(r"^import time: +(\d+) \| +\d+ \| +(\S+)$", ran.stderr, re.MULTILINE):
+        package = module.split(".")[0].replace("llvmlite", "numba")
+        seconds[package if package in PARTS else "others, Python's own among them"] += int(own) / 1e6
+    rows = [[name, f"{of:.2f}"] for name, of in seconds.most_common()]
+    return [*rows, ["no import", f"{whole - sum(seconds.values()):.2f}"]]
 
 
 def twice(title: str, folder: Path, *words: str) -> str:
     """Run a program from an empty cache and once more; return a table of both runs."""
-    with empty_cache(folder):
+    with cache_of_its_own(folder):
         runs: list[Run] = [run(*words), run(*words)]
     rows = [
-        [name, f"{of.wall:.0f}", f"{of.cpu:.0f}"]
-        for name, of in zip(("from an empty cache", "once more"), runs, strict=True)
+        [name, f"{of.wall:.0f}", to_before(title, of.wall, place), f"{of.cpu:.0f}"]
+        for place, (name, of) in enumerate(zip(("from an empty cache", "once more"), runs, strict=True))
     ]
-    return f"## {title}\n\n" + table(["", "seconds by the clock", "of processor time"], rows)
+    return f"## {title}\n\n" + table(["", "seconds by the clock", "to before", "of processor time"], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compile", metavar="WINDOW", help=argparse.SUPPRESS)
     parser.add_argument("--demo", action="store_true", help="the demo, too: a minute")
-    parser.add_argument("--tests", action="store_true", help="the plain tests, too: some eight minutes")
+    parser.add_argument("--tests", action="store_true", help="the plain tests, too: some six minutes")
     given = parser.parse_args()
     if given.compile:
         compiled(given.compile)
@@ -190,7 +248,8 @@ def main() -> None:
     head = (
         f"# The first minute, measured\n\n{platform.processor() or platform.machine()}, {os.cpu_count()} "
         f"cores, Python {platform.python_version()}, {versions}; load {load:.1f} at the start. "
-        "`python -m benchmarks.start --demo --tests` makes this page.\n\n" + BEFORE
+        "`python -m benchmarks.start --demo --tests` makes this page. Before: commit 20d898a, on "
+        "a machine of the same kind.\n\n"
     )
     PAGE.write_text(with_commit(head + "\n".join(parts)))
 

@@ -95,6 +95,7 @@ class Interruptible(OnSignal):
         self._ends_process = ends_process
         self._is_lost = False
         self._report = sys.unraisablehook
+        self._again: threading.Timer | None = None
 
     def __enter__(self) -> Self:
         self._report = sys.unraisablehook
@@ -102,6 +103,8 @@ class Interruptible(OnSignal):
         return super().__enter__()
 
     def __exit__(self, *error: object) -> None:
+        if self._again is not None:
+            self._again.cancel()
         super().__exit__(*error)
         sys.unraisablehook = self._report
 
@@ -115,9 +118,11 @@ class Interruptible(OnSignal):
     def _take_ignored(self, ignored: sys.UnraisableHookArgs) -> None:
         """Take an exception that nothing can catch: if a signal raised it, raise it again, soon."""
         if isinstance(ignored.exc_value, KeyboardInterrupt):
-            again = threading.Timer(_AGAIN_SECONDS, self._interrupt_again)  # by then C code has returned
-            again.daemon = True
-            again.start()
+            self._again = threading.Timer(
+                _AGAIN_SECONDS, self._interrupt_again
+            )  # by then C code has returned
+            self._again.daemon = True
+            self._again.start()
         else:
             self._report(ignored)
 

@@ -10,13 +10,13 @@ import time
 from contextlib import suppress
 
 from ..process.console import say
+from .cache_folder import CACHE_FOLDER
 
 _SILENT_SECONDS = 2.0
 """Seconds of waiting without a message. A few kernels take less; only all kernels of a window take longer."""
 
-_SENTENCE = (
-    "compiling the kernels for this machine, which takes some 15 seconds of a processor; they are kept for "
-    "the next time"
+_SENTENCE = "compiling the kernels for this machine, which takes up to 15 seconds of a processor" + (
+    "" if CACHE_FOLDER is None else "; they are kept for the next time"
 )
 
 
@@ -31,7 +31,7 @@ class Announcement:
         self._depth = 0
         self._started = 0.0
         self._said = False
-        self._alarm = threading.Timer(0.0, self._say)
+        self._alarm: threading.Timer | None = None
         self._lock = threading.RLock()
 
     @property
@@ -52,7 +52,7 @@ class Announcement:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._depth -= 1
-            if self._depth == 0 and not self._said:
+            if self._depth == 0 and not self._said and self._alarm is not None:
                 self._alarm.cancel()
                 self._left = max(0.0, self._left - (time.monotonic() - self._started))
 

@@ -15,8 +15,7 @@ import os
 import pickle
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -33,6 +32,12 @@ except ImportError:  # Windows: kernels are compiled by each process that finds 
 
 HAS_LOCKS = fcntl is not None
 """Whether processes can share the work: one compiles a kernel, and another waits for it."""
+
+ALL_COMPILED = ".compiled"
+"""Ends the name of a mark: an empty file that says that the cache folder has all kernels of a job."""
+
+_UNFINISHED_SECONDS = 3_600.0
+"""A file under a temporary name that is older was left by a process that was killed."""
 
 _PATIENCE_SECONDS = 120.0
 """How long a process waits for another that compiles a kernel, before it compiles the kernel itself."""
@@ -109,7 +114,7 @@ class _CheckedFile(IndexDataCacheFile):
         try:
             temporary.write_bytes(hashlib.blake2b(data, digest_size=self._DIGEST_BYTES).digest() + data)
             temporary.replace(path)
-        except BaseException:  # also where a signal ends the process
+        except BaseException:  # KeyboardInterrupt, too
             temporary.unlink(missing_ok=True)
             raise
 
@@ -129,13 +134,11 @@ class CheckedCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel of a signature from the cache; None if the cache has no undamaged file of it.
 
-        After None, the kernel is claimed for this process, until `save_overload` or `release`.
+        After None, the kernel is claimed for this process until `release`.
         """
         found = self._load_checked(sig, target_context)
         if found is None and self._claim():
             found = self._load_checked(sig, target_context)  # another process may have written it meanwhile
-            if found is not None:
-                self.release()
         return found
 
     def _load_checked(self, sig: Any, target_context: Any) -> Any:
@@ -158,18 +161,19 @@ class CheckedCache(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled kernel to the cache. If that fails (full disk), only this process has the code."""
+        global _are_all_kept
         try:
             super().save_overload(sig, data)
         except OSError as error:
+            _are_all_kept = False
             _warn_once(
                 "full",
                 f"compiled kernels cannot be kept in {self._cache_path} ({error.strerror or error}); every "
                 "start compiles them anew; make room there, or set ROCSTEADY_CACHE_DIR to another folder",
             )
         except ValueError:  # the index was damaged after it had been read
+            _are_all_kept = False
             self._forget()
-        finally:
-            self.release()
 
     def _claim(self) -> bool:
         """Wait until no other process compiles this kernel; False if it takes long, or there are no locks."""
@@ -192,28 +196,35 @@ class CheckedCache(FunctionCache):
     def release(self) -> None:
         """Let another process compile this kernel, if this process has claimed it."""
         if self._lock >= 0:
-            with suppress(OSError):  # a process that was forked meanwhile has the file open, too
+            # To close the file does not unlock it: a process that was forked meanwhile has it open, too.
+            with suppress(OSError):
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
             os.close(self._lock)
             self._lock = -1
 
     def _forget(self) -> None:
+        """Remove the index of this kernel, and the marks that say that all kernels of a job are there."""
+        marks = () if CACHE_FOLDER is None else CACHE_FOLDER.glob(f"*{ALL_COMPILED}")
+        for path in (Path(self._cache_file._index_path), *marks):
+            with suppress(OSError):
+                path.unlink()
+
+
+_are_all_kept = True
+
+
+def are_all_kept() -> bool:
+    """Return whether the cache folder has every kernel that this process has compiled."""
+    return _are_all_kept
+
+
+def remove_unfinished(folder: Path, process: int | None = None) -> None:
+    """Remove what a killed process was writing; without a process, all such files older than an hour."""
+    old = time.time() - _UNFINISHED_SECONDS
+    for temporary in folder.rglob("*.tmp" if process is None else f"*.{process}-*.tmp"):
         with suppress(OSError):
-            Path(self._cache_file._index_path).unlink()
-
-
-def remove_unfinished(folder: Path, process: int) -> None:
-    """Remove the files that a process was writing when it was killed."""
-    for temporary in folder.rglob(f"*.{process}-*.tmp"):
-        with suppress(OSError):
-            temporary.unlink()
-
-
-@contextmanager
-def only_process(folder: Path) -> Iterator[bool]:
-    """Yield whether this process alone has the lock of a folder in which kernels are compiled ahead."""
-    with (folder / "ahead.lock").open("w") as file:
-        yield _locks(file.fileno())
+            if process is not None or temporary.stat().st_mtime < old:
+                temporary.unlink()
 
 
 def _locks(file: int) -> bool:
@@ -235,29 +246,22 @@ def _warn_once(kind: str, sentence: str) -> None:
         warnings.warn(f"rocsteady: {sentence}", RuntimeWarning, stacklevel=2)
 
 
-def _releasing(compile_: Any, cache: CheckedCache) -> Any:
-    """Add to a function that compiles: where it fails, another process may compile the kernel at once."""
+def keep_on_disk(function: Any, compiled: Any) -> CheckedCache | None:
+    """Give a compiled function the cache that `cache=True` would give it, but a checked one.
 
-    def compiled(signature: Any) -> Any:
-        try:
-            return compile_(signature)
-        finally:
-            cache.release()
-
-    return compiled
-
-
-def keep_on_disk(function: Any, compiled: Any) -> None:
-    """Give a compiled function the cache that `cache=True` would give it, but a checked one."""
+    Return the cache. Who compiles must call `release` afterwards, also where the compilation failed. None if
+    an older numba refuses a read-only folder.
+    """
     locators = f"{AnyInstallation.__module__}.{AnyInstallation.__name__},{UserProvidedCacheLocator.__name__}"
     wanted = {"CACHE_DIR": str(CACHE_FOLDER), "CACHE_LOCATOR_CLASSES": locators}
     before = {name: getattr(settings, name, None) for name in wanted}
     for name, value in wanted.items():
         setattr(settings, name, value)  # read by numba while it makes a cache, and only then
     try:
-        with suppress(RuntimeError):  # an older numba raises for a read-only folder
-            compiled._cache = cache = CheckedCache(function)
-            compiled.compile = _releasing(compiled.compile, cache)
+        compiled._cache = CheckedCache(function)
+        return cast(CheckedCache, compiled._cache)
+    except RuntimeError:
+        return None
     finally:
         for name, old in before.items():
             setattr(settings, name, old)

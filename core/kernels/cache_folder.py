@@ -1,9 +1,9 @@
 """The folder of compiled kernels: named after all that the machine code depends on, for this user alone.
 
 Invariant: the folder is named after everything the machine code depends on (the text of all modules of
-`core`, the versions of numba and llvmlite, the size of a bucket, whether bounds are checked). numba itself
-looks at one file only, and would load stale code after a change in an imported helper. The text of all of
-`core` counts, because a kernel may contain constants of modules that have no kernels.
+`core`, the versions of numba, llvmlite and numpy, the size of a bucket, whether bounds are checked). numba
+itself looks at one file only, and would load stale code after a change in an imported helper. The text of all
+of `core` counts, because a kernel may contain constants of modules that have no kernels.
 
 numba unpickles files of the folder, and unpickling can run any code. So the folder is made for this user
 alone, and a folder to which others could have written is not used (`_danger_of`).
@@ -25,6 +25,7 @@ from typing import Any, cast
 
 import llvmlite
 import numba
+import numpy as np
 
 from ..process.user_cache import user_cache
 
@@ -53,6 +54,7 @@ def source_fingerprint() -> str:
     for word in (
         numba.__version__,
         llvmlite.__version__,
+        np.__version__,
         os.environ.get(BUCKET_SLOTS_VARIABLE, ""),
         str(settings.BOUNDSCHECK),
     ):

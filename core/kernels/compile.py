@@ -112,13 +112,16 @@ def reordering(function: Function) -> Function:
 def _cached(function: Function, flags: dict[str, Any]) -> Function:
     compiled = njit(**flags)(function)
     if COMPILED:
+        cache = None if CACHE_FOLDER is None else keep_on_disk(function, compiled)
         load = compiled.compile
 
         def announced(signature: Any) -> Any:
             with ANNOUNCEMENT:
-                return load(signature)
+                try:
+                    return load(signature)
+                finally:
+                    if cache is not None:  # other processes may load or compile the kernel now
+                        cache.release()
 
         compiled.compile = announced
-    if CACHE_FOLDER is not None:
-        keep_on_disk(function, compiled)
     return cast(Function, compiled)

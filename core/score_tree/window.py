@@ -163,7 +163,7 @@ class ScoreWindow:
 def warm_up() -> float:
     """Compile every kernel, or load it from the cache; return the seconds that took.
 
-    Some 11 seconds the first time, a fraction of one afterwards.
+    Some seconds the first time on a machine, a fraction of a second afterwards.
     """
     start = time.perf_counter()
     tree = ScoreTree(4 * SLOTS)

@@ -13,28 +13,28 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from llvmlite.binding import get_host_cpu_name
+from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 from numba.core import event
 
+from ..evaluator.unit_window import tree_sizes
 from ..join.settings import JoinSettings
-from ..kernels.cache import HAS_LOCKS, only_process, remove_unfinished
+from ..kernels.cache import ALL_COMPILED, HAS_LOCKS, are_all_kept, remove_unfinished
 from ..kernels.cache_folder import CACHE_FOLDER
 from ..kernels.cache_folder import settings as numba_settings
+from ..measures.scan import EXACT_EVENTS
+from ..process.temporary_folders import in_use
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import TableSettings
 
 Settings = EvaluatorSettings | JoinSettings | TableSettings
 
-_FUNCTIONS = 200
-"""Functions that numba compiles for a kind of window: tests/core/kernels/test_compiled_functions.py."""
-
-_FUNCTIONS_OF_ANOTHER = 50
-"""Functions that a second kind of window, or a join, needs beside those of the first kind."""
+_OF_WINDOW, _OF_OTHERS = 190, 50
+"""Functions that numba compiles for the first kind of window, and for another kind or a join beside it."""
 
 
 class _Functions(event.Listener):
@@ -111,7 +111,7 @@ def compiled_ahead(*settings: Settings) -> Iterator[None]:
         yield
         return
     with suppress(OSError):  # no process can be made: the first process compiles
-        _second = _Second(pickle.dumps(missing), _FUNCTIONS + _FUNCTIONS_OF_ANOTHER * (len(missing) - 1))
+        _second = _Second(pickle.dumps(missing), _functions_of(missing))
     if _second is None:
         yield
         return
@@ -123,17 +123,55 @@ def compiled_ahead(*settings: Settings) -> Iterator[None]:
         _second = None
 
 
+def _functions_of(missing: Sequence[Settings]) -> int:
+    """Return about how many functions numba will compile for settings whose kernels are missing."""
+    windows = sum(not isinstance(one, JoinSettings) for one in missing)
+    is_first = (
+        windows > 0 and CACHE_FOLDER is not None and not any(CACHE_FOLDER.glob(f"window-*{ALL_COMPILED}"))
+    )
+    return _OF_OTHERS * len(missing) + (_OF_WINDOW - _OF_OTHERS) * is_first
+
+
 def _mark_of(settings: Settings) -> Path | None:
     """Return the path of the empty file that says: the cache folder has all kernels of these settings.
 
-    Its name is a hash of the settings, and of all that numba adds to the name of the folder: Python's version
-    and flags, and the processor. None if this process keeps no kernels, or cannot share the work.
+    Its name is a hash of what chooses the kernels, and of all that numba adds to the name of the folder:
+    Python's version and flags, and the processor. None if this process keeps no kernels, or cannot share the
+    work.
     """
     if CACHE_FOLDER is None or not HAS_LOCKS or not os.access(CACHE_FOLDER, os.W_OK):
         return None
-    processor = numba_settings.CPU_NAME or get_host_cpu_name()
-    text = repr((settings, sys.implementation.cache_tag, sys.flags.optimize, processor))
-    return CACHE_FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.compiled"
+    processor = (
+        numba_settings.CPU_NAME or get_host_cpu_name(),
+        numba_settings.CPU_FEATURES or get_host_cpu_features().flatten(),
+    )
+    kind, chosen = _kernels_of(settings)
+    text = repr((chosen, sys.implementation.cache_tag, sys.flags.optimize, processor))
+    return CACHE_FOLDER / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}{ALL_COMPILED}"
+
+
+def _kernels_of(settings: Settings) -> tuple[str, tuple[Any, ...]]:
+    """Return the kind of the kernels that settings need, and what of the settings chooses the kernels.
+
+    Left out are numbers that kernels take as arguments, and the small kernels of deduplication and of idle
+    models: after another job's mark, a job may still have these to compile, which it does alone.
+    """
+    if isinstance(settings, JoinSettings):
+        return "join", (settings.second, settings.deduplicate is None)
+    one = settings.evaluator if isinstance(settings, TableSettings) else settings
+    sizes = tree_sizes(one)
+    return "window", (
+        type(one.window).__name__,
+        one.window.signal,
+        bool(sizes) and sizes.start < EXACT_EVENTS,
+        one.measures,
+        type(one.cost).__name__,
+        one.priors == "window",
+        one.probabilities,
+        one.flip_if_below_half,
+        one.needs_times,
+        one.curves is None,
+    )
 
 
 def warm_up(settings: Settings, *, largest_first: bool = False) -> None:
@@ -155,7 +193,7 @@ def warm_up(settings: Settings, *, largest_first: bool = False) -> None:
 
         warm_up_evaluator(settings, largest_first=largest_first)
     mark = _mark_of(settings)
-    if mark is not None:
+    if mark is not None and are_all_kept():
         with suppress(OSError):  # without the mark, a second process is started once more
             mark.touch()
 
@@ -165,9 +203,10 @@ def main() -> None:
     pickled = sys.stdin.buffer.read()
     if CACHE_FOLDER is None:
         return
-    with only_process(CACHE_FOLDER) as is_only:
+    with in_use(CACHE_FOLDER) as is_only:
         if not is_only:
             return
+        remove_unfinished(CACHE_FOLDER)
         with event.install_listener("numba:compile", _Functions(lambda: os.write(1, b"."))):
             for settings in pickle.loads(pickled):
                 warm_up(settings, largest_first=True)

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..evaluator.evaluator import ModelEvaluator
-from ..join.join import warm_up as join_warm_up
 from ..join.settings import JoinSettings
 from ..kernels.cache_folder import CACHE_FOLDER
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measure_names import MEASURES
 from ..settings.table import SPANS, TableSettings
 from ..settings.windows import Adaptive, AllEvents, EveryEvents, Fading, LastDuration, LastEvents, Window
-from ..table.table import warm_up as table_warm_up
+from .compile_ahead import warm_up
 
 _DAY = 86_400_000_000
 _MANY = 400
@@ -48,7 +47,7 @@ def compile_all(say: Callable[[str], None] = lambda _: None) -> None:
     """
     for second in ("first", "last", "dead-letter"):
         say(f"joins of labels, {second}")
-        join_warm_up(JoinSettings(_DAY, second=second, deduplicate=_DAY))
+        warm_up(JoinSettings(_DAY, second=second, deduplicate=_DAY))
     for window, measures in product(_WINDOWS, (None, MEASURES)):
         say(f"window {window}, {'all' if measures else 'the usual'} measures")
         settings = EvaluatorSettings(
@@ -68,7 +67,7 @@ def compiled() -> int:
 
 def _compile(settings: EvaluatorSettings) -> None:
     spans: Any = dict.fromkeys(SPANS, _DAY)
-    table_warm_up(TableSettings(settings, **spans))
+    warm_up(TableSettings(settings, **spans))
     rng = np.random.default_rng(1)
     labels, scores = (rng.random(_MANY) < 0.4).astype(np.int8), rng.random(_MANY).round(2)
     times, weights = np.arange(_MANY) * 1_000_000, rng.random(_MANY) + 0.5

@@ -32,9 +32,6 @@ from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, t
 from .summary import goes_on
 from .take_up import check_savepoint, state_taken_up
 
-_FEW_BYTES = 100_000
-"""Bytes of input: for fewer, a second process would mostly compile kernels that the job does not need."""
-
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options and Beam's own options."""
@@ -52,9 +49,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
 
 
 def _settings_to_compile(job: Evaluation) -> Iterator[JoinSettings | TableSettings]:
-    """Yield the settings whose kernels a second process compiles: none, if this process needs few kernels."""
-    is_small = job.streams is None and sum(file.size for file in job.files()) < _FEW_BYTES
-    if is_small or not job.runner.in_process:
+    """Yield the settings whose kernels a second process compiles: none, if other processes do the work."""
+    if not job.runner.in_process:
         return
     yield job.settings
     if job.join is not None:

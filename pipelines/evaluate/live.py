@@ -216,6 +216,10 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
     started = time.monotonic()
     visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
     at_end = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
+    with ProgressLine(enabled=visible):  # before signals only set a mark: they are to interrupt compilations
+        warm_up(job.settings)
+        if job.join is not None:
+            warm_up(job.join.settings)
     try:
         with (
             StopOnSignal() as stop,
@@ -229,7 +233,6 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
             for sink in chain.from_iterable(sinks.values()):
                 closing.callback(sink.close)
             with ProgressLine(enabled=visible):
-                warm_up(job.settings)
                 live = LiveEvaluation(job, sinks)
                 _drive(live, streams.cut_off(job.cut()), stop)
                 for sink in chain.from_iterable(sinks.values()):

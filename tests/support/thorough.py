@@ -14,7 +14,7 @@ Case = TypeVar("Case")
 THOROUGH_VARIABLE = "ROCSTEADY_THOROUGH"
 THOROUGH = bool(os.environ.get(THOROUGH_VARIABLE))
 AT_LENGTH = THOROUGH or bool(os.environ.get("ROCSTEADY_AT_LENGTH"))
-"""Whether tests marked `at_length` have all their examples and whole streams: .ci/run runs them so, too."""
+"""Whether tests marked `at_length` have whole streams and all their examples: .ci/run runs them so, too."""
 
 
 def at_length(whole: Case, plain: Case) -> Case:

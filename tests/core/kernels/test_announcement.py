@@ -10,10 +10,12 @@ from rocsteady.core.kernels.announcement import Announcement
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what is on stderr, once there is something: another thread writes it."""
-    while not (text := capsys.readouterr().err):
+    """Return what is on stderr, once there is something: another thread writes it. "" after a minute."""
+    for _ in range(60_000):
+        if text := capsys.readouterr().err:
+            return text
         time.sleep(0.001)
-    return text
+    return ""
 
 
 def test_a_long_wait_is_told_before_it_ends_and_once(capsys):

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from kernel_modes import ROOT, with_cache
 from rocsteady.core.join.settings import JoinSettings
-from rocsteady.core.kernels.cache import HAS_LOCKS, only_process
+from rocsteady.core.kernels.cache import HAS_LOCKS
 from rocsteady.core.kernels.cache_folder import COMPILED, source_fingerprint
+from rocsteady.core.process.temporary_folders import in_use
 
 pytestmark = pytest.mark.skipif(not (COMPILED and HAS_LOCKS), reason="kernels are not compiled and shared")
 
@@ -64,11 +65,11 @@ def test_one_process_compiles_ahead_at_a_time(tmp_path):
     folder = tmp_path / source_fingerprint()
     folder.mkdir(mode=0o700)
     settings = pickle.dumps((JoinSettings(1_000_000),))
-    with only_process(folder) as is_only:
+    with in_use(folder) as is_only:
         assert is_only
         ran = run(tmp_path, "-m", "rocsteady.core.state.compile_ahead", input=settings)
         assert (ran.returncode, ran.stdout) == (0, b""), ran.stderr
-        with only_process(folder) as second_is_only:
+        with in_use(folder) as second_is_only:
             assert not second_is_only
     assert list(folder.glob("*.compiled")) == list(folder.rglob("*.nbc")) == []
 
@@ -78,3 +79,47 @@ def test_only_commands_start_a_second_process():
     assert len(sources) > 100
     for path in [*sources, ROOT / "__init__.py"]:
         assert path.name == "compile_ahead.py" or "compiled_ahead" not in path.read_text(), path
+
+
+SAME = """
+from numba.core import event
+import rocsteady as rs
+from rocsteady.core.settings.table import TableSettings
+from rocsteady.core.state.compile_ahead import _mark_of, warm_up
+settings = [
+    TableSettings(rs.EvaluatorSettings(window=rs.LastEvents(n), threshold=at))
+    for n, at in [(200, 0.5), (10_000, 0.3)]
+]
+marks = {_mark_of(one) for one in settings}
+other = _mark_of(rs.EvaluatorSettings(window=rs.AllEvents()))
+warm_up(settings[0])
+with event.install_listener("numba:compile", event.RecordingListener()) as compiled:
+    warm_up(settings[1])
+print(len(marks), other in marks, len(compiled.buffer), _mark_of(settings[1]).exists())
+"""
+
+
+@pytest.mark.slow
+def test_settings_of_one_mark_need_the_same_kernels(tmp_path):
+    ran = run(tmp_path, "-c", SAME)
+    assert ran.stdout.decode().split() == ["1", "False", "0", "True"], ran.stderr
+
+
+UNKEPT = """
+import errno, warnings
+from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.kernels import cache
+from rocsteady.core.state.compile_ahead import _mark_of, warm_up
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+cache._CheckedFile._write = full
+warnings.simplefilter("ignore")
+warm_up(JoinSettings(1_000_000))
+print(_mark_of(JoinSettings(1_000_000)).exists())
+"""
+
+
+@pytest.mark.slow
+def test_there_is_no_mark_where_a_kernel_could_not_be_kept(tmp_path):
+    ran = run(tmp_path, "-c", UNKEPT)
+    assert ran.stdout.decode().split() == ["False"], ran.stderr
