@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from thorough import THOROUGH_VARIABLE
+from thorough import AT_LENGTH_VARIABLE, THOROUGH_VARIABLE
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -22,9 +22,10 @@ def with_cache(cache: Path) -> dict[str, str]:
 def claims_hold(claims: Sequence[str], environment: dict[str, str], selection: str) -> None:
     """Assert that some tests of these files pass in an environment; an empty selection is all of them.
 
-    Properties are tried by a few examples: with all of them a mode takes minutes.
+    Properties are tried by a few examples on short streams: with all of them a mode takes minutes.
     """
-    inherited = {name: value for name, value in os.environ.items() if name != THOROUGH_VARIABLE}
+    more = (AT_LENGTH_VARIABLE, THOROUGH_VARIABLE)
+    inherited = {name: value for name, value in os.environ.items() if name not in more}
     run = subprocess.run(
         [
             sys.executable,

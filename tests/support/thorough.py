@@ -13,7 +13,8 @@ Case = TypeVar("Case")
 
 THOROUGH_VARIABLE = "ROCSTEADY_THOROUGH"
 THOROUGH = bool(os.environ.get(THOROUGH_VARIABLE))
-AT_LENGTH = THOROUGH or bool(os.environ.get("ROCSTEADY_AT_LENGTH"))
+AT_LENGTH_VARIABLE = "ROCSTEADY_AT_LENGTH"
+AT_LENGTH = THOROUGH or bool(os.environ.get(AT_LENGTH_VARIABLE))
 """Whether tests marked `at_length` have whole streams and all their examples: .ci/run runs them so, too."""
 
 

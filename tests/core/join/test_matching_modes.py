@@ -18,7 +18,7 @@ MODES = {
     "bounds checked": ({"NUMBA_BOUNDSCHECK": "1"}, ""),
     "interpreted": (
         {"NUMBA_DISABLE_JIT": "1"},
-        "not million and not moment and not stays_in and not that_of",
+        "not million and not moment and not stays_in and not that_of and not while_nothing_comes",
     ),
 }
 
