@@ -46,7 +46,7 @@ BEFORE = {
 """Figures of commit 20d898a, before the work that this page measures, on a machine of the same kind.
 
 Seconds of processor time of a window, the command's ratio to `import apache_beam`, and seconds by the clock
-from an empty cache and once more.
+from an empty cache and of a second run.
 """
 
 PARTS = ("apache_beam", "grpc", "numba", "numpy", "pandas", "pyarrow", "rocsteady", "scipy")
@@ -191,8 +191,8 @@ def start_table(folder: Path) -> str:
         for name, each in runs.items()
     ]
     return (
-        "## Starting, kernels compiled before\n\nMedian seconds of processor time, in turns; MB at the "
-        "peak.\n\n"
+        "## Starting, kernels compiled before\n\nMedian seconds of processor time, the three in turns; MB at "
+        "the peak.\n\n"
         + table(["", "seconds", "to `import apache_beam`", "that ratio to before", "MB"], rows)
         + "\nThe imports of `rocsteady evaluate` of one event, by package, each without what it imports of "
         "others (`python -X importtime`, which slows them down), and what is no import:\n\n"
@@ -215,12 +215,12 @@ def imports_of(words: tuple[str, ...]) -> list[list[str]]:
 
 
 def twice(title: str, folder: Path, *words: str) -> str:
-    """Run a program from an empty cache and once more; return a table of both runs."""
+    """Run a program from an empty cache, and a second time; return a table of both runs."""
     with cache_of_its_own(folder):
         runs: list[Run] = [run(*words), run(*words)]
     rows = [
         [name, f"{of.wall:.0f}", to_before(title, of.wall, place), f"{of.cpu:.0f}"]
-        for place, (name, of) in enumerate(zip(("from an empty cache", "once more"), runs, strict=True))
+        for place, (name, of) in enumerate(zip(("from an empty cache", "the second run"), runs, strict=True))
     ]
     return f"## {title}\n\n" + table(["", "seconds by the clock", "to before", "of processor time"], rows)
 

@@ -15,7 +15,7 @@ from .cache_folder import CACHE_FOLDER
 _SILENT_SECONDS = 2.0
 """Seconds of waiting without a message. A few kernels take less; only all kernels of a window take longer."""
 
-_SENTENCE = "compiling the kernels for this machine, which takes up to 15 seconds of a processor" + (
+_SENTENCE = "compiling the kernels for this machine, which takes some 15 seconds of an idle processor" + (
     "" if CACHE_FOLDER is None else "; they are kept for the next time"
 )
 

@@ -15,7 +15,7 @@ import os
 import pickle
 import time
 import warnings
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -23,6 +23,7 @@ from uuid import uuid4
 from numba.core.caching import FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.core.runtime.nrt import rtsys
 
+from .announcement import ANNOUNCEMENT
 from .cache_folder import CACHE_FOLDER, CORE, make_private, settings
 
 try:
@@ -39,8 +40,11 @@ ALL_COMPILED = ".compiled"
 _UNFINISHED_SECONDS = 3_600.0
 """A file under a temporary name that is older was left by a process that was killed."""
 
-_PATIENCE_SECONDS = 120.0
-"""How long a process waits for another that compiles a kernel, before it compiles the kernel itself."""
+_PATIENCE_SECONDS = 60.0
+"""How long a process waits for another that compiles a kernel, before it compiles the kernel itself.
+
+After one such wait it waits no more: the other process is stopped (Ctrl-Z), and may hold several kernels.
+"""
 
 
 class AnyInstallation(UserProvidedCacheLocator):
@@ -122,7 +126,8 @@ class _CheckedFile(IndexDataCacheFile):
 class CheckedCache(FunctionCache):
     """numba's cache of one kernel. A damaged file causes a warning and a compilation, but no failure.
 
-    _lock  the file whose lock claims the kernel for this process, while the kernel is compiled; else -1
+    _lock   the file whose lock claims the kernel for this process, while the kernel is compiled; else -1
+    _waits  the announcement, while this process waits for the kernel: to load a kernel is no such wait
     """
 
     def __init__(self, function: Any) -> None:
@@ -130,15 +135,18 @@ class CheckedCache(FunctionCache):
         path, base = self._cache_path, self._impl.filename_base
         self._cache_file = _CheckedFile(path, base, self._impl.locator.get_source_stamp())
         self._lock = -1
+        self._waits = ExitStack()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel of a signature from the cache; None if the cache has no undamaged file of it.
 
-        After None, the kernel is claimed for this process until `release`.
+        Where the cache does not have it at once, the kernel is claimed for this process until `release`.
         """
         found = self._load_checked(sig, target_context)
-        if found is None and self._claim():
-            found = self._load_checked(sig, target_context)  # another process may have written it meanwhile
+        if found is None:
+            self._waits.enter_context(ANNOUNCEMENT)
+            if self._claim():
+                found = self._load_checked(sig, target_context)  # another process may have written it
         return found
 
     def _load_checked(self, sig: Any, target_context: Any) -> Any:
@@ -177,24 +185,30 @@ class CheckedCache(FunctionCache):
 
     def _claim(self) -> bool:
         """Wait until no other process compiles this kernel; False if it takes long, or there are no locks."""
+        global _patience_seconds
         if fcntl is None or self._lock >= 0:
             return False
         try:
             make_private(Path(self._cache_path))
             self._lock = os.open(f"{self._cache_file._index_path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
-            end = time.monotonic() + _PATIENCE_SECONDS
+            end = time.monotonic() + _patience_seconds
             while not _locks(self._lock):
                 if time.monotonic() > end:
-                    self.release()
+                    _patience_seconds = 0.0
+                    self._unlock()
                     return False
                 time.sleep(0.05)
         except OSError:
-            self.release()
+            self._unlock()
             return False
         return True
 
     def release(self) -> None:
-        """Let another process compile this kernel, if this process has claimed it."""
+        """End the wait for this kernel, and let another process compile it if this process has claimed it."""
+        self._waits.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
         if self._lock >= 0:
             # To close the file does not unlock it: a process that was forked meanwhile has it open, too.
             with suppress(OSError):
@@ -211,6 +225,7 @@ class CheckedCache(FunctionCache):
 
 
 _are_all_kept = True
+_patience_seconds = _PATIENCE_SECONDS
 
 
 def are_all_kept() -> bool:

@@ -115,13 +115,14 @@ def _cached(function: Function, flags: dict[str, Any]) -> Function:
         cache = None if CACHE_FOLDER is None else keep_on_disk(function, compiled)
         load = compiled.compile
 
-        def announced(signature: Any) -> Any:
-            with ANNOUNCEMENT:
-                try:
+        def compile_or_load(signature: Any) -> Any:
+            if cache is None:
+                with ANNOUNCEMENT:
                     return load(signature)
-                finally:
-                    if cache is not None:  # other processes may load or compile the kernel now
-                        cache.release()
+            try:
+                return load(signature)
+            finally:
+                cache.release()
 
-        compiled.compile = announced
+        compiled.compile = compile_or_load
     return cast(Function, compiled)

@@ -33,7 +33,7 @@ from ..settings.table import TableSettings
 
 Settings = EvaluatorSettings | JoinSettings | TableSettings
 
-_OF_WINDOW, _OF_OTHERS = 190, 50
+_OF_WINDOW, _OF_OTHERS = 230, 50
 """Functions that numba compiles for the first kind of window, and for another kind or a join beside it."""
 
 
@@ -57,9 +57,13 @@ class _Second:
     expected  how many functions both processes compile, an estimate
     """
 
-    def __init__(self, pickled: bytes, expected: int) -> None:
+    def __init__(self, expected: int) -> None:
         self._expected = expected
         self._compiled = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, pickled: bytes) -> None:
+        """Start the process with pickled settings. Raises OSError."""
         # The second process finds the package, and no other module, where this process finds it: with -P, a
         # module of the working folder cannot take the place of a package.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -67,14 +71,14 @@ class _Second:
         self._process = subprocess.Popen(
             words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        stdin, self._stdout = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
-        os.set_blocking(self._stdout.fileno(), False)
-        with suppress(BrokenPipeError), stdin:
+        os.set_blocking(cast(IO[bytes], self._process.stdout).fileno(), False)
+        with suppress(BrokenPipeError), cast(IO[bytes], self._process.stdin) as stdin:
             stdin.write(pickled)
 
     def share(self) -> float:
         """Return the share of the functions that are compiled, an estimate below 1."""
-        self._compiled += len(self._stdout.read() or b"")
+        if self._process is not None:
+            self._compiled += len(cast(IO[bytes], self._process.stdout).read() or b"")
         return min(self._compiled / self._expected, 0.99)
 
     def note(self) -> None:
@@ -83,9 +87,11 @@ class _Second:
 
     def end(self) -> None:
         """End the process. A kernel that it has not finished is compiled when it is needed next."""
+        if self._process is None:
+            return
         self._process.kill()
         self._process.wait()
-        self._stdout.close()
+        cast(IO[bytes], self._process.stdout).close()
         if CACHE_FOLDER is not None:
             remove_unfinished(CACHE_FOLDER, self._process.pid)
 
@@ -110,17 +116,16 @@ def compiled_ahead(*settings: Settings) -> Iterator[None]:
     if not missing or not sys.executable:
         yield
         return
-    with suppress(OSError):  # no process can be made: the first process compiles
-        _second = _Second(pickle.dumps(missing), _functions_of(missing))
-    if _second is None:
-        yield
-        return
+    second = _Second(_functions_of(missing))
     try:
-        with event.install_listener("numba:compile", _Functions(_second.note)):
+        with suppress(OSError):  # no process can be made: the first process compiles
+            second.start(pickle.dumps(missing))
+            _second = second
+        with event.install_listener("numba:compile", _Functions(second.note)):
             yield
     finally:
-        _second.end()
         _second = None
+        second.end()
 
 
 def _functions_of(missing: Sequence[Settings]) -> int:
@@ -135,9 +140,8 @@ def _functions_of(missing: Sequence[Settings]) -> int:
 def _mark_of(settings: Settings) -> Path | None:
     """Return the path of the empty file that says: the cache folder has all kernels of these settings.
 
-    Its name is a hash of what chooses the kernels, and of all that numba adds to the name of the folder:
-    Python's version and flags, and the processor. None if this process keeps no kernels, or cannot share the
-    work.
+    Its name is a hash of what chooses the kernels, of Python's version and of the processor. None if this
+    process keeps no kernels, or cannot share the work.
     """
     if CACHE_FOLDER is None or not HAS_LOCKS or not os.access(CACHE_FOLDER, os.W_OK):
         return None
@@ -146,7 +150,7 @@ def _mark_of(settings: Settings) -> Path | None:
         numba_settings.CPU_FEATURES or get_host_cpu_features().flatten(),
     )
     kind, chosen = _kernels_of(settings)
-    text = repr((chosen, sys.implementation.cache_tag, sys.flags.optimize, processor))
+    text = repr((chosen, sys.implementation.cache_tag, processor))
     return CACHE_FOLDER / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}{ALL_COMPILED}"
 
 
@@ -198,6 +202,13 @@ def warm_up(settings: Settings, *, largest_first: bool = False) -> None:
             mark.touch()
 
 
+def _tell() -> None:
+    """Tell the first process of a compiled function; end if the cache no longer takes kernels."""
+    os.write(1, b".")
+    if not are_all_kept():
+        os._exit(1)
+
+
 def main() -> None:
     """Compile what the settings on stdin need."""
     pickled = sys.stdin.buffer.read()
@@ -207,7 +218,7 @@ def main() -> None:
         if not is_only:
             return
         remove_unfinished(CACHE_FOLDER)
-        with event.install_listener("numba:compile", _Functions(lambda: os.write(1, b"."))):
+        with event.install_listener("numba:compile", _Functions(_tell)):
             for settings in pickle.loads(pickled):
                 warm_up(settings, largest_first=True)
 

@@ -123,3 +123,23 @@ print(_mark_of(JoinSettings(1_000_000)).exists())
 def test_there_is_no_mark_where_a_kernel_could_not_be_kept(tmp_path):
     ran = run(tmp_path, "-c", UNKEPT)
     assert ran.stdout.decode().split() == ["False"], ran.stderr
+
+
+STOPPED = """
+import time
+from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.kernels import cache
+from rocsteady.core.state.compile_ahead import warm_up
+waited = []
+cache._patience_seconds = 0.2
+cache._locks = lambda file: waited.append(file) and False
+warm_up(JoinSettings(1_000_000))
+print(cache._patience_seconds, len(waited) > len(set(waited)))
+"""
+
+
+@pytest.mark.slow
+def test_who_waited_in_vain_for_one_kernel_waits_for_no_other(tmp_path):
+    """As for a process that Ctrl-Z has stopped, which may hold two kernels."""
+    ran = run(tmp_path, "-c", STOPPED)
+    assert ran.stdout.decode().split() == ["0.0", "True"], ran.stderr
