@@ -173,7 +173,7 @@ def _kernels_of(settings: Settings) -> tuple[str, tuple[Any, ...]]:
         one.priors == "window",
         one.probabilities,
         one.flip_if_below_half,
-        one.needs_times,
+        one.needs_times is not None,
         one.curves is None,
     )
 
