@@ -118,9 +118,8 @@ class Interruptible(OnSignal):
     def _take_ignored(self, ignored: sys.UnraisableHookArgs) -> None:
         """Take an exception that nothing can catch: if a signal raised it, raise it again, soon."""
         if isinstance(ignored.exc_value, KeyboardInterrupt):
-            self._again = threading.Timer(
-                _AGAIN_SECONDS, self._interrupt_again
-            )  # by then C code has returned
+            # When the timer ends, the C code has returned.
+            self._again = threading.Timer(_AGAIN_SECONDS, self._interrupt_again)
             self._again.daemon = True
             self._again.start()
         else:

@@ -138,9 +138,7 @@ def by_model(rows) -> list:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "weights", [pytest.param(False, id="counts"), pytest.param(True, id="weights", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("weights", [pytest.param(False, id="counts"), pytest.param(True, id="weights")])
 @pytest.mark.parametrize(
     ("window", "window_code", "every", "every_code"),
     [(*line, *EVERY_LINES[0]) for line in WINDOW_LINES] + [(*WINDOW_LINES[1], *EVERY_LINES[1])],

@@ -29,7 +29,6 @@ from ..events.columns import TextColumn
 from ..events.inputs import GivenEvents, as_event_scores, as_times, given_events, warn_of
 from ..events.times import NO_TIME, checked_unit, doubt_in
 from ..measures.decisions import SEQ
-from ..measures.scan import EXACT_EVENTS
 from ..measures.steps import ENTERS, Steps
 from ..process.console import name_text
 from ..rows.curves import RocCurve, WindowCurve
@@ -354,7 +353,7 @@ def warm_up(settings: EvaluatorSettings, *, largest_first: bool = False) -> None
     curves = None if settings.curves is None else CURVES_AT_END
     ev = ModelEvaluator(replace(settings, positive=None, curves=curves))
     sizes = tree_sizes(settings)
-    events = 2 + (sizes.start if sizes and sizes.start < EXACT_EVENTS else 0)
+    events = 2 + (sizes.start if sizes else 0)
     labels, scores = np.arange(events, dtype=np.int8) % 2, np.linspace(0.0, 1.0, events)
     if largest_first and events > 2:
         one = Steps(np.zeros(1, np.int64), np.full(1, ENTERS, np.int8), np.zeros(1, np.int64), NO_INT64)

@@ -26,7 +26,6 @@ from ..join.settings import JoinSettings
 from ..kernels.cache import ALL_COMPILED, HAS_LOCKS, are_all_kept, remove_unfinished
 from ..kernels.cache_folder import CACHE_FOLDER
 from ..kernels.cache_folder import settings as numba_settings
-from ..measures.scan import EXACT_EVENTS
 from ..process.temporary_folders import in_use
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import TableSettings
@@ -163,11 +162,10 @@ def _kernels_of(settings: Settings) -> tuple[str, tuple[Any, ...]]:
     if isinstance(settings, JoinSettings):
         return "join", (settings.second, settings.deduplicate is None)
     one = settings.evaluator if isinstance(settings, TableSettings) else settings
-    sizes = tree_sizes(one)
     return "window", (
         type(one.window).__name__,
         one.window.signal,
-        bool(sizes) and sizes.start < EXACT_EVENTS,
+        bool(tree_sizes(one)),
         one.measures,
         type(one.cost).__name__,
         one.priors == "window",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from apache_beam.options.pipeline_options import StandardOptions
@@ -48,13 +48,9 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         return _evaluate_on_beam(whole)
 
 
-def _settings_to_compile(job: Evaluation) -> Iterator[JoinSettings | TableSettings]:
-    """Yield the settings whose kernels a second process compiles: none, if other processes do the work."""
-    if not job.runner.in_process:
-        return
-    yield job.settings
-    if job.join is not None:
-        yield job.join.settings
+def _settings_to_compile(job: Evaluation) -> tuple[TableSettings | JoinSettings, ...]:
+    """Return the settings whose kernels a second process compiles: none, if other processes do the work."""
+    return job.shard_settings() if job.runner.in_process else ()
 
 
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluation:

@@ -182,6 +182,10 @@ class Evaluation:
         """Return a new cut at the end of the input, if the state is exported there; else None."""
         return None if self.export is None else Cut(new_id(), self.export)
 
+    def shard_settings(self) -> tuple[TableSettings | JoinSettings, ...]:
+        """Return the settings of the shards that process the job's events: evaluators, and a join if any."""
+        return (self.settings,) if self.join is None else (self.settings, self.join.settings)
+
     def steps(self) -> tuple[Step, ...]:
         """Return the steps that an export of the job's state holds."""
         evaluators = Step(EVALUATORS, self.settings.shards or 1, self.settings.meaning())

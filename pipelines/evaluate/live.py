@@ -217,9 +217,8 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
     visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
     at_end = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
     with ProgressLine(enabled=visible):  # before signals only set a mark: they are to interrupt compilations
-        warm_up(job.settings)
-        if job.join is not None:
-            warm_up(job.join.settings)
+        for settings in job.shard_settings():
+            warm_up(settings)
     try:
         with (
             StopOnSignal() as stop,

@@ -83,7 +83,7 @@ def test_a_day_after_the_other_gives_the_rows_of_both(capsys, kind, shards):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["position", pytest.param("time", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["position", "time"])
 def test_a_model_gets_a_shard_of_its_own_and_loses_it_again(capsys, kind):
     """By the import itself, and by `state import`: rows are those of both days together."""
     right, _ = run(capsys, "e1.csv", "e2.csv", *KINDS[kind])

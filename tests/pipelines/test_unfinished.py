@@ -73,7 +73,7 @@ def test_the_next_run_says_which_outputs_are_of_the_killed_one(capfd):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no SIGKILL")
-@pytest.mark.parametrize("renames", [0, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("renames", [0, 3])
 def test_nothing_is_said_of_outputs_of_one_run(capfd, renames):
     killed_after(renames)
     written(["other.csv"])

@@ -316,8 +316,7 @@ class _CsvBatches:
 
     def __exit__(self, _kind: object, _error: object, trace: TracebackType | None) -> None:
         self._stream = self._reader = self._parse = None
-        if trace is not None:
-            traceback.clear_frames(trace)  # an error of the stream holds the stream as a local of its frames
+        traceback.clear_frames(trace)  # an error of the stream holds the stream as a local of its frames
         end = time.monotonic() + LET_GO_SECONDS
         while any(lent() is not None for lent in self._lent) and time.monotonic() < end:
             time.sleep(0.0001)

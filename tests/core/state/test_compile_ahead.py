@@ -127,7 +127,6 @@ def test_there_is_no_mark_where_a_kernel_could_not_be_kept(tmp_path):
 
 
 STOPPED = """
-import time
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.kernels import cache
 from rocsteady.core.state.compile_ahead import warm_up
