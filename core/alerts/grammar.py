@@ -72,6 +72,15 @@ until=Limit(column='auc', comparison='>', number=0.82), until_held=Span(count=1,
         raise ConfigError(f"alert {text!r}: {mistake}") from None
 
 
+def parse_reference(text: str) -> Span | Period:
+    """Read a span or a period as it stands behind `against` in a rule. Raises ConfigError.
+
+    >>> str(parse_reference("7d")), str(parse_reference("2026-01-01..2026-02-01"))
+    ('7d', '2026-01-01..2026-02-01')
+    """
+    return _Words(text).reference()
+
+
 class _Words:
     """Reads a rule from left to right; `_words` has the words that are not read yet."""
 
@@ -112,13 +121,22 @@ class _Words:
             self._refuse(
                 word, f"what {column} is held against", ["against"] if by is not None else ["by", "against"]
             )
-        against = _period(self._take("")) if ".." in self._words[0] else self._span("against")
+        against = self._against()
         if by is None and column != "auc":
             raise ConfigError(
                 f"{column} has no interval, so say by how much it {direction}: {column} {direction} by "
                 f"NUMBER against {against}"
             )
         return Change(column, direction, by or 0.0, against)
+
+    def reference(self) -> Span | Period:
+        """Read a reference, and nothing behind the reference."""
+        found = self._against()
+        self._end("the end of the reference")
+        return found
+
+    def _against(self) -> Span | Period:
+        return _period(self._take("")) if ".." in self._words[0] else self._span("against")
 
     def _held(self) -> Span:
         return self._span("for") if self._takes("for") else ONE_ROW

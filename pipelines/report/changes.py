@@ -31,7 +31,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ...core.arrays import FloatArray, Int64Array
@@ -41,34 +40,8 @@ from ...core.rows.differences import (
     first_time,
     half_width_of_difference,
 )
+from ...core.verdicts.series import Series
 from ..words import all_dates, day, exactly, moment, share, span, with_interval
-
-
-class Series(NamedTuple):
-    """The rows of one (model, slice), in order: arrays of n.
-
-    begin, end  the span of a row's window, in event ordinals or in times of panes: two windows share no
-                event iff the end of one window <= the begin of the other.
-    full        whether the window has reached its full length.
-    rarer       events of the rarer class, NaN = not known.
-    since       time of the oldest event held, microseconds UTC, NaN = null or not known.
-    until       time of the newest event held, microseconds UTC, NaN = null.
-    time        the greatest time so far, microseconds UTC, NaN = null.
-    auc, low, high  the AUC and its interval, NaN = null.
-    """
-
-    begin: Int64Array
-    end: Int64Array
-    full: NDArray[np.bool_]
-    rarer: FloatArray
-    seq: Int64Array
-    events: Int64Array
-    since: FloatArray
-    until: FloatArray
-    time: FloatArray
-    auc: FloatArray
-    low: FloatArray
-    high: FloatArray
 
 
 class Pair(NamedTuple):
@@ -89,27 +62,6 @@ class Pair(NamedTuple):
     def supported(self) -> bool:
         """Whether the interval excludes 0."""
         return self.low > 0
-
-
-def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
-    """Return the rows of one (model, slice), sorted by pane and row, from the columns of `ReportRows`."""
-    part = {name: values[rows] for name, values in columns.items()}
-    rarer = np.minimum(part["positives"], part["negatives"])
-    seq, events = part["seq"].astype(np.int64), part["window_events"].astype(np.int64)
-    if not np.isnan(part["pane_start"]).all():
-        begin, end = (np.nan_to_num(part[name]).astype(np.int64) for name in ("pane_start", "pane_end"))
-        full = np.append(begin[1:] != begin[:-1], True)
-    else:
-        begin, end = seq - events, seq
-        full = begin > 0
-        if full.any() and np.ptp(events[full]) == 0:  # a window of a fixed size is full with its last event
-            full |= events == events[full][0]
-    time = part["time"]
-    until = np.where(np.isnan(part["window_end"]), time, part["window_end"])
-    return Series(
-        begin, end, full, rarer, seq, events, part["window_start"], until, time,
-        part["auc"], part["auc_low"], part["auc_high"],
-    )  # fmt: skip
 
 
 def greatest_difference(series: Series, confidence: float) -> Pair | None:

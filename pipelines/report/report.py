@@ -27,6 +27,7 @@ import pyarrow as pa
 from ...core.errors import ConfigError, InputError
 from ...core.process.console import say
 from ...core.rows.differences import FEWEST
+from ...core.verdicts.series import Series, series_of
 from ...core.version import __version__
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.table import check_file, replaced
@@ -36,7 +37,7 @@ from ..arguments import level
 from ..outputs import STDOUT, check_outputs, is_text, told
 from ..words import DASH, all_dates, checkpoint, counted, day, number, p_value, share, stamp, with_interval
 from .better import better_section
-from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side
+from .changes import NO_TEST, Change, change_of, side_by_side
 from .comparisons import TESTS, comparisons_of, means_of
 from .data import (
     DRAWN,

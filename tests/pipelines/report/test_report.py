@@ -27,7 +27,8 @@ from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
-from rocsteady.pipelines.report.changes import Series, change_of, greatest_difference, series_of, side_by_side
+from rocsteady.core.verdicts.series import Series, series_of
+from rocsteady.pipelines.report.changes import change_of, greatest_difference, side_by_side
 from rocsteady.pipelines.report.data import (
     CONTEXT,
     HEADLINES,
@@ -254,7 +255,7 @@ def series_of_windows(draw):
         since[np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)] = np.nan
     low, high = np.maximum(auc - half, 0), np.minimum(auc + half, 1)
     rarer = np.array(draw(st.lists(st.sampled_from([29, 30, 500]), min_size=n, max_size=n)), float)
-    return Series(seq - events, seq, full, rarer, seq, events, since, time, time, auc, low, high)
+    return Series(seq - events, seq, full, rarer, events / 4, seq, events, since, time, time, auc, low, high)
 
 
 def slow_greatest_difference(series, confidence):
@@ -324,6 +325,7 @@ def test_chance_alone_is_called_a_change_no_more_often_than_the_level_says():
             seq,
             seq > 0,
             rarer,
+            events / 4,
             seq,
             events,
             nothing,

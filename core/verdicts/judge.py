@@ -1,0 +1,191 @@
+"""The verdicts of a page: every model and slice against its reference, corrected for their number.
+
+The states
+    worse, better    The interval of the difference to the reference excludes 0.
+    no change shown  The interval includes 0. This does not prove that nothing changed.
+    cannot tell      There is nothing to compare; `Verdict.why` says which.
+
+The correction
+    A page of M models and S slices has M + S tests. With level 0.95 a page without any change names a model
+    or a slice with probability 5% at most, whatever the dependence between tests (Bonferroni): half of the
+    5% is shared by the models, half by the slices; without slices, the models share all of it. The intervals
+    of differences are as wide as this correction needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..alerts.rules import Period, Span
+from ..arrays import FloatArray
+from ..rows.differences import FEWEST
+from .gaps import Gap, columns_of, gaps_of
+from .reference import Difference, difference_to, latest_full, missing_times
+from .series import Series
+from .since import Since, change_began
+
+State = Literal["worse", "better", "no change shown", "cannot tell"]
+STATES: tuple[State, ...] = ("worse", "better", "no change shown", "cannot tell")
+
+Why = Literal[
+    "", "no row", "no full window", "no AUC", "no interval", "too few labels", "no earlier window",
+    "no earlier window with enough labels", "no times",
+]  # fmt: skip
+
+
+class Verdict(NamedTuple):
+    """The verdict on one (model, slice).
+
+    model, slice  places in the caller's lists
+    state         one of `STATES`
+    why           what is missing, if the state is "cannot tell"; else ""
+    row           the row of the latest full window in the series; of none, the last row; -1 without rows
+    windows       the number of windows of the reference
+    reference     the mean AUC of the reference, NaN = none
+    change        AUC of the latest window less `reference`, NaN = none; `low`, `high`: its corrected interval
+    p             the corrected p-value of "nothing changed", NaN = none
+    since         when the change began; None without a change
+    gap           the gap to the other slices of the same columns; None without slices to compare
+    """
+
+    model: int
+    slice: int
+    state: State
+    why: Why
+    row: int
+    windows: int = 0
+    reference: float = math.nan
+    change: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    since: Since | None = None
+    gap: Gap | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether a change is shown."""
+        return self.state in ("worse", "better")
+
+
+class Judged(NamedTuple):
+    """One (model, slice) to judge: the places of both in the caller's lists, the slice's name, its rows."""
+
+    model: int
+    slice: int
+    slice_text: str
+    series: Series
+
+
+def judge(
+    judged: Sequence[Judged], confidence: float, reference: Span | Period | None = None
+) -> list[Verdict]:
+    """Return the verdict on each (model, slice), in the same order.
+
+    judged      models and slices; a slice with an empty name is the whole model
+    confidence  the level of the intervals of the rows, and of the page's verdicts together
+    reference   what the latest windows are compared with (`reference.reference_of`); None: all before
+
+    O(rows) and one fit (`since`) for each change that is shown.
+    """
+    variances = [one.series.variance(confidence) for one in judged]
+    found = [
+        _difference(one.series, variance, reference) for one, variance in zip(judged, variances, strict=True)
+    ]
+    of_slices = [bool(one.slice_text) for one in judged]
+    tests = {
+        slices: sum(
+            isinstance(each, Difference) and own == slices for each, own in zip(found, of_slices, strict=True)
+        )
+        for slices in (False, True)
+    }
+    shares = 1 + (min(tests.values()) > 0)
+    gaps = _gaps(judged, variances)
+    verdicts = []
+    for one, variance, each, gap in zip(judged, variances, found, gaps, strict=True):
+        if not isinstance(each, Difference):
+            row = latest_full(one.series)
+            verdicts.append(
+                Verdict(
+                    one.model,
+                    one.slice,
+                    "cannot tell",
+                    each,
+                    row if row >= 0 else len(one.series.seq) - 1,
+                    gap=gap,
+                )
+            )
+            continue
+        correction = shares * tests[bool(one.slice_text)]
+        verdict = _verdict(one, each, correction, confidence)._replace(gap=gap)
+        if verdict.changed:
+            since = change_began(one.series, variance, each.latest, verdict.change, confidence)
+            verdict = verdict._replace(since=since)
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _verdict(one: Judged, found: Difference, correction: int, confidence: float) -> Verdict:
+    error = math.sqrt(found.variance)
+    half = float(-ndtri((1 - confidence) / (2 * correction))) * error
+    low, high = found.difference - half, found.difference + half
+    state: State = "worse" if high < 0 else "better" if low > 0 else "no change shown"
+    p = min(1.0, 2 * float(ndtr(-abs(found.difference) / error)) * correction)
+    return Verdict(
+        one.model,
+        one.slice,
+        state,
+        "",
+        found.latest,
+        len(found.chain),
+        found.auc,
+        found.difference,
+        low,
+        high,
+        p,
+    )
+
+
+def _difference(series: Series, variance: FloatArray, reference: Span | Period | None) -> Difference | Why:
+    """Return the latest window against its reference, or what is missing."""
+    if not len(series.seq):
+        return "no row"
+    latest = latest_full(series)
+    if latest < 0:
+        return "no full window"
+    if not math.isfinite(series.auc[latest]):
+        return "too few labels" if series.rarer[latest] < FEWEST else "no AUC"
+    if not variance[latest] > 0:
+        return "too few labels" if series.rarer[latest] < FEWEST else "no interval"
+    if missing_times(series, reference):
+        return "no times"
+    found = difference_to(series, variance, latest, reference)
+    if found is not None:
+        return found
+    apart = series.full & (series.end <= series.begin[latest])
+    return "no earlier window with enough labels" if apart.any() else "no earlier window"
+
+
+def _gaps(judged: Sequence[Judged], variances: Sequence[FloatArray]) -> list[Gap | None]:
+    """Return the gap of each slice in the latest full windows; None for whole models."""
+    places = [place for place, one in enumerate(judged) if one.slice_text and len(one.series.seq)]
+    rows = [latest_full(judged[place].series) for place in places]
+    auc = np.array(
+        [
+            judged[place].series.auc[row] if row >= 0 else math.nan
+            for place, row in zip(places, rows, strict=True)
+        ]
+    )
+    variance = np.array(
+        [variances[place][row] if row >= 0 else math.nan for place, row in zip(places, rows, strict=True)]
+    )
+    groups = [(judged[place].model, columns_of(judged[place].slice_text)) for place in places]
+    gaps: list[Gap | None] = [None] * len(judged)
+    for place, gap in zip(places, gaps_of(auc, variance, groups), strict=True):
+        gaps[place] = gap
+    return gaps
