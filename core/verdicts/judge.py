@@ -156,12 +156,14 @@ def _difference(series: Series, variance: FloatArray, reference: Span | Period |
     if not len(series.seq):
         return "no row"
     latest = latest_full(series)
+    if series.rarer[latest] < FEWEST:
+        return "too few labels"
     if latest < 0:
         return "no full window"
     if not math.isfinite(series.auc[latest]):
-        return "too few labels" if series.rarer[latest] < FEWEST else "no AUC"
+        return "no AUC"
     if not variance[latest] > 0:
-        return "too few labels" if series.rarer[latest] < FEWEST else "no interval"
+        return "no interval"
     if missing_times(series, reference):
         return "no times"
     found = difference_to(series, variance, latest, reference)

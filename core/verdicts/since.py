@@ -12,9 +12,16 @@ The model
 
 The uncertainty
     The likelihood ratio of a moment c is LR(c) = SS(c) - SS(best). The interval holds all c with LR(c) <=
-    -2 log(1 - sqrt(level)): Hansen (2000, Econometrica 68, theorem 2) for the threshold of a regression. Rows
-    whose windows share events say less than independent rows. So sums of squares are multiplied by the number
-    of events that the windows span over the sum of the windows' lengths, where that is below 1.
+    -2 log(1 - sqrt(level)): Hansen (2000, Econometrica 68, theorem 2) for the threshold of a regression.
+    Where a gradual change explains the rows better than every sudden change, by however little, SS(c) is the
+    least of both kinds, and the bound is `EITHER` times as large. Rows whose windows share events say less
+    than independent rows. So sums of squares are multiplied by the number of events that the windows span
+    over the sum of the windows' lengths, where that is below 1.
+
+    In 400 streams of each kind, windows an eighth of the stream with six rows each, falls of 0.10 and 0.14:
+    the interval of level 95% held the moment in 96.5% of both kinds. The moment itself was less than a window
+    away in 96% of sudden and 86% of gradual changes. 6% of sudden changes were called gradual, and 83% of
+    gradual ones. With Hansen's bound for either kind the interval of a sudden change was 1.7 times as wide.
 
 O(n c) for n rows and c moments, at most ROWS and MOMENTS.
 """
@@ -35,9 +42,11 @@ ROWS = 1_000
 MOMENTS = 400
 """The most moments that are tried for the change."""
 
-GRADUAL = 6.0
-"""By how much a gradual change must explain the rows better. In 400 streams with a sudden change, 2% or less
-were called gradual."""
+GRADUAL = 1.5
+"""By how much a gradual change must explain the rows better than every sudden one, to be called gradual."""
+
+EITHER = 0.68
+"""What Hansen's bound is multiplied by where the change may be of either kind: found by simulation."""
 
 _LENGTHS = (0.0, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 """Durations of a change that are tried, in lengths of a window."""
@@ -96,15 +105,20 @@ def change_began(
         for times in _LENGTHS
         if times * length < float(end.max() - begin.min())
     ]) * independent  # fmt: skip
-    best = int(np.argmax(gains.max(axis=1)))
-    if gains[best].max() <= gains[0].max() + GRADUAL:
-        best = 0
-    of_moment = gains[best] if best == 0 else gains[1:].max(axis=0)
-    at = int(np.argmax(gains[best]))
-    if not of_moment[at] > 0:
-        return None
+    best_of = gains.max(axis=1)
+    best = int(np.argmax(best_of))
     limit = -2 * math.log(1 - math.sqrt(confidence))
-    inside = np.flatnonzero(of_moment >= of_moment.max() - limit)
+    if best:  # whether sudden or gradual: both say which moments are possible
+        possible = gains.max(axis=0)
+        limit *= EITHER
+        if best_of[best] <= best_of[0] + GRADUAL:
+            best = 0
+    else:
+        possible = gains[0]
+    at = int(np.argmax(gains[best]))
+    if not possible[at] > 0:
+        return None
+    inside = np.flatnonzero(possible >= possible.max() - limit)
     place, earliest, latest_place = (float(moments[one]) for one in (at, inside[0], inside[-1]))
     until = min(place + _LENGTHS[best] * length, float(end[-1]))
     time, first, last, time_until = _times(series, [place, earliest, latest_place, until])

@@ -5,6 +5,6 @@ collects the facts that the page shows and puts them into the templates in `page
 scripts.
 
 The facts come from `rows` (rows in order, events counted), `data` (the charts' data, packed, and the meaning
-of every measure) and `changes` (when a model ranked worst and best). The facts about learners come
-from `comparisons` (results of tests over folds), `better` (their section) and `cd_diagram` (their drawing).
+of every measure), `verdicts` (which models changed, since when), `overview` with `sparkline` (a line for each
+model) and `changes` (when a model ranked worst and best). The facts about learners come from `comparisons` (results of tests over folds), `better` (their section) and `cd_diagram` (their drawing).
 """

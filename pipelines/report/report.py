@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from ...core.alerts.rules import Period, Span
 from ...core.errors import ConfigError, InputError
 from ...core.process.console import say
 from ...core.rows.differences import FEWEST
@@ -51,7 +52,9 @@ from .data import (
     script_json,
     thinned,
 )
+from .overview import LINES, overview_lines, overview_of, preselected
 from .rows import EventCounters, ReportRows, applied_events, count_dead_letters, report_rows
+from .verdicts import judge_rows
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -93,6 +96,7 @@ def report_page(
     means: pa.Table | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
+    reference: Span | Period | None = None,
 ) -> str:
     """Return the page as text."""
     base_of = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in rows.bases()))}
@@ -102,11 +106,15 @@ def report_page(
     series = [series_of(rows.columns, slice(first, stop)) for _, _, first, stop in whole.tolist()]
     names = [rows.models[model] for model in whole[:, 0]]
     changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
+    judged = judge_rows(rows, confidence, reference)
+    overview = overview_of(rows, judged, confidence, reference)
     drawn = thinned(rows)
     listed, blocks, curve_note = curve_blocks(curves, rows)
     about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
     blocks |= row_blocks(drawn) if len(rows) else {}
     blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
+    template = _environment().get_template("overview_line.html")
+    blocks["overview"] = packed_text(script_json(overview_lines(overview, template.render)))
     blocks["plotly"] = _packed_library()
     better = None
     if comparisons is not None or means is not None:
@@ -116,6 +124,8 @@ def report_page(
     held, time = rows.held, rows.columns["time"]
     meta = {
         **_rows_meta(rows, drawn, base_of, blocks),
+        "worst": preselected(judged),
+        "overviewLines": LINES,
         "curves": listed,
         "curvesAbout": about_curves,
         "groups": GROUPS,
@@ -130,6 +140,8 @@ def report_page(
         version=__version__,
         title=title,
         rows=rows,
+        overview=overview if len(rows) else None,
+        overview_lines=LINES,
         bases=len(base_of),
         applied=applied,
         most_events=np.fmax.reduce(rows.columns["window_events"], initial=np.nan),
@@ -240,6 +252,7 @@ def check_packages() -> None:
     plotly_source()
 
 
+@cache
 def _environment() -> Environment:
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -359,6 +372,7 @@ def write_report(
     means: pa.Table | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
+    reference: Span | Period | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     notes: Sequence[str] = (),
 ) -> int:
@@ -369,6 +383,7 @@ def write_report(
     comparisons comparisons of learners over folds (COMPARISON_SCHEMA), for the section "Who is better"
     means       means over folds (MEAN_SCHEMA), for the same section; no section where both are None
     confidence  the confidence level of the rows' intervals
+    reference   what the latest windows are compared with (`reference_of`); None: all earlier windows
     settings    settings by the rows' `config`, as far as known: the page names and draws separately the
                 evaluations of one model in several windows
     title       the title of the page; TITLE names the model where there is only one
@@ -392,6 +407,7 @@ def write_report(
         means=means,
         title=title,
         confidence=confidence,
+        reference=reference,
     ).encode()
     final = _final(os.fspath(path))
     with told(os.fspath(path)), replaced(final) as file:

@@ -270,6 +270,7 @@ function redraw(what) {
   }
   if (changed("models")) {
     fillModels();
+    markChosen();
     showChanges();
     showSideBySide();
   }
@@ -327,6 +328,7 @@ async function begin() {
     document.documentElement.dataset.ready = "1";
     return;
   }
+  wireOverview();
   fillMeasures();
   fillSlices();
   fillModels();

@@ -1,7 +1,6 @@
 // What the reader chose, kept in the fragment of the page's address, so that a view can be linked.
 
 const MODELS_AT_ONCE = 16; // seven colours, and the dashes tell the second and third round apart
-const MODELS_AT_FIRST = 5;
 
 const state = {
   models: [],
@@ -25,14 +24,12 @@ function wayOf(model) {
   return meta.ways.length ? meta.wayOf[model] : 0;
 }
 
+/** The worst models: those that the overview names, with all ways of each; else the first of the overview. */
 function firstModels() {
   const there = [];
-  const bases = new Set();
-  for (let model = 0; model < meta.models.length && there.length < MODELS_AT_ONCE; model += 1) {
-    if (!seriesOf(model, state.slice)) continue;
-    if (bases.add(baseOf(model)).size > MODELS_AT_FIRST) break;
-    there.push(model);
-  }
+  const bases = new Set(meta.worst.map(baseOf));
+  for (let model = 0; model < meta.models.length && there.length < MODELS_AT_ONCE; model += 1)
+    if (bases.has(baseOf(model)) && seriesOf(model, state.slice)) there.push(model);
   return there;
 }
 

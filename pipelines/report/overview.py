@@ -1,0 +1,206 @@
+"""The overview, the first section of the report: a sentence, and a line for every model, worst first.
+
+`overview_of` gives the facts. The template page/overview.html shows the first lines. page/overview_line.html
+makes the markup of every line, and the page's script sorts, filters and pages through all lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.alerts.rules import Period, Span
+from ...core.verdicts.judge import STATES, State
+from ..words import all_dates, counted, stamp, with_interval
+from .rows import ReportRows
+from .sparkline import Axis, bar, common_axis, sparkline
+from .verdicts import (
+    ModelVerdict,
+    Verdicts,
+    about_verdicts,
+    change_text,
+    missing,
+    sentence,
+    since_text,
+    state_text,
+)
+
+LINES = 25
+"""The number of lines that a page of the overview shows, and that the HTML itself holds."""
+
+PRESELECTED = 5
+"""The most models that are chosen at first in the charts."""
+
+
+class SliceLine(NamedTuple):
+    """A slice that changed: its name, its change and since when, in words."""
+
+    name: str
+    change: str
+    since: str
+
+
+class Line(NamedTuple):
+    """One model of the overview: texts and drawings.
+
+    model   its place in the page's models
+    words   the state in words; `why` says what is missing
+    auc     the AUC of the latest full window with its interval; `time` is the time of that window
+    bar     the same as a drawing, with the reference
+    change  against the reference, with its corrected interval
+    slices  the slices that changed in the direction of `state`; since when, if the whole model did not
+    events  the number of events applied
+    nulls   how many rows have no AUC, in words; "" if all have one
+    alerts  the number of open alerts
+    keys    the numbers that lines are sorted by; NaN = null
+    """
+
+    model: int
+    name: str
+    state: State
+    words: str
+    why: str
+    auc: str
+    time: str
+    bar: str
+    change: str
+    since: str
+    spark: str
+    slices: list[SliceLine]
+    events: float
+    nulls: str
+    alerts: int
+    keys: dict[str, float]
+
+
+class Overview(NamedTuple):
+    """The facts of the section.
+
+    sentence  what the page shows
+    about     the question that the verdicts answer, and their promise
+    states    the number of models in each state
+    alerted   whether alerts were given
+    """
+
+    sentence: str
+    about: str
+    lines: list[Line]
+    states: dict[State, int]
+    alerted: bool
+
+
+def overview_of(
+    rows: ReportRows,
+    judged: Verdicts,
+    confidence: float,
+    reference: Span | Period | None = None,
+    alerts: Mapping[tuple[str, str], int] | None = None,
+) -> Overview:
+    """Return the facts of the overview.
+
+    alerts  the number of open alerts by (model, slice); None where no alerts were given
+    """
+    base_of = rows.bases()
+    of_models: dict[str, int] = {}
+    for (model, _), count in (alerts or {}).items():
+        of_models[model] = of_models.get(model, 0) + count
+    dates = all_dates(rows.columns["time"])
+    axis = common_axis(
+        *(
+            np.array([values[one.whole.row] for values in (one.series.auc, one.series.low, one.series.high)])
+            for one in judged.models
+            if one.whole is not None and one.series is not None
+        )
+    )
+    lines = [
+        _line(one, place, rows, axis, dates, of_models.get(base_of[one.model][0], 0))
+        for place, one in enumerate(judged.models)
+    ]
+    return Overview(
+        sentence(judged.models, rows.models, rows.slices),
+        about_verdicts(judged, confidence, reference),
+        lines,
+        {state: sum(one.state == state for one in judged.models) for state in STATES},
+        alerts is not None,
+    )
+
+
+def _line(one: ModelVerdict, place: int, rows: ReportRows, axis: Axis, dates: bool, alerts: int) -> Line:
+    verdict, series = one.whole, one.series
+    auc, low, high, time = (math.nan,) * 4
+    events, nulls, spark = math.nan, 0, ""
+    since = None
+    if verdict is not None and series is not None and len(series.seq):
+        auc, low, high, time = (
+            float(values[verdict.row]) for values in (series.auc, series.low, series.high, series.time)
+        )
+        events, nulls = float(series.seq[-1]), int(np.count_nonzero(np.isnan(series.auc)))
+        since = verdict.since
+        spark = sparkline(series, math.nan if since is None else since.place)
+    shown = one.shown
+    began = shown.since if shown is not None else None
+    return Line(
+        one.model,
+        rows.models[one.model],
+        one.state,
+        state_text(one, rows.slices),
+        missing(one)[1] if one.state == "cannot tell" else "",
+        with_interval(auc, low, high),
+        "" if math.isnan(time) else stamp(time, dates=dates),
+        bar(auc, low, high, math.nan if verdict is None else verdict.reference, axis),
+        signs(change_text(verdict)),
+        since_text(since),
+        spark,
+        [
+            SliceLine(
+                rows.slices[each.slice],
+                signs(change_text(each)),
+                since_text(each.since) if one.only_in_slices else "",
+            )
+            for each in one.slices
+        ],
+        events,
+        f"AUC is null in {nulls:,} of {counted(len(series.seq), 'row')}"
+        if nulls and series is not None
+        else "",
+        alerts,
+        {
+            "place": place,
+            "auc": auc,
+            "change": math.nan if shown is None else shown.change,
+            "since": math.nan if began is None else began.place if math.isnan(began.time) else began.time,
+            "events": events,
+            "alerts": alerts,
+        },
+    )
+
+
+def overview_lines(overview: Overview, render: Callable[..., str]) -> list[dict[str, Any]]:
+    """Return all lines for the page's script: the markup of each, and what a line is found and sorted by.
+
+    render  fills the template of a line
+    """
+    return [
+        {
+            "model": line.model,
+            "state": line.state,
+            "slices": "\n".join(part.name for part in line.slices),
+            "keys": {name: None if math.isnan(key) else key for name, key in line.keys.items()},
+            "html": render(line=line, overview=overview),
+        }
+        for line in overview.lines
+    ]
+
+
+def signs(text: str) -> str:
+    """Return a text with the typographic minus sign."""
+    return text.replace("-", "\u2212")
+
+
+def preselected(judged: Verdicts) -> list[int]:
+    """Return the models that the charts show at first: the worst, or the first lines if none is worse."""
+    worse = [one.model for one in judged.models if one.state == "worse"]
+    return (worse or [one.model for one in judged.models])[:PRESELECTED]

@@ -1,0 +1,114 @@
+"""Small drawings of the overview, as SVG: an AUC with its interval on an axis, and the AUC over the rows."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.arrays import FloatArray
+from ...core.verdicts.series import Series
+
+BAR = (120, 16)
+"""Width and height of the drawing of an interval, in pixels."""
+
+SPARK = (120, 30)
+"""Width and height of the drawing of the rows, in pixels."""
+
+_POINTS = 60
+_LEAST_RANGE = 0.1
+"""The least range of AUC that a drawing of rows spans: else noise would look like a change."""
+
+
+class Axis(NamedTuple):
+    """The range of AUC that all bars of a page share."""
+
+    low: float
+    high: float
+
+
+def common_axis(*values: FloatArray) -> Axis:
+    """Return the axis from the least to the greatest value, rounded outwards to 0.05; NaN is left out."""
+    known = np.concatenate(values)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return Axis(0.0, 1.0)
+    low, high = math.floor(float(known.min()) * 20) / 20, math.ceil(float(known.max()) * 20) / 20
+    return Axis(max(0.0, low), min(1.0, max(high, low + 0.05)))
+
+
+def bar(auc: float, low: float, high: float, reference: float, axis: Axis) -> str:
+    """Return an SVG: the interval as a line, the AUC as a dot, the reference as a tick. "" without an AUC."""
+    if not math.isfinite(auc):
+        return ""
+    width, height = BAR
+    middle = height // 2
+
+    def place(value: float) -> str:
+        return f"{4 + (width - 8) * (value - axis.low) / (axis.high - axis.low):.1f}"
+
+    parts = [f'<path class="rail" d="M0 {middle}H{width}"/>']
+    if math.isfinite(low):
+        parts.append(f'<path class="interval" d="M{place(low)} {middle}H{place(high)}"/>')
+    if math.isfinite(reference):
+        parts.append(f'<path class="reference" d="M{place(reference)} 1V{height - 1}"/>')
+    parts.append(f'<circle cx="{place(auc)}" cy="{middle}" r="3.5"/>')
+    return _svg("bar", width, height, parts)
+
+
+def sparkline(series: Series, since: float) -> str:
+    """Return an SVG of the AUC over the rows with full windows, with the band of its intervals.
+
+    since  place of the change in the unit of `Series.end`, drawn as an upright line; NaN = none
+
+    Where there are more than 60 rows, a point is the mean of neighbouring rows. "" without two points.
+    """
+    rows = np.flatnonzero(np.isfinite(series.auc) & series.full)
+    if len(rows) < 2:
+        rows = np.flatnonzero(np.isfinite(series.auc))
+    if len(rows) < 2:
+        return ""
+    width, height = SPARK
+    end = series.end[rows].astype(np.float64)
+    left, right = float(end[0]), max(float(end[-1]), float(end[0]) + 1)
+    starts = np.unique(np.linspace(0, len(rows), min(_POINTS, len(rows)), endpoint=False).astype(np.int64))
+    counts = np.diff(np.append(starts, len(rows)))
+    mean = np.add.reduceat(series.auc[rows], starts) / counts
+    across = np.add.reduceat(end, starts) / counts
+    across[[0, -1]] = left, right
+    mean[-1] = series.auc[rows[-1]]
+    low = np.fmin.reduceat(np.where(np.isnan(series.low[rows]), series.auc[rows], series.low[rows]), starts)
+    high = np.fmax.reduceat(
+        np.where(np.isnan(series.high[rows]), series.auc[rows], series.high[rows]), starts
+    )
+    bottom, top = float(low.min()), float(high.max())
+    spare = max(_LEAST_RANGE - (top - bottom), 0) / 2
+    bottom, top = bottom - spare, top + spare
+    x = np.rint((width - 6) * (across - left) / (right - left) + 3).astype(np.int64).tolist()
+
+    def down(values: FloatArray) -> list[int]:
+        places: list[int] = np.rint((height - 4) * (top - values) / (top - bottom) + 2).astype(int).tolist()
+        return places
+
+    line = _line(x, down(mean))
+    band = _line(x, down(high)) + "L" + _line(x[::-1], down(low)[::-1])[1:] + "Z"
+    parts = [f'<path class="band" d="{band}"/>']
+    if left <= since <= right:
+        parts.append(
+            f'<path class="since" d="M{(width - 6) * (since - left) / (right - left) + 3:.0f} 0V{height}"/>'
+        )
+    parts.append(f'<path class="line" d="{line}"/>')
+    parts.append(f'<circle cx="{x[-1]}" cy="{down(mean)[-1]}" r="2.5"/>')
+    return _svg("spark", width, height, parts)
+
+
+def _line(x: list[int], y: list[int]) -> str:
+    return "M" + "L".join(f"{across} {down}" for across, down in zip(x, y, strict=True))
+
+
+def _svg(kind: str, width: int, height: int, parts: list[str]) -> str:
+    return (
+        f'<svg class="{kind}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'aria-hidden="true">{"".join(parts)}</svg>'
+    )

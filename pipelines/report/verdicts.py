@@ -1,0 +1,234 @@
+"""The verdict on each model, from the verdicts on the whole model and on its slices, and their words.
+
+`judge_rows` gives one `ModelVerdict` a model, worst first. The report's overview and the terminal's table
+show the verdicts in the words of this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...core.alerts.rules import Period, Span
+from ...core.rows.differences import FEWEST
+from ...core.verdicts.judge import Judged, State, Verdict, Why, judge
+from ...core.verdicts.series import Series, series_of
+from ...core.verdicts.since import Since
+from ..words import day, moment, share
+from .rows import ReportRows
+
+_DAY = 86_400_000_000
+
+_MISSING: dict[Why, tuple[str, str]] = {
+    "too few labels": ("too few labels", f"fewer than {FEWEST} positives or negatives in the latest window"),
+    "no earlier window with enough labels": (
+        "too few labels",
+        f"no earlier window has {FEWEST} positives and {FEWEST} negatives",
+    ),
+    "no earlier window": ("no earlier window", "no earlier window without a common event"),
+    "no full window": ("no earlier window", "every window so far reaches back to the first event"),
+    "no row": ("no earlier window", "no row"),
+    "no AUC": ("no AUC", "AUC is null in the latest window"),
+    "no interval": ("no AUC", "the AUC of the latest window has no interval"),
+    "no times": ("no times", "the reference is a time, and the rows have no times"),
+}
+"""What is missing, by `Verdict.why`: in a few words, and in a sentence's part."""
+
+
+class ModelVerdict(NamedTuple):
+    """The verdict on one model.
+
+    model   its place in `ReportRows.models`
+    state   the state of the whole model; if that has no change, the state of the slices that changed
+    whole   the verdict on the whole model; None without rows of the whole model
+    slices  the verdicts on the slices that changed in the direction of `state`, greatest change first
+    series  the rows of the whole model, or of the first slice that changed; None without rows
+    """
+
+    model: int
+    state: State
+    whole: Verdict | None
+    slices: Sequence[Verdict]
+    series: Series | None
+
+    @property
+    def only_in_slices(self) -> bool:
+        """Whether slices changed and the whole model did not."""
+        return bool(self.slices) and (self.whole is None or self.whole.state != self.state)
+
+    @property
+    def shown(self) -> Verdict | None:
+        """The verdict whose change stands for the model: of the slice that changed most, or of the whole."""
+        return self.slices[0] if self.only_in_slices else self.whole
+
+
+class Verdicts(NamedTuple):
+    """The verdicts of a page.
+
+    models  on each model, worst first
+    series  on every (model, slice), in the order of `ReportRows.series`
+    """
+
+    models: list[ModelVerdict]
+    series: list[Verdict]
+
+
+def judge_rows(rows: ReportRows, confidence: float, reference: Span | Period | None = None) -> Verdicts:
+    """Judge every model and slice of a page. O(rows) and one fit for each change."""
+    judged = [
+        Judged(model, part, rows.slices[part], series_of(rows.columns, slice(first, stop)))
+        for model, part, first, stop in rows.series.tolist()
+    ]
+    found = judge(judged, confidence, reference)
+    by_model: dict[int, list[tuple[Judged, Verdict]]] = {}
+    for one, verdict in zip(judged, found, strict=True):
+        by_model.setdefault(one.model, []).append((one, verdict))
+    models = [_of_model(model, parts) for model, parts in by_model.items()]
+    return Verdicts(sorted(models, key=lambda one: _place(one, rows.models[one.model])), found)
+
+
+def _of_model(model: int, parts: Sequence[tuple[Judged, Verdict]]) -> ModelVerdict:
+    whole = next((verdict for one, verdict in parts if not one.slice_text), None)
+    slices = [verdict for one, verdict in parts if one.slice_text and verdict.changed]
+    state: State = "cannot tell" if whole is None else whole.state
+    if state not in ("worse", "better") and slices:
+        state = "worse" if any(verdict.state == "worse" for verdict in slices) else "better"
+    same = sorted((one for one in slices if one.state == state), key=lambda one: -abs(one.change))
+    series_by = {one.slice: one.series for one, _ in parts}
+    shown = whole.slice if whole is not None else same[0].slice if same else next(iter(series_by))
+    return ModelVerdict(model, state, whole, same, series_by[shown])
+
+
+def _place(one: ModelVerdict, name: str) -> tuple[float, float, str]:
+    """Return the key that puts the worst model first."""
+    order = {"worse": 0, "cannot tell": 2, "no change shown": 3, "better": 5}
+    rank = order[one.state] + (one.only_in_slices if one.state == "worse" else -float(one.only_in_slices))
+    change = one.shown.change if one.shown is not None else math.nan
+    return rank, math.inf if math.isnan(change) else change, name
+
+
+def sentence(models: Sequence[ModelVerdict], names: Sequence[str], slices: Sequence[str]) -> str:
+    """Return what a page shows, in one sentence. The caller makes the names safe to show."""
+    if not models:
+        return "There is no model to judge."
+    if len(models) == 1:
+        return f"{names[models[0].model]} {_does(models, slices)}."
+    groups: dict[str, list[ModelVerdict]] = {}
+    for one in models:
+        kind = f"{one.state} in slices" if one.only_in_slices else one.state
+        if one.state == "cannot tell":
+            kind = missing(one)[0]
+        groups.setdefault(kind, []).append(one)
+    worse = groups.pop("worse", [])
+    count = str(len(worse)) if worse else "None"
+    first = f"{count} of {len(models):,} models {'rank' if len(worse) > 1 else 'ranks'} worse than "
+    parts = [first + ("they did" if len(worse) > 1 else "it did")]
+    order = ["worse in slices", "better", "better in slices", "no change shown"]
+    kinds = [one for one in (*order, *(one for one in groups if one not in order)) if one in groups]
+    parts += [f"{len(groups[kind]):,} {_does(groups[kind], slices)}" for kind in kinds]
+    return "; ".join(parts) + "."
+
+
+def _does(models: Sequence[ModelVerdict], slices: Sequence[str]) -> str:
+    """Return what models of one kind do: a verb and its object, in the singular or plural."""
+    one, several = models[0], len(models) > 1
+    if one.state in ("worse", "better"):
+        does = f"{'rank' if several else 'ranks'} {one.state} "
+        if not one.only_in_slices:
+            return does + ("than they did" if several else "than it did")
+        common = Counter(verdict.slice for each in models for verdict in each.slices)
+        where = f"{len(common)} slices" if len(common) > 1 else slices[next(iter(common))]
+        return f"{does}only in {'slices' if several and len(common) > 1 else where}"
+    has = "have" if several else "has"
+    if one.state == "no change shown":
+        return "show no change" if several else "shows no change"
+    return f"{has} {missing(one)[0]}"
+
+
+def missing(one: ModelVerdict) -> tuple[str, str]:
+    """Return what a model lacks that cannot be judged: in a few words, and in a sentence's part."""
+    return _MISSING["no row" if one.whole is None else one.whole.why or "no row"]
+
+
+def state_text(one: ModelVerdict, slices: Sequence[str]) -> str:
+    """Return the state in words, such as "worse only in region=eu" or "cannot tell: no earlier window"."""
+    if one.only_in_slices:
+        rest = f" and {len(one.slices) - 1} more" if len(one.slices) > 1 else ""
+        return f"{one.state} only in {slices[one.slices[0].slice]}{rest}"
+    return f"cannot tell: {missing(one)[0]}" if one.state == "cannot tell" else one.state
+
+
+def change_text(verdict: Verdict | None) -> str:
+    """Return the change against the reference with its interval, signed; "" without a change to tell.
+
+    >>> change_text(Verdict(0, 0, "worse", "", 9, change=-0.0712, low=-0.1, high=-0.042))
+    '-0.071 [-0.100, -0.042]'
+    """
+    if verdict is None or math.isnan(verdict.change):
+        return ""
+    change, low, high = (f"{value:+.3f}" for value in (verdict.change, verdict.low, verdict.high))
+    return f"{change} [{low}, {high}]"
+
+
+def since_text(since: Since | None, timed: bool = True) -> str:
+    """Return when a change began, with its interval; "" where no moment explains the rows.
+
+    timed  whether to tell times, if they are known; else the numbers of events
+
+    >>> since_text(Since(14_000, 13_500, 14_250, *[math.nan] * 3, 14_000, math.nan))
+    'since event 14,000 (13,500 to 14,250)'
+    """
+    if since is None:
+        return ""
+    if timed and math.isfinite(since.time):
+        write = day if since.time_latest - since.time_earliest >= _DAY or _daily(since) else moment
+        first, low, high, until = map(
+            write, (since.time, since.time_earliest, since.time_latest, since.time_until)
+        )
+        year = first[-5:]
+        if write is day and low.endswith(year) and high.endswith(year):
+            low, high = low.removesuffix(year), high.removesuffix(year)
+    else:
+        first, low, high, until = (
+            f"{round(value):,}" for value in (since.place, since.earliest, since.latest, since.until)
+        )
+        first = f"event {first}"
+    interval = f" ({low} to {high})" if low != high else ""
+    if since.gradual:
+        return f"gradually from {first}{interval} until {until}"
+    return f"since {first}{interval}"
+
+
+def _daily(since: Since) -> bool:
+    return all(time % _DAY == 0 for time in (since.time, since.time_earliest, since.time_latest))
+
+
+def reference_text(reference: Span | Period | None) -> str:
+    """Return what the latest windows are compared with, in words.
+
+    >>> reference_text(None), reference_text(Span(3))
+    ('all earlier windows that share no event with the latest', 'the windows of the 3 rows before')
+    """
+    if reference is None:
+        return "all earlier windows that share no event with the latest"
+    if isinstance(reference, Period):
+        return f"the windows within {reference}"
+    if reference.unit == "rows":
+        return f"the windows of the {reference} before"
+    return f"the windows of the {reference} before the latest begins"
+
+
+def about_verdicts(judged: Verdicts, confidence: float, reference: Span | Period | None) -> str:
+    """Return the question that the verdicts answer, and the promise that they keep, in sentences."""
+    slices = sum(1 for one in judged.series if not math.isnan(one.change)) - len(
+        [one for one in judged.models if one.whole is not None and not math.isnan(one.whole.change)]
+    )
+    models = len(judged.models)
+    among = f"{models:,} model{'' if models == 1 else 's'}"
+    among += f" and {slices:,} slice{'' if slices == 1 else 's'} of models" if slices else ""
+    return (
+        f"The latest full window against {reference_text(reference)}. Intervals of changes are corrected for "
+        f"{among}: where nothing changed, {share(1 - confidence)} of such pages at most name a change."
+    )
