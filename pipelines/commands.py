@@ -92,8 +92,7 @@ _REPORT_EPILOG = """examples:
   rocsteady report rows.csv --title "Churn models, 2013" -o churn.html
   rocsteady report out/rows.parquet --comparisons out/comparisons.parquet --means out/means.parquet -o r.html
 
-The file needs nothing else: open it in a browser, send it, put it on a server. The plotting library comes
-with pip install 'rocsteady[report]'."""
+The file needs nothing else: open it in a browser, send it, put it on a server."""
 
 _ROWS_EPILOG = """examples:
   rocsteady rows rows/ --output rows.parquet
@@ -207,7 +206,7 @@ COMMANDS = (
         "play files as JSON lines at a chosen speed, by their own event times",
         "Play files as JSON lines, in order of their own event times, at a chosen speed.",
         _REPLAY_EPILOG, _REPLAY),
-    Command("report", "report.report:report_command",
+    Command("report", "report.command:report_command",
         "one self-contained page of charts, tables and words about rows of measures",
         "Write one self-contained HTML page about the rows that `rocsteady evaluate` wrote.",
         _REPORT_EPILOG, _REPORT),

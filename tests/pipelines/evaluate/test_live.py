@@ -205,7 +205,6 @@ def test_stdout_takes_rows_as_json_lines(capsys, monkeypatch):
 
 
 def test_curves_and_a_report_come_at_the_end_as_of_a_file(capsys, monkeypatch):
-    pytest.importorskip("plotly")
     data = awkward(400)
     Path("stdin.jsonl").write_bytes(data)
     options = ("--window", "last:100", "--every", "50", "--curves-every", "100", "--title", "Now")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -131,15 +130,6 @@ def test_a_runner_that_writes_elsewhere_has_no_report(capsys):
     )  # fmt: skip
     assert ran.status == 2
     assert "make the page from the rows, with rocsteady report" in ran.lines[-1]
-
-
-def test_without_the_drawing_library_the_job_does_not_start(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    ran = call(capsys, "evaluate", "s.csv", "--output", "rows.csv", "--report", "r.html")
-    assert ran.status == 2
-    assert "pip install" in ran.lines[-1]
-    assert names(".") == ["s.csv"]
 
 
 def test_a_parquet_file_says_of_which_level_its_intervals_are(capsys):

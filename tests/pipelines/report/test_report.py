@@ -781,25 +781,6 @@ def test_a_read_only_folder_is_told_before_any_work(folder, capsys):
     assert "locked cannot be written to" in ran.lines[0]
 
 
-def test_without_the_plotting_library_the_command_says_how_to_get_it(folder, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    before = names()
-    ran = call(capsys, "report", "rows.parquet", "-o", "r.html")
-    assert (ran.status, len(ran.lines)) == (2, 1)
-    assert "pip install 'rocsteady[report]'" in ran.lines[0]
-    assert names() == before
-
-
-@pytest.mark.parametrize("command", ["report rows.parquet -o r.html", "demo --output there"])
-def test_without_the_templates_library_a_command_says_how_to_get_it(command, folder, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    before = names()
-    ran = call(capsys, *command.split())
-    assert (ran.status, len(ran.lines)) == (2, 1)
-    assert "written by jinja2, which is not installed; pip install 'rocsteady[report]'" in ran.lines[0]
-    assert names() == before
-
-
 def test_help_has_examples_and_loads_nothing_heavy():
     program = """if True:
         import sys
