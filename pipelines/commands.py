@@ -89,7 +89,7 @@ on stderr."""
 _REPORT_EPILOG = """examples:
   rocsteady report rows.parquet --output report.html
   rocsteady report 'rows-*.parquet' --curves curves.parquet --dead-letters rejected.jsonl -o report.html
-  rocsteady report rows.csv --title "Churn models, 2013" -o churn.html
+  rocsteady report rows.csv --alerts alerts.csv --title "Churn models, 2013" -o churn.html
   rocsteady report out/rows.parquet --comparisons out/comparisons.parquet --means out/means.parquet -o r.html
 
 The file needs nothing else: open it in a browser, send it, put it on a server."""
@@ -149,6 +149,7 @@ _REPORT = (
     Argument("-o --output", "PATH", "the page: a file that ends in .html", required=True),
     _files("--curves", "of evaluate --curves"),
     _files("--dead-letters", "of evaluate --dead-letters, to be counted by reason"),
+    _files("--alerts", "of evaluate --alerts: marked in the charts, and listed"),
     _files("--comparisons",
         "of compare, or of prequential: who is better than whom, since when and by which test"),
     _files("--means", "means over folds, of prequential"),

@@ -4,6 +4,7 @@
 that the page shows, and `render` puts them into the templates in `page`, beside the style and the scripts.
 
 The facts come from `rows` (rows in order, events counted), `data` (the charts' data, packed, and the meaning
-of every measure) and `changes` (when a model ranked worst and best). The facts about learners come
-from `comparisons` (results of tests over folds), `better` (their section) and `cd_diagram` (their drawing).
+of every measure), `alerts` (openings and closings, paired) and `changes` (when a model ranked worst and
+best). The facts about learners come from `comparisons` (results of tests over folds), `better` (their
+section) and `cd_diagram` (their drawing).
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from itertools import chain
 
 from ...core.errors import ConfigError, InputError
 from ...core.process.console import say
@@ -28,27 +29,28 @@ def report_command(options: argparse.Namespace) -> int:
         said = level(f"--confidence {options.confidence!r}", options.confidence, "0.95")
     if not is_text(options.title or ""):
         raise ConfigError(f"--title {options.title!a} is not UTF-8; give another")
-    given = [*options.rows, *options.curves, *options.dead_letters, *options.comparisons, *options.means]
+    tables = {
+        "curves": options.curves,
+        "dead letters": options.dead_letters,
+        "alerts": options.alerts,
+        "comparisons": options.comparisons,
+        "means": options.means,
+    }
+    given = [*options.rows, *chain.from_iterable(tables.values())]
     inputs = list_sources(given)
     check_outputs((("--output", options.output, "report", check_report_path),), inputs)
     table, notes = read_tables(options.rows, "rows")
     confidence, note = _level(said, options.rows)
-    curves, comparisons, means, letters = (
-        read_tables(paths, what)[0] if paths else None
-        for paths, what in (
-            (options.curves, "curves"),
-            (options.comparisons, "comparisons"),
-            (options.means, "means"),
-            (options.dead_letters, "dead letters"),
-        )
-    )
+    read = {what: read_tables(paths, what)[0] if paths else None for what, paths in tables.items()}
+    letters = read["dead letters"]
     size = write_report(
         table,
         options.output,
-        curves=curves,
+        curves=read["curves"],
         counters=None if letters is None else count_dead_letters(letters),
-        comparisons=comparisons,
-        means=means,
+        alerts=read["alerts"],
+        comparisons=read["comparisons"],
+        means=read["means"],
         title=options.title or TITLE,
         confidence=confidence,
         settings=rows_settings(options.rows),

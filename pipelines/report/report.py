@@ -22,6 +22,7 @@ from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.table import check_file, replaced
 from ..outputs import STDOUT, told
 from ..words import DASH, all_dates, share, stamp
+from .alerts import shown_alerts
 from .better import better_section
 from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side
 from .comparisons import comparisons_of, means_of
@@ -47,7 +48,7 @@ CARDS = 5
 """The most models whose "What changed" is in the HTML itself."""
 
 TABLE_ROWS = 50
-"""The most models whose latest values are in the HTML itself."""
+"""The most models whose latest values, and the most alerts, that are in the HTML itself."""
 
 TABLE_CONTEXT = ("seq", "window_events", "prevalence")
 """The first columns of the table of latest values."""
@@ -73,6 +74,7 @@ def report_page(
     *,
     curves: pa.Table | None = None,
     counters: EventCounters | None = None,
+    alerts: pa.Table | None = None,
     comparisons: pa.Table | None = None,
     means: pa.Table | None = None,
     title: str = TITLE,
@@ -92,14 +94,18 @@ def report_page(
     blocks |= row_blocks(drawn) if len(rows) else {}
     blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
     blocks["plotly"] = packed_library()
+    meta = _rows_meta(rows, drawn, base_of, blocks)
+    told_alerts = None
+    if alerts is not None:
+        told_alerts = shown_alerts(alerts, rows, TABLE_ROWS, dates=meta["dates"])
+        blocks["alerts"] = packed_text(script_json(told_alerts.lines))
     better = None
     if comparisons is not None or means is not None:
         better = better_section(comparisons_of(comparisons), means_of(means))
         blocks |= better.blocks
     applied = applied_events(rows)
     held, time = rows.held, rows.columns["time"]
-    meta = {
-        **_rows_meta(rows, drawn, base_of, blocks),
+    meta |= {
         "curves": listed,
         "curvesAbout": about_curves,
         "groups": GROUPS,
@@ -120,6 +126,7 @@ def report_page(
         first_time=np.fmin.reduce(time, initial=np.nan),
         last_time=np.fmax.reduce(time, initial=np.nan),
         counters=counters or EventCounters(),
+        alerts=told_alerts,
         letters_given=counters is not None,
         better=better and better.facts,
         models=len(whole),
@@ -214,6 +221,7 @@ def write_report(
     *,
     curves: pa.Table | None = None,
     counters: EventCounters | None = None,
+    alerts: pa.Table | None = None,
     comparisons: pa.Table | None = None,
     means: pa.Table | None = None,
     title: str = TITLE,
@@ -225,6 +233,8 @@ def write_report(
 
     curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep curves
     counters    counts of the events, or None: the page then says how to get these counts
+    alerts      alerts (ALERT_SCHEMA), for the marks in the large chart and the section "Alerts"; no section
+                where it is None
     comparisons comparisons of learners over folds (COMPARISON_SCHEMA), for the section "Who is better"
     means       means over folds (MEAN_SCHEMA), for the same section; no section where both are None
     confidence  the confidence level of the rows' intervals
@@ -247,6 +257,7 @@ def write_report(
         report_rows(rows, notes, settings),
         curves=curves,
         counters=counters,
+        alerts=alerts,
         comparisons=comparisons,
         means=means,
         title=title,

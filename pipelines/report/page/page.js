@@ -272,6 +272,7 @@ function redraw(what) {
     fillModels();
     showChanges();
     showSideBySide();
+    if (alertTable.scope === "chosen") drawAlerts();
   }
   if (changed("slice")) fillSlices();
   if (changed("measure")) byId("measure").value = state.measure;
@@ -341,6 +342,9 @@ async function begin() {
   fillKeys();
   holdPlace();
   await drawLatest();
+  await readAlerts();
+  wireAlerts();
+  drawAlerts();
   await fillLegend();
   await drawMain();
   if (document.getElementById("block-changes")) {
