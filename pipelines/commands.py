@@ -89,11 +89,10 @@ on stderr."""
 _REPORT_EPILOG = """examples:
   rocsteady report rows.parquet --output report.html
   rocsteady report 'rows-*.parquet' --curves curves.parquet --dead-letters rejected.jsonl -o report.html
-  rocsteady report rows.csv --title "Churn models, 2013" -o churn.html
+  rocsteady report rows.csv --alerts alerts.csv --title "Churn models, 2013" -o churn.html
   rocsteady report out/rows.parquet --comparisons out/comparisons.parquet --means out/means.parquet -o r.html
 
-The file needs nothing else: open it in a browser, send it, put it on a server. The plotting library comes
-with pip install 'rocsteady[report]'."""
+The file needs nothing else: open it in a browser, send it, put it on a server."""
 
 _ROWS_EPILOG = """examples:
   rocsteady rows rows/ --output rows.parquet
@@ -150,6 +149,7 @@ _REPORT = (
     Argument("-o --output", "PATH", "the page: a file that ends in .html", required=True),
     _files("--curves", "of evaluate --curves"),
     _files("--dead-letters", "of evaluate --dead-letters, to be counted by reason"),
+    _files("--alerts", "of evaluate --alerts: marked in the charts, and listed"),
     _files("--comparisons",
         "of compare, or of prequential: who is better than whom, since when and by which test"),
     _files("--means", "means over folds, of prequential"),
@@ -207,7 +207,7 @@ COMMANDS = (
         "play files as JSON lines at a chosen speed, by their own event times",
         "Play files as JSON lines, in order of their own event times, at a chosen speed.",
         _REPLAY_EPILOG, _REPLAY),
-    Command("report", "report.report:report_command",
+    Command("report", "report.command:report_command",
         "one self-contained page of charts, tables and words about rows of measures",
         "Write one self-contained HTML page about the rows that `rocsteady evaluate` wrote.",
         _REPORT_EPILOG, _REPORT),

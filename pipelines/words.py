@@ -118,10 +118,10 @@ def share(value: float) -> str:
 
 
 def number(value: float | None, digits: str) -> str:
-    """Write a measure; `digits` is "share", "score" or "count". None and NaN are a dash.
+    """Write a measure; `digits` is "rank", "share", "score" or "count". None and NaN are a dash.
 
-    >>> number(0.71154, "share"), number(1234.0, "count"), number(25.131177, "score")
-    ('0.7115', '1,234', '25.131')
+    >>> number(0.71154, "rank"), number(0.71154, "share"), number(1234.0, "count"), number(25.131177, "score")
+    ('0.712', '0.7115', '1,234', '25.131')
     """
     if value is None or math.isnan(value):
         return DASH
@@ -129,9 +129,9 @@ def number(value: float | None, digits: str) -> str:
         return "\u221e" if value > 0 else "\u2212\u221e"
     if digits == "count":
         text = f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
-    elif digits == "share":
-        text = f"{value:.4f}"
-        text = "0.0000" if text == "-0.0000" else text
+    elif digits in ("rank", "share"):
+        text = f"{value:.3f}" if digits == "rank" else f"{value:.4f}"
+        text = text.lstrip("-") if float(text) == 0 else text
     else:
         text = f"{value:.5g}"
     return text.replace("-", "\u2212") if value < 0 else text

@@ -4,7 +4,7 @@ The model
     Before the moment c every event ranks with AUC a, from c + g on with a + b; in between the AUC moves from
     a to a + b in a straight line. g = 0 is a sudden change. The AUC of a window is taken to be a + b s, where
     s is the mean of the change over the window's events: 0 where the window ends before c. Weighted least
-    squares (weight = 1 / variance) give a and b for every c of the grid of window ends and begins. The best c
+    squares (weight = 1 / variance) give a and b for every c of a grid of `MOMENTS`. The best c
     has the least sum of squares. b has the sign of the change that the verdict names.
 
     A gradual change is said only where its least sum of squares is below that of every sudden change by
@@ -19,9 +19,9 @@ The uncertainty
     over the sum of the windows' lengths, where that is below 1.
 
     In 400 streams of each kind, windows an eighth of the stream with six rows each, falls of 0.10 and 0.14:
-    the interval of level 95% held the moment in 96.5% of both kinds. The moment itself was less than a window
-    away in 96% of sudden and 86% of gradual changes. 6% of sudden changes were called gradual, and 83% of
-    gradual ones. With Hansen's bound for either kind the interval of a sudden change was 1.7 times as wide.
+    the interval of level 95% held the moment in 99% of sudden and 97% of gradual changes. The moment itself
+    was less than a window away in 96% and 85%. 6% of sudden changes were called gradual, and 82% of gradual
+    ones. With Hansen's bound for either kind the interval of a sudden change was 1.6 times as wide.
 
 O(n c) for n rows and c moments, at most ROWS and MOMENTS.
 """
@@ -40,7 +40,7 @@ ROWS = 1_000
 """The most rows that are fitted; of more, every second, third, ... row."""
 
 MOMENTS = 400
-"""The most moments that are tried for the change."""
+"""The moments that are tried for the change, at equal distances."""
 
 GRADUAL = 1.5
 """By how much a gradual change must explain the rows better than every sudden one, to be called gradual."""
@@ -91,12 +91,7 @@ def change_began(
         return None
     begin, end = series.begin[rows].astype(np.float64), series.end[rows].astype(np.float64)
     auc, weight = series.auc[rows], 1 / np.maximum(variance[rows], np.median(variance[rows]))
-    moments = np.unique(np.concatenate([begin, end[:-1]]))
-    moments = moments[(moments > begin[0]) & (moments < end[-1])]
-    if len(moments) > MOMENTS:
-        moments = moments[np.linspace(0, len(moments) - 1, MOMENTS).astype(np.int64)]
-    if not len(moments):
-        return None
+    moments = np.linspace(begin.min(), end.max(), MOMENTS + 2)[1:-1]
     spans = end - begin
     independent = min(1.0, float(end.max() - begin.min()) / float(spans.sum()))
     length = float(np.median(spans))

@@ -227,7 +227,7 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
             ExitStack() as closing,
         ):
             hidden = job.placed(dict(zip(at_end, places, strict=True)))
-            copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
+            copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves", "alerts")}
             sinks = _opened(hidden, copies if job.report is not None else {})
             for sink in chain.from_iterable(sinks.values()):
                 closing.callback(sink.close)
@@ -239,7 +239,8 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
             outcome = live.outcome(time.monotonic() - started)
             drawn = job.settings.evaluator.curves is not None
             curves = copies["curves"] if drawn else None
-            report_on(replace(hidden, output=copies["rows"], curves=curves), outcome)
+            alerts = job.alerts and replace(job.alerts, path=copies["alerts"])
+            report_on(replace(hidden, output=copies["rows"], curves=curves, alerts=alerts), outcome)
     except KeyboardInterrupt:
         say("interrupted; the last rows are missing, and files that are written at the end")
         return 130

@@ -137,13 +137,24 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
         *(other.output for other in job.beside),
     ]
     rows, oddities = read_tables(files, "rows")
-    curves = None
-    if job.curves is not None:
-        curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
+    alerts_path = None if job.alerts is None else job.alerts.path
+    curves, alerts = (
+        None if path is None or is_streamed(path) else read_tables([path] if written else [], what)[0]
+        for what, path, written in (
+            ("curves", job.curves, outcome.counts["curves_written"]),
+            ("alerts", alerts_path, outcome.counts["alerts_opened"] + outcome.counts["alerts_closed"]),
+        )
+    )
+    elsewhere = [
+        f"The {what} are in {path}, which this page does not show."
+        for what, path in (("curves", job.curves), ("alerts", alerts_path))
+        if path is not None and is_streamed(path)
+    ]
     write_report(
         rows,
         job.report,
         curves=curves,
+        alerts=alerts,
         counters=EventCounters(
             outcome.counts["events_read"],
             outcome.counts["events_applied"],
@@ -156,6 +167,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
             *job.notes,
             *([] if job.join is None else [f"{sum_of_labels(outcome.counts)}."]),
             *(f"{said[0].upper()}{said[1:]}." for said in (*time_doubts.told(), *warnings_of(outcome, job))),
+            *elsewhere,
             *oddities,
         ],
     )

@@ -1,10 +1,11 @@
 """`rocsteady report`: rows of measures as one HTML page that needs no network.
 
-`report.write_report` writes the page; `report.report_command` is the command. Read `report` first. It
-collects the facts that the page shows and puts them into the templates in `page`, beside the style and the
-scripts.
+`report.write_report` writes the page; `command` is the command. Read `report` first. It collects the facts
+that the page shows, and `render` puts them into the templates in `page`, beside the style and the scripts.
 
 The facts come from `rows` (rows in order, events counted), `data` (the charts' data, packed, and the meaning
 of every measure), `verdicts` (which models changed, since when), `overview` with `sparkline` (a line for each
-model) and `changes` (when a model ranked worst and best). The facts about learners come from `comparisons` (results of tests over folds), `better` (their section) and `cd_diagram` (their drawing).
+model), `alerts` (openings and closings, paired) and `changes` (when a model ranked worst and best). The facts
+about learners come from `comparisons` (results of tests over folds), `better` (their section) and
+`cd_diagram` (their drawing).
 """

@@ -64,6 +64,12 @@ def _first(measures: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*(name for name in FIRST_MEASURES if name in there), *there]))
 
 
+def _digits(measure: str) -> str:
+    """Return the digits of a mean. Means of learners lie close together: AUC, too, has four decimals."""
+    digits = _meaning(measure).digits
+    return "share" if digits == "rank" else digits
+
+
 def _meaning(measure: str) -> Meaning:
     return MEANINGS.get(measure, Meaning(measure, "", "score", "", ""))
 
@@ -97,7 +103,7 @@ def _means(means: FoldMeans) -> dict[str, Any]:
             (
                 *means.latest(place, learner),
                 learner in means.best(place),
-                _meaning(means.measures[place]).digits,
+                _digits(means.measures[place]),
             )
             for learner in range(len(means.learners))
         ]
@@ -214,7 +220,7 @@ def _chart(
         "moments": len(means.moments),
         "total": means.total,
         "timed": not np.isnan(times).any(),
-        "digits": {name: _meaning(name).digits for name in means.measures},
+        "digits": {name: _digits(name) for name in means.measures},
         "ahead": ahead,
         "slots": _slots(means, measures),
     }, blocks

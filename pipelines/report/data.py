@@ -48,7 +48,8 @@ class Meaning(NamedTuple):
 
     label     the column's name for people
     group     one of `GROUPS`
-    digits    "share" (4 decimals), "score" (5 significant digits) or "count" (whole numbers)
+    digits    "rank" (3 decimals: the AUC and its interval), "share" (4 decimals), "score" (5 significant
+              digits) or "count" (whole numbers)
     better    "higher", "lower", or "" where neither direction is better by itself: always predicting one
               class makes the recall of that class perfect
     sentence  the column's meaning

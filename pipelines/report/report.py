@@ -1,45 +1,34 @@
-"""`rocsteady report`: rows of measures as one page that explains itself and needs no network.
-
-The command checks its arguments before any other work (exit status 2).
+"""The report: rows of measures as one page that explains itself and needs no network.
 
 `report_page` fills the template (page/page.html) with facts about rows, the data and the code. The HTML
 itself holds all facts that need no JavaScript: the models evaluated, the counts of events, the changes, the
 latest values of the first models, and the meaning of the measures. The code then replaces these parts.
-
-Templates are Jinja's. Every value is escaped, except where a template says `safe`: the JSON of `script_json`,
-and the SVG of `cd_diagram`. The template includes the style and the scripts as they are.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
-import time
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ...core.alerts.rules import Period, Span
 from ...core.errors import ConfigError, InputError
-from ...core.process.console import say
 from ...core.rows.differences import FEWEST
 from ...core.verdicts.series import Series, series_of
 from ...core.version import __version__
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.table import check_file, replaced
-from ...transforms.sources.files.listing import list_sources
-from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
-from ..arguments import level
-from ..outputs import STDOUT, check_outputs, is_text, told
-from ..words import DASH, all_dates, checkpoint, counted, day, number, p_value, share, stamp, with_interval
+from ..outputs import STDOUT, told
+from ..words import DASH, all_dates, share, stamp
+from .alerts import open_alerts, shown_alerts
 from .better import better_section
 from .changes import NO_TEST, Change, change_of, side_by_side
-from .comparisons import TESTS, comparisons_of, means_of
+from .comparisons import comparisons_of, means_of
 from .data import (
     DRAWN,
     GROUPS,
@@ -53,11 +42,9 @@ from .data import (
     thinned,
 )
 from .overview import LINES, overview_lines, overview_of, preselected
-from .rows import EventCounters, ReportRows, applied_events, count_dead_letters, report_rows
+from .render import packed_library, render
+from .rows import EventCounters, ReportRows, applied_events, report_rows
 from .verdicts import judge_rows
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 TITLE = "How well the models rank and decide"
 _TITLE_OF_ONE = "How well {} ranks and decides"
@@ -66,7 +53,7 @@ CARDS = 5
 """The most models whose "What changed" is in the HTML itself."""
 
 TABLE_ROWS = 50
-"""The most models whose latest values are in the HTML itself."""
+"""The most models whose latest values, and the most alerts, that are in the HTML itself."""
 
 TABLE_CONTEXT = ("seq", "window_events", "prevalence")
 """The first columns of the table of latest values."""
@@ -92,6 +79,7 @@ def report_page(
     *,
     curves: pa.Table | None = None,
     counters: EventCounters | None = None,
+    alerts: pa.Table | None = None,
     comparisons: pa.Table | None = None,
     means: pa.Table | None = None,
     title: str = TITLE,
@@ -107,23 +95,28 @@ def report_page(
     names = [rows.models[model] for model in whole[:, 0]]
     changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
     judged = judge_rows(rows, confidence, reference)
-    overview = overview_of(rows, judged, confidence, reference)
     drawn = thinned(rows)
     listed, blocks, curve_note = curve_blocks(curves, rows)
     about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
     blocks |= row_blocks(drawn) if len(rows) else {}
     blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
-    template = _environment().get_template("overview_line.html")
-    blocks["overview"] = packed_text(script_json(overview_lines(overview, template.render)))
-    blocks["plotly"] = _packed_library()
+    blocks["plotly"] = packed_library()
+    meta = _rows_meta(rows, drawn, base_of, blocks)
+    told_alerts = None
+    if alerts is not None:
+        told_alerts = shown_alerts(alerts, rows, TABLE_ROWS, dates=meta["dates"])
+        blocks["alerts"] = packed_text(script_json(told_alerts.lines))
+    opened = None if alerts is None else open_alerts(alerts)
+    overview = overview_of(rows, judged, confidence, reference, opened)
+    lines = overview_lines(overview, partial(render, "overview_line.html"))
+    blocks["overview"] = packed_text(script_json(lines))
     better = None
     if comparisons is not None or means is not None:
         better = better_section(comparisons_of(comparisons), means_of(means))
         blocks |= better.blocks
     applied = applied_events(rows)
     held, time = rows.held, rows.columns["time"]
-    meta = {
-        **_rows_meta(rows, drawn, base_of, blocks),
+    meta |= {
         "worst": preselected(judged),
         "overviewLines": LINES,
         "curves": listed,
@@ -148,6 +141,7 @@ def report_page(
         first_time=np.fmin.reduce(time, initial=np.nan),
         last_time=np.fmax.reduce(time, initial=np.nan),
         counters=counters or EventCounters(),
+        alerts=told_alerts,
         letters_given=counters is not None,
         better=better and better.facts,
         models=len(whole),
@@ -221,131 +215,6 @@ def _latest(rows: ReportRows, dates: bool) -> list[tuple[str, str, dict[str, flo
     return lines
 
 
-def render(template: str, **facts: Any) -> str:
-    """Fill a template of the page. Raises ConfigError where Jinja is not installed."""
-    return _environment().get_template(template).render(facts)
-
-
-def asset(name: str) -> str:
-    """Return the text of a file of the page."""
-    return (resources.files(__package__) / "page" / name).read_text("utf-8")
-
-
-def plotly_source() -> str:
-    """Return the plotting library's code. Raises ConfigError where it is not installed."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise _missing("drawn", "plotly") from None
-    return str(get_plotlyjs())
-
-
-@cache
-def _packed_library() -> str:
-    """Return the plotting library's code, packed for the page: 0.2 s, which a process spends once."""
-    return packed_text(plotly_source())
-
-
-def check_packages() -> None:
-    """Raise ConfigError where a package of the extra `report` is not installed."""
-    _environment()
-    plotly_source()
-
-
-@cache
-def _environment() -> Environment:
-    try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
-    except ImportError:
-        raise _missing("written", "jinja2") from None
-    environment = Environment(
-        loader=FunctionLoader(asset),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "checkpoint": checkpoint,
-        "counted": counted,
-        "day": day,
-        "number": number,
-        "p_value": p_value,
-        "test_name": lambda test: TESTS.get(test, test),
-        "thousands": "{:,}".format,
-        "with_interval": with_interval,
-    }
-    return environment
-
-
-def _missing(done: str, package: str) -> ConfigError:
-    return ConfigError(
-        f"the report is {done} by {package}, which is not installed; pip install 'rocsteady[report]'"
-    )
-
-
-def report_command(options: argparse.Namespace) -> int:
-    """Run the command with parsed options."""
-    started = time.monotonic()
-    said = None
-    if options.confidence is not None:
-        said = level(f"--confidence {options.confidence!r}", options.confidence, "0.95")
-    if not is_text(options.title or ""):
-        raise ConfigError(f"--title {options.title!a} is not UTF-8; give another")
-    given = [*options.rows, *options.curves, *options.dead_letters, *options.comparisons, *options.means]
-    inputs = list_sources(given)
-    check_outputs((("--output", options.output, "report", check_report_path),), inputs)
-    table, notes = read_tables(options.rows, "rows")
-    confidence, note = _level(said, options.rows)
-    curves, comparisons, means, letters = (
-        read_tables(paths, what)[0] if paths else None
-        for paths, what in (
-            (options.curves, "curves"),
-            (options.comparisons, "comparisons"),
-            (options.means, "means"),
-            (options.dead_letters, "dead letters"),
-        )
-    )
-    size = write_report(
-        table,
-        options.output,
-        curves=curves,
-        counters=None if letters is None else count_dead_letters(letters),
-        comparisons=comparisons,
-        means=means,
-        title=options.title or TITLE,
-        confidence=confidence,
-        settings=rows_settings(options.rows),
-        notes=[*notes, *note],
-    )
-    say(
-        f"{counted(table.num_rows, 'row')} in {options.output} ({size / 1e6:.1f} MB, "
-        f"{time.monotonic() - started:.1f} s)"
-    )
-    return 0
-
-
-def _level(said: float | None, paths: Sequence[str]) -> tuple[float, list[str]]:
-    """Return the confidence level of the intervals in files, and a note where the level is only assumed."""
-    kept = rows_confidence(paths)
-    if len(kept) > 1 or (kept and said not in (None, *kept)):
-        levels = " and ".join(f"{level:g}" for level in sorted({*kept, *([] if said is None else [said])}))
-        raise InputError(
-            f"the intervals of the rows are of different levels, {levels}; give files of one --confidence"
-            + ("" if said is None else ", or leave it out here: a Parquet file says its own")
-        )
-    if kept:
-        return kept.pop(), []
-    if said is not None:
-        return said, []
-    note = (
-        f"The files do not say of which level their intervals are; they are taken to be of {share(0.95)} "
-        "(--confidence says otherwise)."
-    )
-    return 0.95, [note]
-
-
 def check_report_path(path: str | os.PathLike[str]) -> None:
     """Check before any work that a report can be written to a path. Raises ConfigError or InputError."""
     text = os.fspath(path)
@@ -353,7 +222,6 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
         raise ConfigError("--output -: a report is a file; name it, such as report.html")
     if not text.lower().endswith((".html", ".htm")):
         raise InputError(f"output {text!r}: a report is HTML; give it a name that ends in .html")
-    check_packages()
     check_file(_final(text))
 
 
@@ -368,6 +236,7 @@ def write_report(
     *,
     curves: pa.Table | None = None,
     counters: EventCounters | None = None,
+    alerts: pa.Table | None = None,
     comparisons: pa.Table | None = None,
     means: pa.Table | None = None,
     title: str = TITLE,
@@ -380,6 +249,8 @@ def write_report(
 
     curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep curves
     counters    counts of the events, or None: the page then says how to get these counts
+    alerts      alerts (ALERT_SCHEMA), for the marks in the large chart and the section "Alerts"; no section
+                where it is None
     comparisons comparisons of learners over folds (COMPARISON_SCHEMA), for the section "Who is better"
     means       means over folds (MEAN_SCHEMA), for the same section; no section where both are None
     confidence  the confidence level of the rows' intervals
@@ -389,8 +260,8 @@ def write_report(
     title       the title of the page; TITLE names the model where there is only one
     notes       sentences above all other content
 
-    O(n log n) in rows; about 2 s for 60,000. Raises ConfigError without plotly or Jinja, InputError where the
-    file cannot be written, RocsteadyError where writing it fails.
+    O(n log n) in rows; about 2 s for 60,000. Raises InputError where the file cannot be written,
+    RocsteadyError where writing it fails.
 
     >>> import tempfile
     >>> from rocsteady.core.rows.arrow import ROW_SCHEMA
@@ -403,6 +274,7 @@ def write_report(
         report_rows(rows, notes, settings),
         curves=curves,
         counters=counters,
+        alerts=alerts,
         comparisons=comparisons,
         means=means,
         title=title,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.arrays import FloatArray
+from ...core.arrays import NO_FLOATS, FloatArray
 from ...core.verdicts.series import Series
 
 BAR = (120, 16)
@@ -30,7 +30,7 @@ class Axis(NamedTuple):
 
 def common_axis(*values: FloatArray) -> Axis:
     """Return the axis from the least to the greatest value, rounded outwards to 0.05; NaN is left out."""
-    known = np.concatenate(values)
+    known = np.concatenate([*values, NO_FLOATS])
     known = known[np.isfinite(known)]
     if not len(known):
         return Axis(0.0, 1.0)

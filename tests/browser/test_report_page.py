@@ -277,7 +277,7 @@ def test_models_of_one_row_at_one_place_are_all_seen(browser, tmp_path):
         )
         assert len({symbol for symbol, _ in marks}) == len({size for _, size in marks}) == 3
         assert all(symbol.endswith("-open") for symbol, _ in marks)
-        assert "a 0.8000 (one row only: fewer events than a row's stride)" in page.inner_text("#main-caption")
+        assert "a 0.800 (one row only: fewer events than a row's stride)" in page.inner_text("#main-caption")
 
 
 def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_path):
@@ -286,7 +286,7 @@ def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_pat
     with opened(browser, tmp_path / "r.html") as page:
         drawn(page, measure="auc")
         told = page.inner_text("#main-caption")
-        assert "m 0.6000 at the end (from 0.6000 to 0.8000 over full windows)" in told
+        assert "m 0.600 at the end (from 0.600 to 0.800 over full windows)" in told
         assert "Fainter: before the first full window." in told
         (shape,) = page.evaluate("document.getElementById('main-chart').layout.shapes")
         assert [shape["x0"], shape["x1"]] == [(START + hours * HOUR) / 1000 for hours in (1, 5)]
@@ -294,7 +294,7 @@ def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_pat
     write_report(growing, tmp_path / "r.html")
     with opened(browser, tmp_path / "r.html") as page:
         drawn(page, measure="auc")
-        assert "m 0.6000 at the end (from 0.1000 to 0.9900)." in page.inner_text("#main-caption")
+        assert "m 0.600 at the end (from 0.100 to 0.990)." in page.inner_text("#main-caption")
         assert not page.evaluate("document.getElementById('main-chart').layout.shapes")
 
 

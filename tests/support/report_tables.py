@@ -11,7 +11,7 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.table.table import EvaluatorTable
-from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
+from rocsteady.transforms.sinks.kinds import ALERT_SCHEMA, CURVE_SCHEMA
 
 DAY = 86_400_000_000
 START = 1_357_000_000_000_000
@@ -119,3 +119,16 @@ def _beneath(point, one, other):
     """Whether a ROC point lies on or under the segment between two others."""
     (y, x), (y0, x0), (y1, x1) = point, one, other
     return (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0) <= 0
+
+
+def alert_events(*events):
+    """Events of alerts: by default an opening of "auc < 0.6" of the model a, without a time."""
+    rows = [
+        {
+            "rule": "auc < 0.6", "state": "open", "model": "a", "slice": "", "since_row": event["row"],
+            "column": "auc", "value": 0.5, "limit": 0.6, "message": f"{event.get('state', 'open')}", **event,
+        }
+        for event in events
+    ]  # fmt: skip
+    nullable = pa.schema([field.with_nullable(True) for field in ALERT_SCHEMA])
+    return pa.Table.from_pylist(rows, nullable).cast(ALERT_SCHEMA)

@@ -20,7 +20,7 @@ from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks
 from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
-from ..sinks.kinds import CONFIDENCE_KEY, CURVE_SCHEMA, SETTINGS_KEY
+from ..sinks.kinds import ALERT_SCHEMA, CONFIDENCE_KEY, CURVE_SCHEMA, SETTINGS_KEY
 from ..sources.files.listing import head_names, list_sources
 
 _BLOCK_BYTES = 1 << 20
@@ -34,6 +34,7 @@ NEEDED = {
     "dead letters": ("kind", "reason"),
     "comparisons": ("checkpoint", "seq", "measure", "learner_a", "learner_b", "test", "folds", "better"),
     "means": ("checkpoint", "seq", "model", "measure", "folds", "mean"),
+    "alerts": ("rule", "state", "model", "row", "since_row", "message"),
 }
 """Columns that every file by rocsteady has. Any other column may be missing, and is then null."""
 
@@ -43,6 +44,7 @@ _COUNTED = {
     "dead letters": (),
     "comparisons": ("checkpoint", "seq", "folds"),
     "means": ("checkpoint", "seq", "folds"),
+    "alerts": ("row", "since_row"),
 }
 """Columns of whole numbers and of sums of weights; rocsteady never writes null or infinity into them."""
 
@@ -52,6 +54,7 @@ _KINDS = {
     "dead letters": (DEAD_LETTER_SCHEMA, "rocsteady evaluate --dead-letters"),
     "comparisons": (COMPARISON_SCHEMA, "rocsteady compare --output"),
     "means": (MEAN_SCHEMA, "rocsteady prequential --output"),
+    "alerts": (ALERT_SCHEMA, "rocsteady evaluate --alerts"),
 }
 """The columns of each kind of table, and the command that writes such tables."""
 

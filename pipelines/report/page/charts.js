@@ -173,7 +173,7 @@ function hoverText(row, model, measure) {
     return text + `${escaped(said.label)} is null: ${escaped(reasonOf(row, measure) || "no reason given")}`;
   text += `${escaped(said.label)} <b>${shown(value, said.digits)}</b>`;
   if (measure === "auc" && columns.get("auc_low") && !Number.isNaN(columns.get("auc_low")[row])) {
-    text += ` [${shown(columns.get("auc_low")[row], "share")}, ${shown(columns.get("auc_high")[row], "share")}]`;
+    text += ` [${shown(columns.get("auc_low")[row], "rank")}, ${shown(columns.get("auc_high")[row], "rank")}]`;
   }
   text += `<br>exactly ${value}<br>${counts.format(columns.get("window_events")[row])} events in the window`;
   if (drifted(row)) text += "<br>drift: the window shrank since the row before";

@@ -70,7 +70,8 @@ function shown(value, digits) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   let text;
   if (digits === "count") text = counts.format(value);
-  else if (digits === "share") text = value.toFixed(4).replace(/^-(0\.0000)$/, "$1");
+  else if (digits === "rank" || digits === "share")
+    text = value.toFixed(digits === "rank" ? 3 : 4).replace(/^-(0\.0+)$/, "$1");
   else text = String(Number(value.toPrecision(5)));
   return text.replace(/^-/, "−");
 }

@@ -13,7 +13,7 @@ async function drawMain() {
   if (turn !== main.turn) return;
   const chart = byId("main-chart");
   const traces = measureTraces(measure, main.view, chart.clientWidth, false);
-  traces.push(...extremeTraces(measure));
+  traces.push(...extremeTraces(measure), ...alertTraces(measure));
   const layout = baseLayout(axisLayout(measure, false));
   layout.shapes = intoPanels(traces, layout);
   if (main.view)
@@ -109,6 +109,8 @@ function drawnNote(traces, measure) {
   if (traces.some((trace) => trace.kind === "mark")) {
     notes += " Triangles mark where AUC was lowest and highest, as told in What changed.";
   }
+  if (traces.some((trace) => trace.kind === "alert"))
+    notes += " Diamonds are alerts: filled where one opened, hollow where it closed.";
   const shrunk = traces.filter((trace) => trace.kind === "drift");
   if (shrunk.length) {
     const told = shrunk.map(({ model, count }) => {

@@ -273,6 +273,7 @@ function redraw(what) {
     markChosen();
     showChanges();
     showSideBySide();
+    if (alertTable.scope === "chosen") drawAlerts();
   }
   if (changed("slice")) fillSlices();
   if (changed("measure")) byId("measure").value = state.measure;
@@ -343,6 +344,9 @@ async function begin() {
   fillKeys();
   holdPlace();
   await drawLatest();
+  await readAlerts();
+  wireAlerts();
+  drawAlerts();
   await fillLegend();
   await drawMain();
   if (document.getElementById("block-changes")) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import select
 import signal
 import subprocess
@@ -205,7 +206,6 @@ def test_stdout_takes_rows_as_json_lines(capsys, monkeypatch):
 
 
 def test_curves_and_a_report_come_at_the_end_as_of_a_file(capsys, monkeypatch):
-    pytest.importorskip("plotly")
     data = awkward(400)
     Path("stdin.jsonl").write_bytes(data)
     options = ("--window", "last:100", "--every", "50", "--curves-every", "100", "--title", "Now")
@@ -216,6 +216,23 @@ def test_curves_and_a_report_come_at_the_end_as_of_a_file(capsys, monkeypatch):
     live(capsys, monkeypatch, data, *options, "--curves", "live.parquet", "--report", "live.html")
     assert pq.read_table("live.parquet").equals(pq.read_table("file.parquet"))
     assert Path("live.html").read_bytes() == Path("file.html").read_bytes()
+
+
+@pytest.mark.parametrize("kept", [(), ("--alerts", "alerts.csv")])
+def test_the_page_has_the_alerts_of_the_stream(capsys, monkeypatch, kept):
+    options = (
+        "--window",
+        "last:50",
+        "--every",
+        "10",
+        "--alert",
+        "auc < 0.99",
+        "--report",
+        "live.html",
+    )
+    ran = live(capsys, monkeypatch, lines_of(events(400)), *options, *kept)
+    opened = [found for line in ran.lines if (found := re.match(r"rocsteady: (\d+) alerts? opened", line))]
+    assert f"{opened[0].group(1)} alert" in Path("live.html").read_text().partition("</header>")[0]
 
 
 def test_nothing_on_stdin_is_an_empty_table(capsys, monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -133,15 +132,6 @@ def test_a_runner_that_writes_elsewhere_has_no_report(capsys):
     assert "make the page from the rows, with rocsteady report" in ran.lines[-1]
 
 
-def test_without_the_drawing_library_the_job_does_not_start(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    ran = call(capsys, "evaluate", "s.csv", "--output", "rows.csv", "--report", "r.html")
-    assert ran.status == 2
-    assert "pip install" in ran.lines[-1]
-    assert names(".") == ["s.csv"]
-
-
 def test_a_parquet_file_says_of_which_level_its_intervals_are(capsys):
     options = ("evaluate", "s.csv", "--window", "last:100", "--every", "50", "--confidence", "0.9")
     assert call(capsys, *options, "--output", "rows.parquet", "--report", "r.html").status == 0
@@ -193,3 +183,26 @@ def test_what_looks_like_a_mistake_is_said_on_the_page_too(capsys):
     ran = call(capsys, "evaluate", "d.csv", "--time", "year", "--id", "id", "--output", "rows.csv")
     assert "share their time" not in "\n".join(ran.lines)
     assert "1970" not in "\n".join(ran.lines)
+
+
+RULE = ("--alert", "auc < 0.8", "--window", "last:100", "--every", "50")
+
+
+@pytest.mark.parametrize("kept", [(), ("--alerts", "alerts.parquet"), ("--alerts", "alerts/")])
+def test_the_page_has_the_alerts_of_the_job(capsys, kept):
+    ran = call(capsys, "evaluate", "s.csv", *RULE, *kept, "--output", "rows.parquet", "--report", "r.html")
+    assert ran.status == 0, ran
+    said = next(line for line in ran.lines if "opened" in line)
+    opened = int(re.search(r"(\d+) alerts? opened", said).group(1))
+    still = re.search(r"(\d+) still open", said)
+    assert opened > 1
+    head = Path("r.html").read_text().partition("</header>")[0]
+    if kept[-1:] == ("alerts/",):
+        assert "The alerts are in alerts/, which this page does not show." in head
+        assert "alerts opened" not in head
+    else:
+        assert f"{opened} alerts opened, {still.group(1) if still else 0} still open" in head
+    if kept[-1:] == ("alerts.parquet",):
+        again = call(capsys, "report", "rows.parquet", *kept, "-o", "a.html")
+        assert again.status == 0
+        assert f"{opened} alerts opened" in Path("a.html").read_text()

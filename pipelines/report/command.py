@@ -1,0 +1,83 @@
+"""`rocsteady report`: reads files of rows, curves and other tables, and writes the page about them.
+
+The command checks its arguments before any other work (exit status 2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from itertools import chain
+
+from ...core.errors import ConfigError, InputError
+from ...core.process.console import say
+from ...transforms.sources.files.listing import list_sources
+from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
+from ..arguments import level
+from ..outputs import check_outputs, is_text
+from ..words import counted, share
+from .report import TITLE, check_report_path, write_report
+from .rows import count_dead_letters
+
+
+def report_command(options: argparse.Namespace) -> int:
+    """Run the command with parsed options."""
+    started = time.monotonic()
+    said = None
+    if options.confidence is not None:
+        said = level(f"--confidence {options.confidence!r}", options.confidence, "0.95")
+    if not is_text(options.title or ""):
+        raise ConfigError(f"--title {options.title!a} is not UTF-8; give another")
+    tables = {
+        "curves": options.curves,
+        "dead letters": options.dead_letters,
+        "alerts": options.alerts,
+        "comparisons": options.comparisons,
+        "means": options.means,
+    }
+    given = [*options.rows, *chain.from_iterable(tables.values())]
+    inputs = list_sources(given)
+    check_outputs((("--output", options.output, "report", check_report_path),), inputs)
+    table, notes = read_tables(options.rows, "rows")
+    confidence, note = _level(said, options.rows)
+    read = {what: read_tables(paths, what)[0] if paths else None for what, paths in tables.items()}
+    letters = read["dead letters"]
+    size = write_report(
+        table,
+        options.output,
+        curves=read["curves"],
+        counters=None if letters is None else count_dead_letters(letters),
+        alerts=read["alerts"],
+        comparisons=read["comparisons"],
+        means=read["means"],
+        title=options.title or TITLE,
+        confidence=confidence,
+        settings=rows_settings(options.rows),
+        notes=[*notes, *note],
+    )
+    say(
+        f"{counted(table.num_rows, 'row')} in {options.output} ({size / 1e6:.1f} MB, "
+        f"{time.monotonic() - started:.1f} s)"
+    )
+    return 0
+
+
+def _level(said: float | None, paths: Sequence[str]) -> tuple[float, list[str]]:
+    """Return the confidence level of the intervals in files, and a note where the level is only assumed."""
+    kept = rows_confidence(paths)
+    if len(kept) > 1 or (kept and said not in (None, *kept)):
+        levels = " and ".join(f"{level:g}" for level in sorted({*kept, *([] if said is None else [said])}))
+        raise InputError(
+            f"the intervals of the rows are of different levels, {levels}; give files of one --confidence"
+            + ("" if said is None else ", or leave it out here: a Parquet file says its own")
+        )
+    if kept:
+        return kept.pop(), []
+    if said is not None:
+        return said, []
+    note = (
+        f"The files do not say of which level their intervals are; they are taken to be of {share(0.95)} "
+        "(--confidence says otherwise)."
+    )
+    return 0.95, [note]

@@ -1,0 +1,141 @@
+// Alerts: marks in the large chart where an alert opened or closed, and the table of all of them.
+//
+// An alert is [models, slice, model, rule, column, opening, closing or null] (see alerts.py); an event is
+// [row, seq for each of the models, time, value, message].
+
+let alerts = [];
+const alertTable = { page: 0, scope: "all" };
+const CHART_OF = { auc_low: "auc", auc_high: "auc" }; // the interval is part of the AUC's chart
+
+async function readAlerts() {
+  if (document.getElementById("block-alerts")) alerts = JSON.parse(await textBlock("alerts"));
+}
+
+/** The measure in whose chart a column's alerts are marked; null for a column without a chart. */
+function chartOf(column) {
+  const measure = CHART_OF[column] || column;
+  return meta.drawn.includes(measure) ? measure : null;
+}
+
+/** Where alerts of the chosen models and slice opened and closed: filled and hollow diamonds. */
+function alertTraces(measure) {
+  const traces = [];
+  for (const model of state.models) {
+    const events = [];
+    for (const [models, slice, , , column, opening, closing] of alerts) {
+      const place = models.indexOf(model);
+      if (place < 0 || slice !== state.slice || chartOf(column) !== measure) continue;
+      for (const [event, opens] of [
+        [opening, true],
+        [closing, false],
+      ]) {
+        if (!event) continue;
+        const [, seqs, time, value, message] = event;
+        const x = state.axis === "time" ? time && time / 1000 : seqs[place];
+        if (x !== null && value !== null) events.push({ x, y: value, opens, text: wrapped(message) });
+      }
+    }
+    if (!events.length) continue;
+    const style = styleOf(model);
+    traces.push({
+      kind: "alert",
+      type: "scatter",
+      mode: "markers",
+      model,
+      measure,
+      x: events.map((event) => event.x),
+      y: events.map((event) => event.y),
+      text: events.map((event) => event.text),
+      hovertemplate: "%{text}<extra></extra>",
+      marker: {
+        size: 11,
+        color: style.colour,
+        symbol: events.map((event) => (event.opens ? "diamond" : "diamond-open")),
+        line: { width: 1.8, color: events.map((event) => (event.opens ? token("ground") : style.colour)) },
+      },
+    });
+  }
+  return traces;
+}
+
+/** A message for a chart's label: lines of at most 64 letters, escaped. */
+function wrapped(text) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1];
+    if (last && last.length + word.length >= 64) lines.push(word);
+    else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+  }
+  return lines.map(escaped).join("<br>");
+}
+
+function eventText(event) {
+  if (!event) return "still open";
+  return event[2] === null ? `row ${counts.format(event[0])}` : timeText(event[2]);
+}
+
+function alertsShown() {
+  if (alertTable.scope === "all") return alerts;
+  return alerts.filter(([models]) => models.some((model) => state.models.includes(model)));
+}
+
+function drawAlerts() {
+  if (!alerts.length) return;
+  const found = alertsShown();
+  const pages = Math.max(1, Math.ceil(found.length / ROWS_AT_ONCE));
+  alertTable.page = Math.min(Math.max(alertTable.page, 0), pages - 1);
+  const body = element("tbody", {});
+  for (const alert of found.slice(alertTable.page * ROWS_AT_ONCE, (alertTable.page + 1) * ROWS_AT_ONCE))
+    body.append(alertRow(alert));
+  if (!found.length)
+    body.append(
+      element("tr", {}, element("td", { colspan: 7, class: "text" }, "No alert of the chosen models.")),
+    );
+  byId("alerts-table").tBodies[0].replaceWith(body);
+  showPages("alerts", counted(found.length, "alert"), alertTable.page, pages);
+  byId("alerts-table").dataset.drawn = `${alertTable.scope}|${alertTable.page}|${found.length}`;
+}
+
+function alertRow([models, slice, name, rule, column, opening, closing]) {
+  const latest = closing || opening;
+  const button = element("button", { type: "button", class: "link", title: "Choose this model and slice" }, name);
+  button.addEventListener("click", () => {
+    const measure = chartOf(column) || state.measure;
+    main.view = null;
+    choose({ models: models.slice(0, MODELS_AT_ONCE), slice, measure });
+    say(`${name}, ${sliceName(slice)}: ${meta.measures[measure].label} is shown large`);
+    goTo(byId("over-time"));
+  });
+  const digits = meta.measures[column]?.digits || "score";
+  const value = latest[3] === null ? "–" : `${column} ${shown(latest[3], digits)}`;
+  return element(
+    "tr",
+    { class: closing ? null : "open" },
+    element("th", { scope: "row" }, button),
+    ...[sliceName(slice), rule, eventText(opening), eventText(closing), value].map((text) =>
+      element("td", { class: "text" }, text),
+    ),
+    element("td", { class: "text reason" }, element("div", { title: latest[4] }, latest[4])),
+  );
+}
+
+function wireAlerts() {
+  if (!alerts.length) return;
+  byId("alerts-controls").hidden = false;
+  byId("alerts-scope").addEventListener("change", (event) => {
+    alertTable.scope = event.target.value;
+    alertTable.page = 0;
+    drawAlerts();
+    say(byId("alerts-page").textContent);
+  });
+  for (const [id, step] of [
+    ["alerts-back", -1],
+    ["alerts-next", 1],
+  ]) {
+    byId(id).addEventListener("click", () => {
+      alertTable.page += step;
+      drawAlerts();
+      say(byId("alerts-page").textContent);
+    });
+  }
+}
