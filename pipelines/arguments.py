@@ -100,6 +100,15 @@ class Group:
 
 RUNNER = Argument("--runner", None, "local | prism | flink | dataflow | any Beam runner", "local")
 
+REFERENCE = Argument("--reference", "REF",
+    "what each model's latest full window is compared with: earlier (all windows before it that share no "
+    "event with it), a span before it such as 30d or '100 rows', or a period START..END", "earlier",
+)  # fmt: skip
+
+CONFIDENCE = Argument("--confidence", "P",
+    "that the rows' intervals were made with [as a Parquet file says, else 0.95]",
+)  # fmt: skip
+
 TABLE = Argument("-o --output", "PATH", ".parquet .csv .csv.gz .jsonl .jsonl.gz", required=True)
 
 CSV_SAFE = switch("--csv-safe",

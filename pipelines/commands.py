@@ -11,8 +11,10 @@ from ..core.process.console import OptionParser
 from ..core.version import __version__
 from .arguments import (
     ALPHA,
+    CONFIDENCE,
     CSV_SAFE,
     KAFKA_OPTION,
+    REFERENCE,
     RUNNER,
     TABLE,
     TIME_FORMAT,
@@ -55,6 +57,7 @@ _EPILOG = """examples:
   rocsteady demo
   rocsteady evaluate scores.csv --label clicked --score p --output rows.csv
   rocsteady evaluate 'day-*.parquet' --slice country --window last:10000 --output rows.parquet
+  rocsteady show rows.parquet
   rocsteady report rows.parquet --output report.html
   rocsteady inspect model.state
   rocsteady doctor --runner flink --flink_master localhost:8081
@@ -93,6 +96,14 @@ _REPORT_EPILOG = """examples:
   rocsteady report out/rows.parquet --comparisons out/comparisons.parquet --means out/means.parquet -o r.html
 
 The file needs nothing else: open it in a browser, send it, put it on a server."""
+
+_SHOW_EPILOG = """examples:
+  rocsteady show rows.parquet
+  rocsteady show 'rows-*.csv' --reference 30d
+  rocsteady show rows/ --reference 2026-01-01..2026-02-01
+
+The question is whether the latest full window of a model ranks worse than its reference. The answers are
+corrected for the number of models and slices. `rocsteady report` shows the same with charts."""
 
 _ROWS_EPILOG = """examples:
   rocsteady rows rows/ --output rows.parquet
@@ -154,8 +165,15 @@ _REPORT = (
         "of compare, or of prequential: who is better than whom, since when and by which test"),
     _files("--means", "means over folds, of prequential"),
     TITLE,
-    Argument("--confidence", "P",
-        "that the rows' intervals were made with [as a Parquet file says, else 0.95]"),
+    REFERENCE,
+    CONFIDENCE,
+)  # fmt: skip
+
+_SHOW = (
+    Argument("sources", "ROWS", "files, a folder such as rows/, or kafka://host:port/topic", takes="words"),
+    REFERENCE,
+    CONFIDENCE,
+    KAFKA_OPTION,
 )  # fmt: skip
 
 _ROWS = (
@@ -211,6 +229,10 @@ COMMANDS = (
         "one self-contained page of charts, tables and words about rows of measures",
         "Write one self-contained HTML page about the rows that `rocsteady evaluate` wrote.",
         _REPORT_EPILOG, _REPORT),
+    Command("show", "show:show_command",
+        "which models rank worse than they did: a table of rows that are there, for people",
+        "Print a line for every model in files of rows, worst first: 20 lines at most.",
+        _SHOW_EPILOG, _SHOW),
     Command("rows", "tables:rows_command",
         "what a topic or a folder of rows holds as one file, each row once",
         "Write the rows of topics, folders and files to one file, sorted, each once: a job that was "

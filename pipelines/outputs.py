@@ -58,13 +58,13 @@ def check_outputs(
     """Raise InputError where an output cannot be written, or would replace an input or another output.
 
     named  (option, path, content, check of the path) of each output; the path of an output that is not
-           asked for is None. Only the first path may be STDOUT
+           asked for is None. Only the path of --output may be STDOUT
 
     Raises ConfigError for another path that is STDOUT.
     """
     outputs = []
-    for place, (option, path, content, check) in enumerate(named):
-        if path == STDOUT and place:
+    for option, path, content, check in named:
+        if path == STDOUT and option != "--output":
             raise ConfigError(f"{option} -: stdout is for rows; name a file")
         if path is not None and path != STDOUT:
             outputs.append((option, path, content, check))

@@ -17,6 +17,7 @@ from ...core.join.settings import JoinSettings
 from ...core.process.console import ConsoleFormatter
 from ...core.settings.table import TableSettings
 from ...core.state.compile_ahead import compiled_ahead
+from ...core.verdicts.reference import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
@@ -72,9 +73,15 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     job = Evaluation(
         files, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
+        reference=reference_of(options.reference),
     )  # fmt: skip
     is_live = isinstance(source, GrowingSource) and options.runner == "local"
-    if job.report is not None and is_streamed(job.output) and not is_live:
+    if job.output is None and not runner.here:
+        raise ConfigError(
+            f"--output is missing, and runner {options.runner!r} writes its files elsewhere; name where the "
+            "rows go"
+        )
+    if job.report is not None and job.output is not None and is_streamed(job.output) and not is_live:
         raise ConfigError(
             f"--report {job.report}: the rows go to {job.output}, where they cannot be read again by "
             "this job; make the page from them, with rocsteady rows and rocsteady report"

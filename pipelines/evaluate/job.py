@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from ...core.alerts.rules import AlertRule
+from ...core.alerts.rules import AlertRule, Period, Span
 from ...core.errors import ConfigError
 from ...core.ids.sharding import Cut
 from ...core.join.settings import JoinSettings
@@ -110,11 +110,13 @@ class Output(NamedTuple):
 class Evaluation:
     """A job: its input, the settings of the evaluation, and its outputs.
 
-    output        path of the rows as `sinks` knows them, or - for stdout.
+    output        path of the rows as `sinks` knows them, or - for stdout; None: a table of the models is
+                  printed instead of the rows.
     dead_letters  path of the dead letters; None: they are only counted.
     curves        path of the curves; None: no curves. `settings` say when a curve is due.
     report        path of the page about the job, or None; `title` and `notes` (sentences) are its head.
     beside        evaluations of the same events under other settings, shown on the same page.
+    reference     what the latest windows are compared with, on the page and in the table.
     alerts        the rules that watch the rows, if any.
     sinks         how topics and folders are written.
     streams       the input instead of `sources`.
@@ -126,13 +128,14 @@ class Evaluation:
     sources: Sequence[SourceFile]
     fields: EventFields
     settings: TableSettings
-    output: str
+    output: str | None
     dead_letters: str | None
     cache_bytes: int
     runner: Runner
     curves: str | None = None
     report: str | None = None
     title: str | None = None
+    reference: Span | Period | None = None
     notes: Sequence[str] = ()
     beside: Sequence[Beside] = ()
     timing: Timing = ANY_TIME
@@ -169,7 +172,7 @@ class Evaluation:
 
         return replace(
             self,
-            output=place_of.get(self.output, self.output),
+            output=place(self.output),
             dead_letters=place(self.dead_letters),
             curves=place(self.curves),
             report=place(self.report),

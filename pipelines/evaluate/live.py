@@ -46,7 +46,7 @@ from ...transforms.state.folder import EVALUATORS, write_state
 from ..outputs import staged
 from ..stopping import StopOnSignal
 from .job import Evaluation, Outcome, Streams, status_of
-from .on_beam import held_in, report_on, rows_of
+from .on_beam import held_in, report_on, rows_of, show_models
 from .summary import ProgressLine, remedy_of, summarise
 
 _WAIT_SECONDS = 0.1
@@ -228,7 +228,8 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
         ):
             hidden = job.placed(dict(zip(at_end, places, strict=True)))
             copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves", "alerts")}
-            sinks = _opened(hidden, copies if job.report is not None else {})
+            kept = copies if job.report is not None or job.output is None else {}
+            sinks = _opened(hidden, kept)
             for sink in chain.from_iterable(sinks.values()):
                 closing.callback(sink.close)
             with ProgressLine(enabled=visible):
@@ -241,6 +242,8 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
             curves = copies["curves"] if drawn else None
             alerts = job.alerts and replace(job.alerts, path=copies["alerts"])
             report_on(replace(hidden, output=copies["rows"], curves=curves, alerts=alerts), outcome)
+            if job.output is None:
+                show_models(job, outcome, copies["rows"])
     except KeyboardInterrupt:
         say("interrupted; the last rows are missing, and files that are written at the end")
         return 130

@@ -24,6 +24,7 @@ from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
 from ...core.events.rejected import Reason
 from ...core.join.settings import JoinSettings
+from ...core.process.console import show
 from ...core.process.standard_streams import write_out
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
@@ -70,15 +71,33 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
     sources = job.files()
     total = sum(source.size for source in sources)
     with temporary_folder() as folder:
-        rows = str(Path(folder) / "rows.jsonl") if job.output == STDOUT else job.output
+        rows = job.output
+        if rows is None or rows == STDOUT:
+            rows = str(Path(folder) / ("rows.parquet" if rows is None else "rows.jsonl"))
         with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(sources)):
             outcome = run_evaluation(replace(job, output=rows))
         if job.output == STDOUT:
             with Path(rows).open("rb") as lines:
                 while part := lines.readlines(_BYTES_AT_ONCE):
                     write_out(b"".join(part))
+        elif job.output is None:
+            show_models(job, outcome, rows)
     summarise(outcome, job)
     return outcome
+
+
+def show_models(job: Evaluation, outcome: Outcome, rows: str) -> None:
+    """Print the table of models of a job that keeps no rows. `rows` is a Parquet file."""
+    from ...transforms.tables.read import read_tables
+    from ..report.glance import glance, width_of_terminal
+    from ..report.rows import report_rows
+
+    below = "rows: --output rows.parquet (or -: JSON lines); a page with charts: --report report.html"
+    table, _ = read_tables([rows] if outcome.counts["rows_written"] else [], "rows")
+    lines = glance(
+        report_rows(table), job.settings.evaluator.confidence, job.reference, [below], width_of_terminal()
+    )
+    show(*lines)
 
 
 def run_evaluation(job: Evaluation) -> Outcome:
@@ -133,7 +152,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     from ..report.rows import EventCounters
 
     files = [
-        *([job.output] if outcome.counts["rows_written"] else []),
+        *([job.output] if job.output and outcome.counts["rows_written"] else []),
         *(other.output for other in job.beside),
     ]
     rows, oddities = read_tables(files, "rows")
@@ -162,6 +181,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
         ),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
+        reference=job.reference,
         settings=rows_settings(files),
         notes=[
             *job.notes,
@@ -202,7 +222,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.export is not None or (job.streams is not None and job.streams.gives_state):
         all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
         _ = all_states | "Write states" >> WriteStates(job.steps(), job.export)
-    write = write_batches(job.output, rows_of(job.settings.evaluator), job.sinks)
+    write = write_batches(job.output or "", rows_of(job.settings.evaluator), job.sinks)
     _ = rows | "In columns" >> beam.ParDo(InColumns()) | "Write rows" >> write
     for number, other in enumerate(job.beside):
         _evaluate_beside(packets, number, other, job)

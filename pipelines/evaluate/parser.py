@@ -10,6 +10,7 @@ from ..arguments import (
     FAIL_IF,
     KAFKA_OPTION,
     POSITIVE,
+    REFERENCE,
     RUNNER,
     TIME_FORMAT,
     TIME_UNIT,
@@ -157,6 +158,7 @@ _JOB = Group("the job", (
     KAFKA_OPTION,
     Argument("--report", "PATH", "one self-contained page about it all, such as report.html [none]"),
     Argument("--title", "TEXT", "stands above the page of --report"),
+    REFERENCE,
     switch("--follow",
         "SOURCE is a folder: read each file as it appears there, once; JSON lines may grow until the next "
         "file comes, others are finished by rename; go on until there is a file _END, or until Ctrl-C, "
@@ -196,7 +198,8 @@ EVALUATE = (
     Argument("--output", "PATH",
         ".csv, .parquet or .jsonl; - is JSON lines on stdout; kafka://host:port/topic a message a row; "
         "rows/, with its slash, a folder of files. Of stdin and --follow, .csv, .jsonl and - are there from "
-        "the start and get each row when it is made; other files are written at the end", required=True),
+        "the start and get each row when it is made; other files are written at the end [a table of the "
+        "models, worst first, on stdout]"),
     _COLUMNS,
     _LABELS,
     windows("last:10000", "100", "of a model and slice",

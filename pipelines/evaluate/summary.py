@@ -154,7 +154,7 @@ _LABELS = _Sum(
 def summarise(outcome: Outcome, job: Evaluation) -> None:
     """Print how many events were applied or lost, as counters that add up to the input, and warnings."""
     counts, output = outcome.counts, job.output
-    where = "on stdout" if output == "-" else f"in {output}"
+    where = "on stdout" if output == "-" else "not kept" if output is None else f"in {output}"
     curves = f", {counted(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
     report = f", all of it in {job.report}" if job.report else ""
     say(

@@ -12,6 +12,7 @@ from itertools import chain
 
 from ...core.errors import ConfigError, InputError
 from ...core.process.console import say
+from ...core.verdicts.reference import reference_of
 from ...transforms.sources.files.listing import list_sources
 from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
 from ..arguments import level
@@ -24,9 +25,7 @@ from .rows import count_dead_letters
 def report_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
-    said = None
-    if options.confidence is not None:
-        said = level(f"--confidence {options.confidence!r}", options.confidence, "0.95")
+    reference = reference_of(options.reference)
     if not is_text(options.title or ""):
         raise ConfigError(f"--title {options.title!a} is not UTF-8; give another")
     tables = {
@@ -40,7 +39,7 @@ def report_command(options: argparse.Namespace) -> int:
     inputs = list_sources(given)
     check_outputs((("--output", options.output, "report", check_report_path),), inputs)
     table, notes = read_tables(options.rows, "rows")
-    confidence, note = _level(said, options.rows)
+    confidence, note = confidence_of(options.confidence, options.rows)
     read = {what: read_tables(paths, what)[0] if paths else None for what, paths in tables.items()}
     letters = read["dead letters"]
     size = write_report(
@@ -53,6 +52,7 @@ def report_command(options: argparse.Namespace) -> int:
         means=read["means"],
         title=options.title or TITLE,
         confidence=confidence,
+        reference=reference,
         settings=rows_settings(options.rows),
         notes=[*notes, *note],
     )
@@ -63,8 +63,14 @@ def report_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _level(said: float | None, paths: Sequence[str]) -> tuple[float, list[str]]:
-    """Return the confidence level of the intervals in files, and a note where the level is only assumed."""
+def confidence_of(given: str | None, paths: Sequence[str]) -> tuple[float, list[str]]:
+    """Return the confidence level of the intervals in files, and a note where the level is only assumed.
+
+    given  the text of --confidence
+
+    Raises ConfigError for a text that is no level, InputError where the files have other levels.
+    """
+    said = None if given is None else level(f"--confidence {given!r}", given, "0.95")
     kept = rows_confidence(paths)
     if len(kept) > 1 or (kept and said not in (None, *kept)):
         levels = " and ".join(f"{level:g}" for level in sorted({*kept, *([] if said is None else [said])}))

@@ -172,17 +172,15 @@ def change_text(verdict: Verdict | None) -> str:
     return f"{change} [{low}, {high}]"
 
 
-def since_text(since: Since | None, timed: bool = True) -> str:
+def since_text(since: Since | None, *, interval: bool = True) -> str:
     """Return when a change began, with its interval; "" where no moment explains the rows.
-
-    timed  whether to tell times, if they are known; else the numbers of events
 
     >>> since_text(Since(14_000, 13_500, 14_250, *[math.nan] * 3, 14_000, math.nan))
     'since event 14,000 (13,500 to 14,250)'
     """
     if since is None:
         return ""
-    if timed and math.isfinite(since.time):
+    if math.isfinite(since.time):
         write = day if since.time_latest - since.time_earliest >= _DAY or _daily(since) else moment
         first, low, high, until = map(
             write, (since.time, since.time_earliest, since.time_latest, since.time_until)
@@ -195,10 +193,10 @@ def since_text(since: Since | None, timed: bool = True) -> str:
             f"{round(value):,}" for value in (since.place, since.earliest, since.latest, since.until)
         )
         first = f"event {first}"
-    interval = f" ({low} to {high})" if low != high else ""
+    between = f" ({low} to {high})" if interval and low != high else ""
     if since.gradual:
-        return f"gradually from {first}{interval} until {until}"
-    return f"since {first}{interval}"
+        return f"gradually from {first}{between}" + (f" until {until}" if interval else "")
+    return f"since {first}{between}"
 
 
 def _daily(since: Since) -> bool:

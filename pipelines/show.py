@@ -1,0 +1,33 @@
+"""`rocsteady show`: a line for every model of rows that are there, worst first, for people."""
+
+from __future__ import annotations
+
+import argparse
+
+import pyarrow as pa
+
+from ..core.process.console import say, show
+from ..core.rows.arrow import ROW_SCHEMA
+from ..core.verdicts.reference import reference_of
+from ..transforms.tables.read import rows_settings
+from ..transforms.tables.rows import row_batches, row_files
+from .report.command import confidence_of
+from .report.glance import glance, width_of_terminal
+from .report.rows import report_rows
+
+
+def show_command(options: argparse.Namespace) -> int:
+    """Run the command with parsed options."""
+    reference = reference_of(options.reference)
+    files = [file.name for file in row_files(options.sources)]
+    confidence, notes = confidence_of(options.confidence, files)
+    tables = [
+        batch.table for source in options.sources for batch in row_batches(source, options.kafka_option)
+    ]
+    table = pa.concat_tables(tables or [ROW_SCHEMA.empty_table()])
+    rows = report_rows(table, notes, rows_settings(files))
+    below = ("a page of the same, with charts: rocsteady report ROWS --output report.html",)
+    show(*glance(rows, confidence, reference, below, width_of_terminal()))
+    for note in rows.notes:
+        say(note)
+    return 0
