@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ...core.alerts.grammar import parse_alert
-from ...core.alerts.rules import AlertRule, Change
-from ...core.alerts.table import checked_rules
+from ...core.alerts.rules import AlertRule, Change, checked_rules
 from ...core.errors import ConfigError, InputError
 from ...core.join.settings import JoinSettings
 from ...core.rows.columns import MASS_COLUMNS
@@ -277,6 +276,14 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
                 f"with --predicted labels are classes, and {column} needs the one that is positive; name it "
                 "with --positive VALUE"
             )
+    for test in rule.where:
+        if test.column == "slice" and not fields.slices and not test.holds(""):
+            raise refuse(
+                f"where {test}: without --slice the one slice is '', the whole model; name a column with "
+                "--slice COL, or leave the test out"
+            )
+        if test.column == "model" and fields.model_name is not None and not test.holds(fields.model_name):
+            raise refuse(f"where {test}: the job's one model is --model-name {fields.model_name!r}")
     if fields.time is None and (part := rule.needs_times) is not None:
         raise refuse(f"{part!r} goes by event time; name the column of times with --time")
     if isinstance(rule.opens, Change) and not settings.window.has_end:

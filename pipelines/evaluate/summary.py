@@ -192,6 +192,8 @@ def _say_alerts(alerts: Alerts, counts: Counter[str], messages: Sequence[str]) -
         return
     where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH" + ":" * bool(messages)
     say(f"{counted(opened, 'alert')} opened, {closed:,} closed, {opened - closed:,} still open{where}")
+    if capped := counts["alerts_capped"]:
+        say_below(f"{capped:,} more opened beyond 'at most N a day' of their rule, and are not told")
     if len(messages) > _ALERTS_SHOWN:
         say_below(f"the last {_ALERTS_SHOWN} of {len(messages):,}:")
     for message in messages[-_ALERTS_SHOWN:]:

@@ -52,6 +52,7 @@ COUNTERS = {
     "curves_written": "ROC curves that were written.",
     "alerts_opened": "Alerts that opened.",
     "alerts_closed": "Alerts that closed.",
+    "alerts_capped": "Alerts that opened beyond a rule's cap, at most N a day, and were not told.",
     "snapshots_written": "Times that the state of a shard was written as a whole.",
     "snapshot_bytes": "Bytes of the states that were written as a whole.",
     "log_bytes": "Bytes of records that were logged beside a state.",
