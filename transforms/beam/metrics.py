@@ -53,6 +53,8 @@ COUNTERS = {
     "alerts_opened": "Alerts that opened.",
     "alerts_closed": "Alerts that closed.",
     "alerts_capped": "Alerts that opened beyond a rule's cap, at most N a day, and were not told.",
+    "alert_calls": "Calls of --alert-exec and --alert-post for alerts.",
+    "alert_calls_failed": "Such calls by which the alert was not delivered.",
     "snapshots_written": "Times that the state of a shard was written as a whole.",
     "snapshot_bytes": "Bytes of the states that were written as a whole.",
     "log_bytes": "Bytes of records that were logged beside a state.",
