@@ -157,15 +157,19 @@ class Delivery:
             if kind is not None and issubclass(kind, Exception):  # the job failed; its alerts are true
                 self.finish(lambda: True)
         finally:
-            for calls in self._recipients:
-                calls.give_up()
+            self.give_up()
+
+    def give_up(self) -> None:
+        """End the calls that are running, and count the calls that are left as failed."""
+        for calls in self._recipients:
+            calls.give_up()
 
     def put(self, alerts: pa.Table) -> None:
-        """Let each recipient be called for these alerts (ALERT_SCHEMA). Waits for none of the calls."""
+        """Let each recipient be called once for each of these alerts (ALERT_SCHEMA). Waits for no call."""
         if self._recipients:
-            each = list(calls_of(alerts))
+            each = {call.key: call for call in calls_of(alerts)}
             for calls in self._recipients:
-                calls.put(each)
+                calls.put([*each.values()])
 
     def finish(self, is_hurried: Callable[[], bool] = lambda: False) -> None:
         """Wait until all calls are done, or are given up: see the head of this module.

@@ -229,6 +229,7 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
             outcome = _evaluated(job, streams, stop, delivery, started)
             with suppress(KeyboardInterrupt):  # a second signal leaves calls out, and no rows
                 delivery.finish(lambda: stop.signal is not None)
+            delivery.give_up()
             outcome = replace(outcome, counts=outcome.counts + delivery.counts())
     except KeyboardInterrupt:
         say("interrupted; the last rows are missing, and files that are written at the end")

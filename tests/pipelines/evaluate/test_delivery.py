@@ -84,6 +84,14 @@ def test_each_recipient_gets_every_alert_in_order(capsys):
     )
 
 
+def test_an_alert_that_comes_twice_is_delivered_once():
+    kept = Kept()
+    with Delivery((kept,)) as delivery:
+        delivery.put(pa.concat_tables([table(4), table(3, 2)]))
+        delivery.finish()
+    assert kept.rows == [*range(5)]
+
+
 def test_failures_of_one_kind_are_told_rarely(capsys, monkeypatch):
     monkeypatch.setattr(module, "_TELL_SECONDS", 1e9)
     kept = Kept(lambda call: ("one", "two", None)[json.loads(call.body)["row"] % 3])
@@ -278,6 +286,21 @@ def test_a_followed_folder_on_prism_has_no_end_and_is_refused(capsys):
     assert "--alert-exec: on runner prism the job goes on for ever" in ran.lines[-1]
 
 
+def test_ctrl_c_while_a_job_on_beam_delivers_ends_it_with_its_outputs_in_place():
+    write_events()
+    hanging = script("echo >> started", "sleep 1000")
+    with job("s.jsonl", *OPTIONS, "--alert-exec", hanging, "--alerts", "a.jsonl", output="r.csv") as running:
+        wait_for(Path("started").exists)
+        running.process.send_signal(signal.SIGINT)
+        status, _, lines = running.end()
+    n = len(NAMES)
+    assert status == 130
+    assert any(f"{n} alerts not delivered when the job ended" in line for line in lines), lines
+    assert len(Path("a.jsonl").read_bytes().splitlines()) == n
+    assert Path("r.csv").exists()
+    assert Path("started").read_text() == "\n"
+
+
 # ---- live
 
 
@@ -317,3 +340,21 @@ def test_a_live_job_goes_on_and_ends_promptly_while_a_command_hangs():
     assert status == 4
     assert any("1 alert not delivered when the job ended" in line for line in lines), lines
     assert Path("started").read_text() == "\n"
+
+
+def test_a_second_signal_leaves_calls_out_and_no_rows():
+    hanging = script("echo >> started", "sleep 1000")
+    options = ("--alert-exec", hanging, "--alert", "window_events > 2", "--fail-if", "alert_calls_failed > 1")
+    with job(*LIVE, *options, output="r.parquet") as running:
+        running.send(LINE * 3)
+        wait_for(Path("started").exists)
+        running.process.stdin.close()
+        running.process.stdin = None
+        wait_for(Path("r.parquet").exists)  # the job is done, and waits for the calls
+        for number in (signal.SIGINT, signal.SIGTERM):
+            running.process.send_signal(number)
+        status, _, lines = running.end()
+    assert pq.read_table("r.parquet").num_rows == 3
+    assert status == 4
+    assert any("2 alerts not delivered when the job ended" in line for line in lines), lines
+    assert "  2 calls of --alert-exec and --alert-post, 2 of them failed" in lines
