@@ -190,6 +190,8 @@ def _say_alerts(alerts: Alerts, counts: Counter[str], messages: Sequence[str]) -
     opened, closed = counts["alerts_opened"], counts["alerts_closed"]
     if not opened:
         say("no alert opened" + (f"; {alerts.path} has no rows" if alerts.path else ""))
+        if counts["rows_written"] and not counts["alert_rows"]:
+            say_below("no model and slice of the rows passes 'where' of a rule; check the names in the rules")
         return
     where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH" + ":" * bool(messages)
     say(f"{counted(opened, 'alert')} opened, {closed:,} closed, {opened - closed:,} still open{where}")

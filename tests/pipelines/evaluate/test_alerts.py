@@ -133,6 +133,15 @@ def test_a_rule_watches_the_models_and_slices_of_its_scope(capsys):
     assert {slice_ for rule, _, slice_ in seen if rule == 2} == {"country=AR"}
 
 
+def test_a_scope_without_any_row_is_told(capsys):
+    rules = flags(["auc > 0 where model like 'n*'", "auc > 0 where slice = 'country=de'"])
+    ran = call(capsys, "evaluate", "s.csv", *OPTIONS, *rules, "--output", "r.csv")
+    assert ran.lines[1:] == [
+        "rocsteady: no alert opened",
+        "  no model and slice of the rows passes 'where' of a rule; check the names in the rules",
+    ]
+
+
 def test_a_cap_tells_the_first_of_a_day_and_counts_the_others_wherever_the_input_is_cut(capsys):
     rule = "kappa_m < 0.3 at most 2 a day"
     options = (*OPTIONS, "--alert", rule, "--output", "r.csv", "--alerts")
