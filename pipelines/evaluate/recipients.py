@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import os
-import select
+import selectors
 import shlex
 import shutil
 import signal
@@ -49,6 +49,9 @@ _WAITS = (1.0, 2.0, 4.0)
 _LOOK_SECONDS = 0.05
 """Seconds between two looks whether a command has ended, where its output does not tell."""
 
+_PAUSE_SECONDS = 0.001
+"""Seconds between two reads of a command's output: a command that writes without end takes no processor."""
+
 _TAIL_BYTES = 4_096
 """Bytes of a command's output that are kept: the last ones."""
 
@@ -72,7 +75,7 @@ class AlertCall(NamedTuple):
 class CallError(Exception):
     """A recipient was called and did not take the alert.
 
-    kind  what failures of one kind have in common; each kind is told rarely
+    kind  a short text that is the same for similar failures, so that each kind can be told rarely
     """
 
     def __init__(self, kind: str, why: str) -> None:
@@ -123,9 +126,11 @@ class Command:
         try:
             words = shlex.split(text)
         except ValueError as error:
-            raise ConfigError(f"{EXEC} {text!r} cannot be split into words: {error}") from None
+            raise ConfigError(
+                f"{EXEC}: the command cannot be split into words: {error}; quote it as in a shell"
+            ) from None
         if not words or "\0" in text:
-            raise ConfigError(f"{EXEC} {text!r}: name a program, such as {EXEC} './notify.sh --team x'")
+            raise ConfigError(f"{EXEC}: name a program, such as {EXEC} './notify.sh --team x'")
         program = shutil.which(words[0])
         if program is None:
             raise ConfigError(
@@ -171,13 +176,16 @@ def _last_line(process: subprocess.Popen[bytes], output: IO[bytes], deadline: fl
     """
     os.set_blocking(output.fileno(), False)
     tail, is_open = b"", True
-    while process.poll() is None and time.monotonic() < deadline and not ended.is_set():
-        if is_open:
-            select.select([output], [], [], _LOOK_SECONDS)
-            tail, is_open = _read(output, tail)
-        else:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_LOOK_SECONDS)
+    with selectors.DefaultSelector() as ready:
+        ready.register(output, selectors.EVENT_READ)
+        while process.poll() is None and time.monotonic() < deadline and not ended.is_set():
+            if is_open:
+                ready.select(_LOOK_SECONDS)
+                tail, is_open = _read(output, tail)
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_LOOK_SECONDS)
     tail, _ = _read(output, tail)
     lines = tail.decode(errors="replace").strip().splitlines()
     return f"; its last line: {name_text(lines[-1], _LINE_WIDTH)}" if lines else ""
@@ -217,7 +225,7 @@ class Url:
 
     @classmethod
     def parse(cls, text: str) -> Url:
-        """Read a URL; user and password go into a header. Raises ConfigError, which shows none of them.
+        """Read a URL; user and password go into a header. Raises ConfigError, whose text shows neither.
 
         >>> Url.parse("https://me:secret@example.com:8443/hooks/T0KEN").name
         '--alert-post https://example.com:8443'
@@ -259,7 +267,7 @@ class Url:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Makes a redirect an error: another server would get the alert, and by a GET without its body."""
+    """Makes a redirect an error. urllib would follow by a GET without the alert, and to any server."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
@@ -280,8 +288,8 @@ def _checked_url(text: str) -> SplitResult:
         raise ConfigError(f"{POST}: the URL names no host; {remedy}")
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ConfigError(
-            f"{POST}: the URL at {host} holds a character that no URL may hold; write it as %XX, such as a "
-            "space as %20"
+            f"{POST}: the URL at {host} holds a character that no URL may hold; write the character as %XX, "
+            "and a space as %20"
         )
     return parts
 
