@@ -2,21 +2,26 @@
 
 Words stand apart, comparisons need not:
 
-    rule      = condition [held] ["until" limit [held]]
+    rule      = condition [held] ["until" limit [held]] [scope] [cap]
     condition = limit | change
     limit     = COLUMN ("<" | "<=" | ">" | ">=") NUMBER
     change    = COLUMN ("drops" | "rises") ["by" NUMBER] "against" (span | PERIOD)
     held      = "for" span
     span      = N ("row" | "rows") | DURATION
+    scope     = "where" test {"and" test}
+    test      = ("model" | "slice") ("=" | "!=" | "like" | "not" "like") TEXT
+    cap       = "at" "most" N "a" "day"
 
 COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`), DURATION is 90s, 30m, 2h or 7d, PERIOD is
-START..END of RFC 3339 times or dates (no zone = UTC), the end exclusive.
+START..END of RFC 3339 times or dates (no zone = UTC), the end exclusive. TEXT stands in quotes and may hold
+any character; a quote within the TEXT is doubled: 'it''s'.
 
     auc_high < 0.8 for 3 rows                   in three rows, the whole interval is below 0.8
     kappa_m < 0 for 2h until kappa_m > 0.1      hysteresis
     auc drops against 7d                        significantly, against the window of 7 days ago
     auc drops by 0.02 against 500 rows          significantly more than 0.02
     brier rises by 0.01 against 2013-01-01..2013-02-01
+    auc < 0.7 where slice = '' and model like 'team1/*' at most 3 a day
 """
 
 from __future__ import annotations
@@ -33,24 +38,35 @@ from ..settings.windows import is_count
 from .rules import (
     COMPARISONS,
     DIRECTIONS,
+    NAME_COLUMNS,
+    NAME_COMPARISONS,
     ONE_ROW,
+    QUOTE,
     REMEDY_PERIOD,
     REMEDY_SPAN,
+    REMEDY_WHERE,
     AlertRule,
     Change,
     Direction,
     Limit,
+    NameTest,
     Period,
     Span,
     check_column,
     finite,
 )
 
-_WORD = re.compile(r"[<>=!]+|[^\s<>=!]+")
+_WORD = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[<>=!]+|[^\s<>=!']+")
+"""A text in quotes, or a text that is not closed; a comparison; any other word."""
+
 _END = ""
 """The word behind the last word of a rule."""
 
-_EXAMPLES = "such as 'auc_high < 0.8 for 3 rows' or 'auc drops by 0.02 against 7d'"
+_PARTS = ["for", "until", "where", "at"]
+"""The words that begin the parts of a rule behind its condition, in the order of the parts."""
+
+_RULES = "'auc_high < 0.8 for 3 rows' or 'auc drops by 0.02 against 7d'"
+_EXAMPLES = f"such as {_RULES}"
 
 
 def parse_alert(text: str) -> AlertRule:
@@ -58,9 +74,8 @@ def parse_alert(text: str) -> AlertRule:
 
     Raises ConfigError, which names the text, the word that is wrong and what would do.
 
-    >>> parse_alert("auc<0.80 for 1 rows until auc > .82")
-    AlertRule(opens=Limit(column='auc', comparison='<', number=0.8), held=Span(count=1, unit='rows'), \
-until=Limit(column='auc', comparison='>', number=0.82), until_held=Span(count=1, unit='rows'))
+    >>> parse_alert("auc<0.80 until auc > .82").until
+    Limit(column='auc', comparison='>', number=0.82)
     >>> str(parse_alert("auc  drops by 0 against 120m for 3 rows"))
     'auc drops against 2h for 3 rows'
     """
@@ -90,17 +105,58 @@ class _Words:
     def rule(self) -> AlertRule:
         opens = self._condition()
         held = self._held()
-        if not self._takes("until"):
-            self._end("'for' or 'until'" if held is ONE_ROW else "'until'")
-            return AlertRule(opens, held)
-        until = self._condition()
-        if isinstance(until, Change):
-            raise ConfigError(
-                f"until {until}: an alert closes on a limit, such as until {until.column} > 0.8"
+        may_follow = [*_PARTS] if held is ONE_ROW else _PARTS[1:]
+        until: Limit | None = None
+        until_held = ONE_ROW
+        if self._takes("until"):
+            closes = self._condition()
+            if isinstance(closes, Change):
+                raise ConfigError(
+                    f"until {closes}: an alert closes on a limit, such as until {closes.column} > 0.8"
+                )
+            until, until_held = closes, self._held()
+            may_follow = ["for", *_PARTS[2:]] if until_held is ONE_ROW else _PARTS[2:]
+        where: list[NameTest] = []
+        while self._takes("and" if where else "where"):
+            where.append(self._name_test())
+            may_follow = ["and", "at"]
+        a_day = self._cap() if self._takes("at") else None
+        self._end(may_follow if a_day is None else [])
+        return AlertRule(opens, held, until, until_held, tuple(where), a_day)
+
+    def _name_test(self) -> NameTest:
+        word = self._take(f"model or slice behind 'where' or 'and'; {REMEDY_WHERE}")
+        if (column := NAME_COLUMNS.get(word)) is None:
+            self._refuse(word, "what a rule may ask of: model or slice", [*NAME_COLUMNS], REMEDY_WHERE)
+        comparison = self._take(f"=, !=, like or not like behind {column!r}")
+        if comparison == "not" and self._takes("like"):
+            comparison = "not like"
+        if comparison not in NAME_COMPARISONS:
+            known = [*NAME_COMPARISONS]
+            self._refuse(
+                comparison, f"a comparison of names behind {column!r}", known, f"use {', '.join(known)}"
             )
-        until_held = self._held()
-        self._end("'for'" if until_held is ONE_ROW else "the end of the rule")
-        return AlertRule(opens, held, until, until_held)
+        said = f"{column} {comparison}"
+        text = self._take(f"a text in quotes behind '{said}', such as {said} 'churn'")
+        if not text.startswith(QUOTE):
+            raise ConfigError(f"{text!r} behind '{said}' is not in quotes; write {said} '{text}'")
+        if text == QUOTE or text.count(QUOTE) % 2:
+            raise ConfigError(f"{text!r} behind '{said}' has no quote at its end; write {said} 'TEXT'")
+        return NameTest(column, NAME_COMPARISONS[comparison], text[1:-1].replace(QUOTE * 2, QUOTE))
+
+    def _cap(self) -> int:
+        self._need("most", "at")
+        word = self._take("a number behind 'at most', such as at most 3 a day")
+        if not word.isdecimal() or len(word) > 20 or not is_count(int(word)):
+            raise ConfigError(f"at most {word}: give a whole number of 1 or more, such as at most 3 a day")
+        self._need("a", f"at most {word}")
+        self._need("day", f"at most {word} a")
+        return int(word)
+
+    def _need(self, wanted: str, after: str) -> None:
+        word = self._take(f"{wanted!r} behind '{after}', as in at most 3 a day")
+        if word != wanted:
+            self._refuse(word, f"{wanted!r} behind '{after}'", [wanted], "a cap is such as at most 3 a day")
 
     def _condition(self) -> Limit | Change:
         column = self._take(f"a column of a row, {_EXAMPLES}")
@@ -174,14 +230,15 @@ class _Words:
         del self._words[0]
         return True
 
-    def _end(self, wanted: str) -> None:
+    def _end(self, may_follow: list[str]) -> None:
         if self._words[0] != _END:
-            self._refuse(self._words[0], f"{wanted}, which may stand here", ["for", "until"])
+            wanted = f"{', '.join(map(repr, may_follow))} or " * bool(may_follow) + "the end of the rule"
+            self._refuse(self._words[0], wanted, may_follow)
 
     @staticmethod
-    def _refuse(word: str, where: str, known: list[str]) -> NoReturn:
+    def _refuse(word: str, where: str, known: list[str], remedy: str = f"a rule is {_RULES}") -> NoReturn:
         near = near_names(word, known)
-        hint = f"did you mean {near[0]!r}?" if near else f"a rule is {_EXAMPLES.removeprefix('such as ')}"
+        hint = f"did you mean {near[0]!r}?" if near else remedy
         raise ConfigError(f"{word!r} is not {where}; {hint}")
 
 

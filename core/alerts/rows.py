@@ -21,7 +21,7 @@ from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError
 from ..events.times import NO_TIME
-from ..process.console import name_text
+from ..process.console import name_text, visible
 from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
 from ..rows.differences import comparable_half_width
 from ..rows.display import figure
@@ -135,6 +135,23 @@ class WatchedRows(NamedTuple):
             self.columns, keys, codes.astype(np.int32), self.integers[rows], self.numbers[rows]
         )
 
+    def covered(self, rules: Sequence[AlertRule]) -> WatchedRows:
+        """Return the rows of the models and slices that at least one rule covers. O(rows + keys * rules)."""
+        if not all(rule.where for rule in rules):
+            return self
+        inside = np.array([any(rule.covers(*key) for rule in rules) for key in self.keys], np.bool_)
+        return self if inside.all() else self.take(np.flatnonzero(inside[self.key_codes]))
+
+    def in_order_of_time(self) -> WatchedRows:
+        """Return the rows by `due`, or else `time`; of one time by slice; those without come first."""
+        moments = np.where(self._times("due") == NO_TIME, self._times("time"), self._times("due"))
+        slices = np.array([slice_ for _, slice_ in self.keys], np.object_)
+        ranks = np.unique(slices, return_inverse=True)[1]
+        return self.take(np.lexsort((ranks[self.key_codes], moments)))
+
+    def _times(self, name: str) -> Int64Array:
+        return self.integers[:, INTEGER_COLUMNS.index(name)]
+
     def pack(self) -> bytes:
         """Return the wire form."""
         parts = [struct.pack("<I", len(self.columns)), *map(packed_text, self.columns)]
@@ -208,7 +225,9 @@ def message_of(alert: AlertRow, rule: AlertRule, streak: int, half_width: float 
         did, what = "opened", _opening(alert, rule, streak, half_width)
     else:
         did, what = "closed", _closing(alert, rule, streak)
-    return f"{name}: alert {did} at row {alert.row:,}{_when(alert.time)}: {what} (rule: {alert.rule})"
+    return (
+        f"{name}: alert {did} at row {alert.row:,}{_when(alert.time)}: {what} (rule: {visible(alert.rule)})"
+    )
 
 
 def _opening(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | None) -> str:

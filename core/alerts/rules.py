@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, get_args
 
 from ..errors import ConfigError
@@ -24,10 +26,15 @@ RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
 
 Comparison = Literal["<", "<=", ">", ">="]
 Direction = Literal["drops", "rises"]
+NameColumn = Literal["model", "slice"]
+NameComparison = Literal["=", "!=", "like", "not like"]
 COMPARISONS: dict[str, Comparison] = {each: each for each in get_args(Comparison)}
 DIRECTIONS: dict[str, Direction] = {each: each for each in get_args(Direction)}
+NAME_COLUMNS: dict[str, NameColumn] = {each: each for each in get_args(NameColumn)}
+NAME_COMPARISONS: dict[str, NameComparison] = {each: each for each in get_args(NameComparison)}
 _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 REMEDY_SPAN = "give a number of rows, such as 3 rows, or a duration, such as 30m, 2h or 7d"
+REMEDY_WHERE = "give a test of model or slice, such as slice = '' or model like 'team1/*'"
 REMEDY_PERIOD = "give two times, the earlier one first, such as 2013-01-01..2013-02-01"
 
 
@@ -74,6 +81,7 @@ class Span:
 
 
 ONE_ROW = Span(1)
+QUOTE = "'"
 
 
 @dataclass(frozen=True)
@@ -178,6 +186,44 @@ class Change:
 
 
 @dataclass(frozen=True)
+class NameTest:
+    """A test of the model's name or of the slice's name: one of the tests behind `where`.
+
+    text  the whole name, or for `like` and `not like` a pattern of `fnmatch`: `*` is any text, `?` any
+          character, `[ab]` one of the characters, `[*]` the character `*`. Case counts.
+
+    >>> str(NameTest("model", "like", "team's/*")), NameTest("slice", "=", "").holds("region=NZ")
+    ("model like 'team''s/*'", False)
+    """
+
+    column: NameColumn
+    comparison: NameComparison
+    text: str
+
+    def __post_init__(self) -> None:
+        if self.column not in NAME_COLUMNS or self.comparison not in NAME_COMPARISONS:
+            raise ConfigError(f"where {self.column!r} {self.comparison!r}: {REMEDY_WHERE}")
+        if not isinstance(self.text, str):
+            raise ConfigError(f"where {self.column} {self.comparison} {self.text!r}: give a text")
+        try:
+            self.text.encode()
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"where {self.column} {self.comparison} {self.text!a}: the text is not UTF-8, and every name "
+                "is; give another"
+            ) from None
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.comparison} '{self.text.replace(QUOTE, QUOTE * 2)}'"
+
+    def holds(self, name: str) -> bool:
+        """Return whether a name of the column passes the test."""
+        if "like" in self.comparison:
+            return fnmatchcase(name, self.text) == (self.comparison == "like")
+        return (name == self.text) == (self.comparison == "=")
+
+
+@dataclass(frozen=True)
 class AlertRule:
     """The rule of an alert: when it opens and when it closes. `parse_alert` reads its text, `str` writes it.
 
@@ -186,8 +232,12 @@ class AlertRule:
     until       the condition that closes an open alert; None: the alert closes at the first row where
                 `opens` is false
     until_held  for how many rows, or how long, `until` must hold
+    where       the tests that a model and a slice must pass, or the rule does not watch their rows; kept
+                sorted, each test once
+    a_day       at most so many alerts that open are told, of a model on a day (UTC); None: all are told
 
-    Raises ConfigError for a rule that would open and close on the same value.
+    Raises ConfigError for a rule that would open and close on the same value, and for a rule whose tests no
+    name passes.
 
     >>> from .grammar import parse_alert
     >>> rule = AlertRule(Limit("auc_high", "<", 0.8), held=Span(3))
@@ -199,8 +249,16 @@ class AlertRule:
     held: Span = ONE_ROW
     until: Limit | None = None
     until_held: Span = ONE_ROW
+    where: tuple[NameTest, ...] = ()
+    a_day: int | None = None
 
     def __post_init__(self) -> None:
+        order = [*NAME_COMPARISONS].index
+        tests = sorted({*self.where}, key=lambda test: (test.column, order(test.comparison), test.text))
+        object.__setattr__(self, "where", tuple(tests))
+        _refuse_contradiction(self.where)
+        if self.a_day is not None and not is_count(self.a_day):
+            raise ConfigError(f"at most {self.a_day!r} a day: give a whole number of 1 or more")
         if self.until is None:
             if self.until_held != ONE_ROW:
                 raise ConfigError(f"for {self.until_held} of what? Give until= a limit")
@@ -211,8 +269,18 @@ class AlertRule:
             )
 
     def __str__(self) -> str:
-        text = f"{self.opens}{_held_text(self.held)}"
-        return text if self.until is None else f"{text} until {self.until}{_held_text(self.until_held)}"
+        parts = [f"{self.opens}{_held_text(self.held)}"]
+        if self.until is not None:
+            parts.append(f"until {self.until}{_held_text(self.until_held)}")
+        if self.where:
+            parts.append(f"where {' and '.join(map(str, self.where))}")
+        if self.a_day is not None:
+            parts.append(f"at most {self.a_day} a day")
+        return " ".join(parts)
+
+    def covers(self, model: str, slice_: str) -> bool:
+        """Return whether the rule watches the rows of a model and slice. O(tests)."""
+        return all(test.holds(model if test.column == "model" else slice_) for test in self.where)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -226,8 +294,32 @@ class AlertRule:
         spans: list[tuple[str, Span | Period]] = [("for", self.held), ("for", self.until_held)]
         if isinstance(self.opens, Change):
             spans.insert(0, ("against", self.opens.against))
-        return next((f"{word} {span}" for word, span in spans if span.unit == "time"), None)
+        if (of_span := next((f"{word} {span}" for word, span in spans if span.unit == "time"), None)) is None:
+            return None if self.a_day is None else f"at most {self.a_day} a day"
+        return of_span
+
+
+def _refuse_contradiction(tests: tuple[NameTest, ...]) -> None:
+    """Raise ConfigError where the one name that passes an `=` fails another test of its column."""
+    for test in tests:
+        for other in tests:
+            if test.comparison == "=" and other.column == test.column and not other.holds(test.text):
+                raise ConfigError(f"where {test} and {other}: no {test.column} passes both; leave one out")
 
 
 def _held_text(held: Span) -> str:
     return "" if held == ONE_ROW else f" for {held}"
+
+
+def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
+    """Return the rules of a table. Raises ConfigError if `rules` is empty, or has a rule twice."""
+    for rule in rules:
+        if not isinstance(rule, AlertRule):
+            raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
+    if not rules:
+        raise ConfigError("there is no rule; give one or more, such as 'auc_high < 0.8 for 3 rows'")
+    texts = [str(rule) for rule in rules]
+    for text in texts:
+        if texts.count(text) > 1:
+            raise ConfigError(f"alert {text!r} is there {texts.count(text)} times; give it once")
+    return tuple(rules)

@@ -40,9 +40,17 @@ Order
     arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end of
     the input, waiting rows are applied although rows before them are missing.
 
-Snapshot, version 1: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts), then
-keys (u32 count). Each key: model and slice (texts); `_KEY`: pane, next row, number of rows that wait; each
-row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for every rule.
+Scope and cap
+    A rule watches the rows of the models and slices that its `where` covers. Other rows cost no state, and do
+    not count as rows that were watched. `at most N a day` decides which alerts are told, not which open
+    (`caps`). An alert beyond the cap is told neither when it opens nor when it closes, on whatever day.
+
+Snapshot, versions 1 and 2: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts),
+then keys (u32 count). Each key: model and slice (texts); `_KEY`: pane, next row, number of rows that wait;
+each row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for every rule that covers the
+key, and of a rule with a cap one byte behind it, whether the open alert is untold. In version 2 the counts of
+`caps` follow. In version 1 no rule has a `where` or a cap: a snapshot has the lowest version that can hold
+it.
 """
 
 from __future__ import annotations
@@ -55,7 +63,7 @@ import numpy as np
 
 from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_text, unframed
 from ..encoding.json import reading
-from ..errors import ConfigError, CorruptBytesError, ForeignBytesError, OtherConfigurationError
+from ..errors import CorruptBytesError, ForeignBytesError, OtherConfigurationError
 from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import EndOfInput, unpack_record
 from ..events.times import NO_TIME
@@ -64,16 +72,18 @@ from ..rows.columns import INTEGER_COLUMNS
 from ..rows.differences import first_time, half_width_of_difference
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
+from .caps import ToldAlerts
 from .grammar import parse_alert
 from .rows import HALF_WIDTH, AlertRow, WatchedRows, message_of, watched_columns
-from .rules import AlertRule, Change, Limit
+from .rules import AlertRule, Change, Limit, checked_rules
 from .watch import REFERENCE_BYTES, STATE_BYTES, Reference, Watch, WatchedRow
 
 MAGIC = b"RSAL"
-VERSION = 1
+VERSION = 2
 
 _KEY = struct.Struct("<3qI")
 _ROW = struct.Struct("<6q")
+_UNTOLD = struct.Struct("<?")
 
 Key = tuple[str, str, int, int]
 """Model, slice, start and end of the pane (NO_TIME: no pane)."""
@@ -81,9 +91,12 @@ Key = tuple[str, str, int, int]
 
 @dataclass(slots=True)
 class _Series:
-    """The state of a key: ordinal of the next row to apply, rows that came early, a `Watch` of each rule."""
+    """The state of a key: ordinal of the next row to apply, rows that came early, and watches.
 
-    watches: list[Watch]
+    watches  by the place of their rule; only rules that cover the key have a watch
+    """
+
+    watches: dict[int, Watch]
     next_row: int = 0
     waiting: dict[int, WatchedRow] = field(default_factory=dict)
 
@@ -94,8 +107,8 @@ class AlertTable:
     rules  one or more distinct rules; the rows must have their columns (`watched_columns`)
 
     A row costs 2.5 microseconds, 0.4 more for every limit and 2 for every change. State, on the wire: 54
-    bytes for every rule and key, and of a change 48 for each row between a row and its reference, up to
-    MOST_REFERENCES.
+    bytes for every rule and key that the rule covers, and of a change 48 for each row between a row and its
+    reference, up to MOST_REFERENCES.
     Raises ConfigError for an empty or repeated set of rules; `apply` raises a `WireError` for bytes that are
     no record.
 
@@ -120,9 +133,12 @@ class AlertTable:
         self._until = [-1 if rule.until is None else place(rule.until.column) for rule in self.rules]
         self._series: dict[Key, _Series] = {}
         self._counts = dict.fromkeys(
-            ("alert_rows", "alert_rows_repeated", "alerts_opened", "alerts_closed"), 0
+            ("alert_rows", "alert_rows_repeated", "alerts_opened", "alerts_closed", "alerts_capped"), 0
         )
-        self._key_bytes = self._waiting = self._references = 0
+        self._told = ToldAlerts()
+        self._has_cap = any(rule.a_day for rule in self.rules)
+        self._version = 2 if self._has_cap or any(rule.where for rule in self.rules) else 1
+        self._series_bytes = self._waiting = self._references = 0
 
     def apply(self, record: bytes) -> list[AlertRow]:
         """Take packed `WatchedRows`, or the `EndOfInput`; return the alerts of the rows that were applied."""
@@ -146,6 +162,9 @@ class AlertTable:
         return list(self._taken(WatchedRows.of_records(rows, self.columns)))
 
     def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
+        rows = rows.covered(self.rules)
+        if self._has_cap and len(rows.key_codes):
+            rows = rows.in_order_of_time()
         column = dict(zip(INTEGER_COLUMNS, rows.integers.T, strict=True))
         due, time = column["due"], column["time"]
         lists = [
@@ -173,8 +192,11 @@ class AlertTable:
                     yield from self._applied(key, series, series.waiting.pop(series.next_row))
 
     def _begun(self, key: Key) -> _Series:
-        series = self._series[key] = _Series([Watch() for _ in self.rules])
-        self._key_bytes += len(packed_text(key[0])) + len(packed_text(key[1])) + _KEY.size
+        watching = [place for place, rule in enumerate(self.rules) if rule.covers(*key[:2])]
+        series = self._series[key] = _Series({place: Watch() for place in watching})
+        self._series_bytes += len(packed_text(key[0])) + len(packed_text(key[1])) + _KEY.size
+        self._series_bytes += len(watching) * STATE_BYTES
+        self._series_bytes += _UNTOLD.size * sum(self.rules[place].a_day is not None for place in watching)
         return series
 
     def _drained(self, key: Key) -> Iterator[AlertRow]:
@@ -186,7 +208,7 @@ class AlertTable:
     def _applied(self, key: Key, series: _Series, row: WatchedRow) -> Iterator[AlertRow]:
         series.next_row = row.row + 1
         self._counts["alert_rows"] += 1
-        for place, watch in enumerate(series.watches):
+        for place, watch in series.watches.items():
             kept = watch.kept
             alert = self._watched(key, place, watch, row)
             self._references += watch.kept - kept
@@ -214,10 +236,17 @@ class AlertTable:
 
     def _alert(
         self, key: Key, place: int, watch: Watch, row: WatchedRow, reference: Reference | None
-    ) -> AlertRow:
-        """Open or close the alert of a rule; return its record."""
+    ) -> AlertRow | None:
+        """Open or close the alert of a rule; return its record, or None if the rule's cap keeps it untold."""
         rule, (model, slice_, *pane) = self.rules[place], key
         opens = not watch.is_open
+        if opens:
+            watch.untold = not self._told.admits(rule, (place, model, key[2], key[3]), row.moment)
+            self._counts["alerts_capped"] += watch.untold
+        if watch.untold:
+            watch.untold = opens
+            watch.turn(row, reference)
+            return None
         decided = rule.opens if opens or rule.until is None else rule.until
         at = self._until[place] if decided is rule.until else self._opens[place]
         since = (watch.streak_row, watch.streak_time) if opens else (watch.opened_row, watch.opened_time)
@@ -264,11 +293,10 @@ class AlertTable:
     def snapshot_bytes(self) -> int:
         """Return the length of `to_bytes()` in bytes. O(rules)."""
         rules = sum(len(packed_text(text)) for text in self._texts)
-        states = len(self._series) * len(self.rules) * STATE_BYTES
         waiting = self._waiting * (_ROW.size + 8 * len(self.columns))
-        return (
-            HEAD_BYTES + 8 + rules + self._key_bytes + states + waiting + self._references * REFERENCE_BYTES
-        )
+        references = self._references * REFERENCE_BYTES
+        told = self._told.wire_bytes if self._version == 2 else 0
+        return HEAD_BYTES + 8 + rules + self._series_bytes + waiting + references + told
 
     def live_bytes(self) -> int:
         """Estimate the table's memory in bytes: objects take some five times their wire form."""
@@ -279,7 +307,7 @@ class AlertTable:
         waiting = self._waiting
         return lines_text(
             [
-                f"rocsteady alerts, version {VERSION}",
+                f"rocsteady alerts, version {self._version}",
                 *(f"rule: {text}" for text in self._texts),
                 f"series of rows watched: {len(self._series):,}; rows that wait for others: {waiting:,}",
             ]
@@ -294,8 +322,13 @@ class AlertTable:
             parts.append(_KEY.pack(*pane, series.next_row, len(series.waiting)))
             for *integers, numbers in series.waiting.values():
                 parts += [_ROW.pack(*integers), struct.pack(f"<{len(numbers)}d", *numbers)]
-            parts += [part for watch in series.watches for part in watch.pack()]
-        return framed(MAGIC, VERSION, b"".join(parts))
+            for place, watch in series.watches.items():
+                parts += watch.pack()
+                if self.rules[place].a_day is not None:
+                    parts.append(_UNTOLD.pack(watch.untold))
+        if self._version == 2:
+            parts += self._told.pack()
+        return framed(MAGIC, self._version, b"".join(parts))
 
     @classmethod
     def from_bytes(cls, data: bytes, rules: Sequence[AlertRule] | None = None) -> AlertTable:
@@ -314,7 +347,14 @@ class AlertTable:
                 )
             for _ in range(reader.number("<I")):
                 table._read_series(reader)
+            if table._version == 2:
+                table._told = ToldAlerts.read(reader, table.rules)
             reader.end()
+        (version,) = struct.unpack_from("<H", data, 4)
+        if version != table._version:
+            raise CorruptBytesError(
+                f"a snapshot of alerts says version {version} and is one of {table._version}"
+            )
         if rules is not None and list(rules) != list(table.rules):
             raise OtherConfigurationError(
                 f"the state was made under other rules: they were {texts} and are now {[*map(str, rules)]}. "
@@ -336,23 +376,16 @@ class AlertTable:
             series.waiting[row.row] = row
         if len(series.waiting) < waiting:
             raise ValueError(f"{key} has two rows of one ordinal")
-        series.watches = [Watch.read(reader) for _ in self.rules]
-        self._references += sum(watch.kept for watch in series.watches)
+        if not series.watches:
+            raise ValueError(f"no rule watches {key}")
+        for place in series.watches:
+            watch = series.watches[place] = Watch.read(reader)
+            if self.rules[place].a_day is not None:
+                (watch.untold,) = reader.numbers(_UNTOLD.format)
+            if watch.untold and not watch.is_open:
+                raise ValueError(f"{key} has an untold alert that is not open")
+            self._references += watch.kept
         self._waiting += waiting
-
-
-def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
-    """Return the rules of a table. Raises ConfigError if `rules` is empty, or has a rule twice."""
-    for rule in rules:
-        if not isinstance(rule, AlertRule):
-            raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
-    if not rules:
-        raise ConfigError("there is no rule; give one or more, such as 'auc_high < 0.8 for 3 rows'")
-    texts = [str(rule) for rule in rules]
-    for text in texts:
-        if texts.count(text) > 1:
-            raise ConfigError(f"alert {text!r} is there {texts.count(text)} times; give it once")
-    return tuple(rules)
 
 
 def _known(time: int) -> int | None:

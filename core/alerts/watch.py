@@ -67,6 +67,7 @@ class Watch:
     references      the reference and the rows that may become it, oldest first; after the first of them,
                     their ordinals are multiples of `stride`
     opened_against  the reference of an open alert: it stays until the alert closes
+    untold          whether the open alert is beyond the cap of its rule, so that its closing is not told
     """
 
     is_open: bool = False
@@ -78,6 +79,7 @@ class Watch:
     stride: int = 1
     references: deque[Reference] = field(default_factory=deque)
     opened_against: Reference | None = None
+    untold: bool = False
 
     @property
     def kept(self) -> int:

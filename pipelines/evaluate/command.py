@@ -28,6 +28,7 @@ from .job import Evaluation, Output, parse_fail_rule, status_of
 from .on_beam import evaluate_and_report
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
+from .recipients import refuse_recipients
 from .run import RunnerLog
 from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
 from .summary import goes_on
@@ -140,6 +141,8 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
     if streams.way == "live":  # in this process, where one shard is the fastest
         return replace(job, settings=replace(job.settings, shards=1))
     if streams.way != "bounded":
+        if job.alerts is not None and job.alerts.recipients:
+            refuse_recipients(job.alerts.recipients, f"on runner {options.runner} the job goes on for ever")
         if options.export_state is not None:
             raise ConfigError(
                 f"--export-state {options.export_state}: on runner {options.runner} the job goes on for "

@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
+import pyarrow as pa
+
 from ...core.alerts.rules import AlertRule, Period, Span
 from ...core.errors import ConfigError
 from ...core.ids.sharding import Cut
@@ -36,6 +38,7 @@ from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
+from .recipients import Recipient
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,17 @@ class Streams:
 
 @dataclass(frozen=True)
 class Alerts:
-    """The alert rules of a job, and the path of their alerts. Path None: the alerts go to stderr."""
+    """The alert rules of a job, and where their alerts go.
+
+    path        path of the alerts; None: the alerts go to stderr.
+    recipients  who is called for each alert.
+    copy        path of a Parquet file that holds the alerts too, for a job on Beam to read at its end.
+    """
 
     rules: tuple[AlertRule, ...]
     path: str | None
+    recipients: tuple[Recipient, ...] = ()
+    copy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +216,7 @@ class Outcome:
     letters       (kind, reason, count, lowest position) of dead letters; most frequent first
     times         the least and the greatest event time, seconds since 1970; None without times
     seconds       how long the job took
-    messages      the messages of alerts that have no file, in order of time
+    alerts        the alerts in order of time, of a job on Beam that prints them or calls for them
     restarted     when the runner last restarted the job after a failure (RFC 3339); empty: never
     """
 
@@ -214,7 +224,7 @@ class Outcome:
     letters: list[tuple[str, str, int, int]]
     times: tuple[int, int] | None
     seconds: float = 0.0
-    messages: Sequence[str] = ()
+    alerts: pa.Table | None = None
     restarted: str = ""
 
 

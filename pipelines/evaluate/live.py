@@ -15,7 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -45,6 +45,7 @@ from ...transforms.sources.streams.reader import Step, StreamReader
 from ...transforms.state.folder import EVALUATORS, write_state
 from ..outputs import staged
 from ..stopping import StopOnSignal
+from .delivery import Delivery
 from .job import Evaluation, Outcome, Streams, status_of
 from .on_beam import held_in, report_on, rows_of, show_models
 from .summary import ProgressLine, remedy_of, summarise
@@ -69,9 +70,10 @@ _Sinks = dict[str, list[TableSink]]
 class LiveEvaluation:
     """Evaluates the steps of readers, writes rows and dead letters to sinks at once, and counts them."""
 
-    def __init__(self, job: Evaluation, sinks: _Sinks) -> None:
+    def __init__(self, job: Evaluation, sinks: _Sinks, delivery: Delivery) -> None:
         self._job = job
         self._sinks = sinks
+        self._delivery = delivery
         self._letters = RejectedLetters(job.fields)
         self._table = TableFactory(job.settings, job.begins_with is not None).new(None, shard_key(0))
         self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
@@ -90,7 +92,7 @@ class LiveEvaluation:
 
     def _tell_metrics(self) -> None:
         """Update this process's counters and gauges, for display while the job runs."""
-        metrics.set_totals(self._counted())
+        metrics.set_totals(self._counted() + self._delivery.counts())
         table = self._table
         metrics.hold(_SOURCE, {**table.gauges(), "state_bytes": table.snapshot_bytes()})
 
@@ -171,7 +173,9 @@ class LiveEvaluation:
         """Apply the alert rules to rows; alerts without a file are printed at once."""
         if self._alerts is None or not (alerts := self._alerts.watch(rows)):
             return
-        self._take("alerts", alerts_to_arrow(alerts))
+        batch = alerts_to_arrow(alerts)
+        self._take("alerts", batch)
+        self._delivery.put(pa.Table.from_batches([batch]))
         if self._job.alerts is not None and self._job.alerts.path is None:
             for alert in alerts:
                 say(alert.message)
@@ -214,36 +218,19 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
     files do not exist.
     """
     started = time.monotonic()
-    visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
-    at_end = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
-    with ProgressLine(enabled=visible):  # before signals only set a mark: they are to interrupt compilations
+    with ProgressLine(
+        enabled=_shows_progress(job)
+    ):  # before signals only set a mark: they are to interrupt compilations
         for settings in job.shard_settings():
             warm_up(settings)
+    recipients = () if job.alerts is None else job.alerts.recipients
     try:
-        with (
-            StopOnSignal() as stop,
-            staged(at_end, True) as places,
-            temporary_folder() as folder,
-            ExitStack() as closing,
-        ):
-            hidden = job.placed(dict(zip(at_end, places, strict=True)))
-            copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves", "alerts")}
-            kept = copies if job.report is not None or job.output is None else {}
-            sinks = _opened(hidden, kept)
-            for sink in chain.from_iterable(sinks.values()):
-                closing.callback(sink.close)
-            with ProgressLine(enabled=visible):
-                live = LiveEvaluation(job, sinks)
-                _drive(live, streams.cut_off(job.cut()), stop)
-                for sink in chain.from_iterable(sinks.values()):
-                    sink.finish()
-            outcome = live.outcome(time.monotonic() - started)
-            drawn = job.settings.evaluator.curves is not None
-            curves = copies["curves"] if drawn else None
-            alerts = job.alerts and replace(job.alerts, path=copies["alerts"])
-            report_on(replace(hidden, output=copies["rows"], curves=curves, alerts=alerts), outcome)
-            if job.output is None:
-                show_models(job, outcome, copies["rows"])
+        with StopOnSignal() as stop, Delivery(recipients) as delivery:
+            outcome = _evaluated(job, streams, stop, delivery, started)
+            with suppress(KeyboardInterrupt):  # a second signal leaves calls out, and no rows
+                delivery.finish(lambda: stop.signal is not None)
+            delivery.give_up()
+            outcome = replace(outcome, counts=outcome.counts + delivery.counts())
     except KeyboardInterrupt:
         say("interrupted; the last rows are missing, and files that are written at the end")
         return 130
@@ -251,6 +238,36 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
     of_files = (Reason.FILE_UNREADABLE, Reason.FILE_CHANGED)
     unread = sum(number for _, reason, number, _ in outcome.letters if reason in of_files)
     return status_of(outcome.counts, job.fail_if, unread=unread)
+
+
+def _shows_progress(job: Evaluation) -> bool:
+    return sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
+
+
+def _evaluated(
+    job: Evaluation, streams: Streams, stop: StopOnSignal, delivery: Delivery, started: float
+) -> Outcome:
+    """Evaluate the streams to their end, and write the outputs; `started` is the job's start, monotonic."""
+    at_end = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
+    with staged(at_end, True) as places, temporary_folder() as folder, ExitStack() as closing:
+        hidden = job.placed(dict(zip(at_end, places, strict=True)))
+        copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves", "alerts")}
+        sinks = _opened(hidden, copies if job.report is not None or job.output is None else {})
+        for sink in chain.from_iterable(sinks.values()):
+            closing.callback(sink.close)
+        with ProgressLine(enabled=_shows_progress(job)):
+            live = LiveEvaluation(job, sinks, delivery)
+            _drive(live, streams.cut_off(job.cut()), stop)
+            for sink in chain.from_iterable(sinks.values()):
+                sink.finish()
+        outcome = live.outcome(time.monotonic() - started)
+        drawn = job.settings.evaluator.curves is not None
+        curves = copies["curves"] if drawn else None
+        alerts = job.alerts and replace(job.alerts, path=copies["alerts"])
+        report_on(replace(hidden, output=copies["rows"], curves=curves, alerts=alerts), outcome)
+        if job.output is None:
+            show_models(job, outcome, copies["rows"])
+    return outcome
 
 
 def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal) -> None:

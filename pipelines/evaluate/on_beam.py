@@ -82,6 +82,7 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
                     write_out(b"".join(part))
         elif job.output is None:
             show_models(job, outcome, rows)
+    outcome = _with_calls(job, outcome)
     summarise(outcome, job)
     return outcome
 
@@ -112,23 +113,28 @@ def run_evaluation(job: Evaluation) -> Outcome:
         hidden = job.placed(dict(zip(paths, places, strict=True)))
         if hidden.report and not hidden.curves and job.settings.evaluator.curves is not None:
             hidden = replace(hidden, curves=str(Path(folder) / "curves.parquet"))
-        unsaved = None
-        if hidden.alerts is not None and not hidden.alerts.path:
-            unsaved = str(Path(folder) / "alerts.parquet")
-            hidden = replace(hidden, alerts=replace(hidden.alerts, path=unsaved))
+        copy = None
+        if hidden.alerts is not None and (not hidden.alerts.path or hidden.alerts.recipients):
+            copy = str(Path(folder) / "alerts.parquet")
+            hidden = replace(hidden, alerts=replace(hidden.alerts, copy=copy))
         outcome = run_pipeline(_pipeline(hidden), job.runner)
-        if unsaved:
-            outcome = replace(outcome, messages=_messages_of(unsaved))
+        if copy is not None:
+            order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule")]
+            outcome = replace(outcome, alerts=pa.parquet.read_table(copy).sort_by(order))
         report_on(hidden, outcome)
     return replace(outcome, seconds=time.monotonic() - started)
 
 
-def _messages_of(path: str) -> list[str]:
-    """Return the messages of the alerts in a Parquet file, in order of time."""
-    table = pa.parquet.read_table(path)
-    order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule")]
-    messages: list[str] = table.sort_by(order)["message"].to_pylist()
-    return messages
+def _with_calls(job: Evaluation, outcome: Outcome) -> Outcome:
+    """Call the recipients of the job's alerts; return the outcome with the counts of the calls."""
+    if job.alerts is None or not job.alerts.recipients or outcome.alerts is None:
+        return outcome
+    from .delivery import Delivery
+
+    with Delivery(job.alerts.recipients, most=None) as delivery:
+        delivery.put(outcome.alerts)
+        delivery.finish()
+        return replace(outcome, counts=outcome.counts + delivery.counts())
 
 
 def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int], ...]:
@@ -234,7 +240,9 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
 
         watch = Alert(*job.alerts.rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
         alerts = rows | "Alert" >> watch | "Alerts in columns" >> AlertBatches()
-        _ = alerts | "Write alerts" >> write_batches(job.alerts.path or "", ALERTS, job.sinks)
+        for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
+            if path is not None:
+                _ = alerts | label >> write_batches(path, ALERTS, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
         _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)

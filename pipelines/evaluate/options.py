@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ...core.alerts.grammar import parse_alert
-from ...core.alerts.rules import AlertRule, Change
-from ...core.alerts.table import checked_rules
+from ...core.alerts.rules import AlertRule, Change, checked_rules
 from ...core.errors import ConfigError, InputError
 from ...core.join.settings import JoinSettings
 from ...core.rows.columns import MASS_COLUMNS
@@ -31,6 +30,7 @@ from ..arguments import checked_number, number, option_of, parsed, refuse_given,
 from ..outputs import is_text
 from .job import Alerts, Join
 from .parser import default_text
+from .recipients import Command, Recipient, Url, refuse_recipients
 
 _OFTEN = 10_000
 """Default of the fewest events between two curves: a curve has some 300 points."""
@@ -237,6 +237,9 @@ def alerts_of(
     """
     if not options.alert:
         refuse_given(options, ": there is no rule; say when with --alert RULE", "alerts")
+        for name in ("alert_exec", "alert_post"):  # the values may hold secrets
+            if getattr(options, name) is not None:
+                raise ConfigError(f"{option_of(name)}: there is no rule; say when with --alert RULE")
         return None
     rules = []
     try:
@@ -251,7 +254,19 @@ def alerts_of(
             f"--alert {options.alert[0]!r}: runner {options.runner!r} writes its files elsewhere; name one "
             "with --alerts PATH"
         )
-    return Alerts(checked, options.alerts)
+    return Alerts(checked, options.alerts, _recipients(options, here))
+
+
+def _recipients(options: argparse.Namespace, here: bool) -> tuple[Recipient, ...]:
+    """Return who is called for each alert. Raises ConfigError."""
+    recipients: list[Recipient] = []
+    if options.alert_exec is not None:
+        recipients.append(Command.parse(options.alert_exec))
+    if options.alert_post is not None:
+        recipients.append(Url.parse(options.alert_post))
+    if recipients and not here:
+        refuse_recipients(recipients, f"runner {options.runner!r} works on other machines")
+    return tuple(recipients)
 
 
 def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) -> None:
@@ -277,6 +292,14 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
                 f"with --predicted labels are classes, and {column} needs the one that is positive; name it "
                 "with --positive VALUE"
             )
+    for test in rule.where:
+        if test.column == "slice" and not fields.slices and not test.holds(""):
+            raise refuse(
+                f"where {test}: without --slice the one slice is '', the whole model; name a column with "
+                "--slice COL, or leave the test out"
+            )
+        if test.column == "model" and fields.model_name is not None and not test.holds(fields.model_name):
+            raise refuse(f"where {test}: the job's one model is --model-name {fields.model_name!r}")
     if fields.time is None and (part := rule.needs_times) is not None:
         raise refuse(f"{part!r} goes by event time; name the column of times with --time")
     if isinstance(rule.opens, Change) and not settings.window.has_end:

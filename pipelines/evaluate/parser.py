@@ -150,8 +150,14 @@ _JOB = Group("the job", (
         "events as the window holds, but at least 10000; end where the window is not last:N]"),
     repeatable("--alert", "RULE",
         "opens an alert and closes it: 'auc_high < 0.8 for 3 rows', 'kappa_m < 0 for 2h until kappa_m > "
-        "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); repeatable"),
+        "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); at its end may stand "
+        "\"where slice = '' and model like 'team1/*'\" and 'at most 3 a day'; repeatable"),
     Argument("--alerts", "PATH", "where alerts go [the last 20 are printed at the end]"),
+    Argument("--alert-exec", "CMD",
+        "run for each alert that opens or closes, without a shell, with the alert as a line of JSON on its "
+        "stdin; killed after 30 s"),
+    Argument("--alert-post", "URL",
+        "post each alert there as JSON, with an Idempotency-Key; repeated where the server does not answer"),
     Argument("--parts", None,
         "format of the files in an output that is a folder", "jsonl", choices=("jsonl", "parquet")),
     CSV_SAFE,

@@ -174,7 +174,8 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
             f"{counted(left, 'time')} a model or a slice of one gave a last row and left"
         )
     if job.alerts is not None:
-        _say_alerts(job.alerts, counts, outcome.messages)
+        unsaved = outcome.alerts if job.alerts.path is None else None
+        _say_alerts(job.alerts, counts, [] if unsaved is None else unsaved["message"].to_pylist())
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
     waits = sum(max(each.missing(counts), 0) for each in (_EVENTS, _LABELS))
@@ -189,9 +190,16 @@ def _say_alerts(alerts: Alerts, counts: Counter[str], messages: Sequence[str]) -
     opened, closed = counts["alerts_opened"], counts["alerts_closed"]
     if not opened:
         say("no alert opened" + (f"; {alerts.path} has no rows" if alerts.path else ""))
+        if counts["rows_written"] and not counts["alert_rows"]:
+            say_below("no model and slice of the rows passes 'where' of a rule; check the names in the rules")
         return
     where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH" + ":" * bool(messages)
     say(f"{counted(opened, 'alert')} opened, {closed:,} closed, {opened - closed:,} still open{where}")
+    if capped := counts["alerts_capped"]:
+        say_below(f"{capped:,} more opened beyond 'at most N a day' of their rule, and are not told")
+    if calls := counts["alert_calls"]:
+        failed = counts["alert_calls_failed"]
+        say_below(f"{counted(calls, 'call')} of --alert-exec and --alert-post, {failed:,} of them failed")
     if len(messages) > _ALERTS_SHOWN:
         say_below(f"the last {_ALERTS_SHOWN} of {len(messages):,}:")
     for message in messages[-_ALERTS_SHOWN:]:

@@ -3,6 +3,7 @@
 Tables with order "time" when all was held until the end: events of `OLD_EVENTS` over two partitions, WAITING
 is the state before the end of the first, ENDED behind it. And a table with a clock and all that is kept
 beside evaluators (version 3), and a join of labels (version 1), as code before exports of state wrote them.
+And alerts as code before scopes and caps of rules wrote them: `some_state` of tests/core/alerts.
 """
 
 from __future__ import annotations
@@ -65,6 +66,11 @@ ENDED = {
 }
 """By version."""
 
+ALERTS_VERSION_1 = _bytes(
+    "eNoLCnb0YWRgYOhkYgCDhO/hYSAmJxAnliYr2CgY6JlJQDkpRfkFxQqJ6YmZecUlCkYKRfnlxSDFIANyGRCgAUazQhmMUBPxqW"
+    "HBKv/AfsFMEFhpz8jAjN0EDHFGJA4jI6m6QOJMONwK03P2DAi8gbsNhx0NqH5C+IWFQFhg+h27eiYc7gGZc3jP2wVgBYm26NrQ"
+    "jMMRQAx4gpV0XYy49cDVoHsDADiaULU="
+)
 TIMED_VERSION_3 = _bytes(
     "eNp1VGtIFFEUvrPbpmwmPaggI23oQaC2u2Kk/dhNsCKiSK0Q2Ya7O3fdwevONDO7FstaUhHZgyT/1Y8eBLHRkx6IBEoQikFlUJkF"
     "9jT8Ef4Qoqzs3jszptN2YPac853znXPuvYetqq6ucQIAOlu39Z2/tDK/9rS8WXntH/vhAkxeXuzALRwASR4lII5DXVb58oIkD3Uh"

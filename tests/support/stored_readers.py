@@ -52,6 +52,7 @@ from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.prequential.wire import unpack_learner
+from rocsteady.core.rows.columns import INTEGER_COLUMNS
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import DEDUPLICATOR, IDLE, Shards, TableSettings
 from rocsteady.core.settings.windows import EveryEvents, parse_every, parse_window
@@ -287,15 +288,21 @@ def adwin():
 RULES = [rs.parse_alert(text) for text in ("auc < 0.6 for 3 rows", "auc drops by 0.01 against 2 rows")]
 
 
-def watched(start=0, count=8):
+def watched(start=0, count=8, columns=None):
     table = EvaluatorTable(next(tables()))
     rows = [row for rows in table.apply(batch(start, 90).pack()) for row in rows]
-    return WatchedRows.of_records(rows[:count], AlertTable(RULES).columns)
+    return WatchedRows.of_records(rows[:count], columns or AlertTable(RULES).columns)
 
 
 def alert_samples():
     rows = watched(count=20)
-    return [fed(AlertTable(RULES), [rows.take(np.arange(1, len(rows))).pack()]).to_bytes()]
+    capped = AlertTable([rs.parse_alert("auc < 0.6 where model like '*' at most 1 a day")])
+    timed = watched(count=20, columns=capped.columns)
+    timed.integers[:, INTEGER_COLUMNS.index("time")] = 7
+    return [
+        fed(AlertTable(RULES), [rows.take(np.arange(1, len(rows))).pack()]).to_bytes(),
+        fed(capped, [timed.pack()]).to_bytes(),
+    ]
 
 
 def fold_samples():
@@ -435,7 +442,8 @@ def use_adwin(made, data):
 
 
 def use_alerts(table, data):
-    return fed(table, [watched(50).pack(), EndOfInput().pack()]).to_bytes(), table.describe()
+    rows = watched(50, columns=table.columns)
+    return fed(table, [rows.pack(), EndOfInput().pack()]).to_bytes(), table.describe()
 
 
 def use_rows(rows, data):

@@ -21,8 +21,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.grammar import parse_alert
 from ...core.alerts.rows import AlertRow, WatchedRows, numbers_of, watched_columns
-from ...core.alerts.rules import AlertRule
-from ...core.alerts.table import AlertTable, checked_rules
+from ...core.alerts.rules import AlertRule, checked_rules
+from ...core.alerts.table import AlertTable
 from ...core.arrays import FloatArray, Int64Array
 from ...core.errors import ConfigError, InputError
 from ...core.events.times import NO_TIME
@@ -90,9 +90,9 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
         if not isinstance(rows, beam.PCollection):
             raise ConfigError(f"{self.label}: it is applied to a {type(rows).__name__}; {_HOW}")
         refuse_merging_windows(rows, self.label)
-        packed = rows | "Pack rows" >> beam.ParDo(
-            _PackRowsDoFn(watched_columns(self._rules), self._shards)
-        ).with_output_types(tuple[str, bytes])
+        packed = rows | "Pack rows" >> beam.ParDo(_PackRowsDoFn(self._rules, self._shards)).with_output_types(
+            tuple[str, bytes]
+        )
         watched = packed | "Watch" >> self._machines
         alerts: beam.PCollection[AlertRow] = watched.outputs | "At their times" >> beam.FlatMap(
             _at_its_time
@@ -101,10 +101,14 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
 
 
 class _PackRowsDoFn(beam.DoFn):
-    """Rows to packets (shard, packed `WatchedRows`), each in the window of its rows."""
+    """Rows to packets (shard, packed `WatchedRows`), each in the window of its rows.
 
-    def __init__(self, columns: tuple[str, ...], shards: int) -> None:
-        self._columns = columns
+    Rows that no rule watches are left out.
+    """
+
+    def __init__(self, rules: tuple[AlertRule, ...], shards: int) -> None:
+        self._rules = rules
+        self._columns = watched_columns(rules)
         self._shards = shards
 
     def start_bundle(self) -> None:
@@ -147,6 +151,7 @@ class _PackRowsDoFn(beam.DoFn):
             yield from self._packets(watched, time, window)
 
     def _packets(self, rows: WatchedRows, time: Any, window: Any) -> Iterator[WindowedValue]:
+        rows = rows.covered(self._rules)
         of_row = shard_of([model for model, _ in rows.keys], self._shards)[rows.key_codes]
         for shard in np.unique(of_row).tolist():
             part = rows.take(np.flatnonzero(of_row == shard))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rocsteady.core.alerts.grammar import parse_alert
-from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, Period, Span
+from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, NameTest, Period, Span
 from rocsteady.core.errors import ConfigError
 
 DAY = 86_400_000_000
@@ -32,6 +32,21 @@ RULES = {
     "brier rises by 1e-2 against 1970-01-01T02:00:00+02:00..1970-01-02": AlertRule(
         Change("brier", "rises", 0.01, Period(0, DAY))
     ),
+    "auc < 0.7 where slice = '' and model like 'team''s */*' at most 3 a day": AlertRule(
+        Limit("auc", "<", 0.7),
+        where=(NameTest("model", "like", "team's */*"), NameTest("slice", "=", "")),
+        a_day=3,
+    ),
+    "auc drops against 7d for 1d until auc > 0.8 for 2 rows where model not like'\n[*]'and slice!='a=b'": (
+        AlertRule(
+            Change("auc", "drops", 0.0, Span(7 * DAY, "time")),
+            Span(DAY, "time"),
+            Limit("auc", ">", 0.8),
+            Span(2),
+            (NameTest("model", "not like", "\n[*]"), NameTest("slice", "!=", "a=b")),
+        )
+    ),
+    "auc < 0.7 at most 1 a day": AlertRule(Limit("auc", "<", 0.7), a_day=1),
 }
 
 
@@ -48,6 +63,12 @@ SPELLINGS = {
     "h drops by 0 against 1 rows": "h drops by 0 against 1 row",
     "auc drops against 2013-01-01T00:00Z..2013-02-01T00:00:00.5": (
         "auc drops against 2013-01-01..2013-02-01T00:00:00.500000Z"
+    ),
+    "auc < 1 where slice='' and model='it''s' and slice = ''": (
+        "auc < 1 where model = 'it''s' and slice = ''"
+    ),
+    "auc<1 where slice like '*' and slice not like 'b' and slice != 'a'  at most 07 a day": (
+        "auc < 1 where slice != 'a' and slice like '*' and slice not like 'b' at most 7 a day"
     ),
 }
 
@@ -66,15 +87,24 @@ periods = st.lists(instants, min_size=2, max_size=2, unique=True).map(lambda end
 changes = st.builds(
     Change, columns, st.sampled_from(["drops", "rises"]), numbers.map(abs), st.one_of(spans, periods)
 )
+name_tests = st.lists(
+    st.builds(
+        NameTest, st.sampled_from(["model", "slice"]), st.sampled_from(["!=", "like", "not like"]),
+        st.text(st.characters(exclude_categories=["Cs"])),
+    )
+).map(tuple)  # fmt: skip
 
 
-@given(opens=st.one_of(limits, changes), held=spans, until=limits, until_held=spans)
+@given(
+    opens=st.one_of(limits, changes), held=spans, until=limits, until_held=spans, where=name_tests,
+    a_day=st.none() | st.integers(1, 2**61 - 1),
+)  # fmt: skip
 def test_any_rule_is_read_back_from_its_text(
-    opens: Limit | Change, held: Span, until: Limit, until_held: Span
+    opens: Limit | Change, held: Span, until: Limit, until_held: Span, where: Any, a_day: int | None
 ) -> None:
-    rules = [AlertRule(opens, held)]
+    rules = [AlertRule(opens, held, where=where, a_day=a_day)]
     if not (isinstance(opens, Limit) and opens.meets(until)):
-        rules.append(AlertRule(opens, held, until, until_held))
+        rules.append(AlertRule(opens, held, until, until_held, where, a_day))
     for rule in rules:
         assert parse_alert(str(rule)) == rule
 
@@ -128,6 +158,32 @@ MISTAKES = {
     "auc < .8 until auc < .9": "one value of auc opens",
     "auc <= .8 until auc >= .8": "one value of auc opens",
     "auc < .8 until auc drops against 7d": "until auc drops against 7d closes on a limit",
+    "auc < .8 wher slice = ''": "'wher' is not 'for' 'where' did you mean 'where'?",
+    "auc < .8 where": "ends model or slice slice = ''",
+    "auc < .8 where country = 'NZ'": "'country' model or slice such as slice = ''",
+    "auc < .8 where modl = 'x'": "'modl' did you mean 'model'?",
+    "auc < .8 where model": "ends =, !=, like or not like behind 'model'",
+    "auc < .8 where model == 'x'": "'==' is not a comparison of names did you mean '='?",
+    "auc < .8 where model is 'x'": "'is' is not a comparison of names use =, !=, like, not like",
+    "auc < .8 where model lik 'x'": "'lik' did you mean 'like'?",
+    "auc < .8 where model not 'x'": "'not' did you mean 'not like'?",
+    "auc < .8 where model =": "ends a text in quotes model = 'churn'",
+    "auc < .8 where model = churn": "'churn' behind 'model =' is not in quotes; write model = 'churn'",
+    "auc < .8 where model = 'churn": "'churn has no quote at its end",
+    "auc < .8 where model = 'churn''": "has no quote at its end",
+    "auc < .8 where model = '\ud800'": "not UTF-8",
+    "auc < .8 where model = 'a' and": "ends model or slice",
+    "auc < .8 where model = 'a' or model = 'b'": "'or' is not 'and', 'at' or the end",
+    "auc < .8 where model = 'a' and model like 'b*'": "no model passes both",
+    "auc < .8 where slice = '' and slice != ''": "slice = '' and slice != '': no slice passes both",
+    "auc < .8 at most": "ends a number behind 'at most' at most 3 a day",
+    "auc < .8 at least 3 a day": "'least' is not 'most'",
+    "auc < .8 at most 0 a day": "at most 0: 1 or more",
+    "auc < .8 at most few a day": "at most few: 1 or more",
+    "auc < .8 at most 3 per day": "'per' is not 'a' behind 'at most 3'",
+    "auc < .8 at most 3 a week": "'week' is not 'day' at most 3 a day",
+    "auc < .8 at most 3 a": "ends 'day'",
+    "auc < .8 at most 3 a day where slice = ''": "'where' is not the end of the rule",
 }
 
 
@@ -157,6 +213,10 @@ def test_a_mistake_is_named_with_its_text_and_a_remedy(text: str) -> None:
         lambda: Change("auc", "drops", 0.0, "7d"),
         lambda: Period(0, 2**62),
         lambda: AlertRule(Limit("auc", "<", 0.8), until_held=Span(3)),
+        lambda: AlertRule(Limit("auc", "<", 0.8), a_day=0),
+        lambda: NameTest("country", "=", "NZ"),
+        lambda: NameTest("model", "<", "a"),
+        lambda: NameTest("model", "=", 3),
     ],
 )
 def test_a_rule_made_by_hand_is_checked_too(make: Any) -> None:
@@ -172,3 +232,25 @@ def test_a_rule_says_what_it_reads_and_whether_it_goes_by_time() -> None:
     assert parse_alert("auc drops against 3 rows").needs_times is None
     assert parse_alert("auc drops against 7d").needs_times == "against 7d"
     assert parse_alert("auc drops against 2013-01-01..2013-01-02").needs_times is not None
+    assert parse_alert("auc < 0.5 at most 3 a day").needs_times == "at most 3 a day"
+
+
+COVERED = {
+    "model = 'churn'": [("churn", ""), ("churn", "a=b")],
+    "model != 'churn'": [("Churn", ""), ("team1/x\ny", "a=b"), ("*", "a=*")],
+    "model like 'c*'": [("churn", ""), ("churn", "a=b")],
+    "model like 'team?/*'": [("team1/x\ny", "a=b")],
+    "model like '[*]'": [("*", "a=*")],
+    "model not like '*' and slice = ''": [],
+    "slice = ''": [("churn", ""), ("Churn", "")],
+    "slice != ''": [("churn", "a=b"), ("team1/x\ny", "a=b"), ("*", "a=*")],
+    "slice like '?=*' and slice not like '*[*]'": [("churn", "a=b"), ("team1/x\ny", "a=b")],
+    "slice = '' and model like '[a-z]*'": [("churn", "")],
+}
+
+
+@pytest.mark.parametrize("where", COVERED)
+def test_a_rule_covers_the_names_that_pass_all_of_its_tests(where: str) -> None:
+    names = [("churn", ""), ("churn", "a=b"), ("Churn", ""), ("team1/x\ny", "a=b"), ("*", "a=*")]
+    rule = parse_alert(f"auc < 0.5 where {where}")
+    assert [name for name in names if rule.covers(*name)] == COVERED[where]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from alert_oracle import Moment, moments_of
 from batches import flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from old_snapshots import ALERTS_VERSION_1
+from rocsteady.core.alerts import caps
 from rocsteady.core.alerts import watch as alert_watch
 from rocsteady.core.alerts.rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.table import AlertTable
@@ -154,6 +157,160 @@ def test_order_repeats_and_restarts_change_nothing(
     assert sorted(alerts, key=repr) == expected
 
 
+SCOPES = (
+    "slice = ''",
+    "slice like '?=*'",
+    "model = 'm'",
+    "model not like 'ü*' and slice != 'b='",
+    "model like '*'",
+)
+NAMES = [("m", ""), ("m", "a=1"), ("m", "b="), ("ü", ""), ("ü", "a=1")]
+
+
+@settings(max_examples=examples(50))
+@given(st.lists(histories(), min_size=len(NAMES), max_size=len(NAMES)), st.data())
+def test_a_rule_with_a_scope_is_the_rule_over_the_rows_of_its_scope(
+    histories_: list[list[MeasureRow]], data: Any
+) -> None:
+    rows = [
+        row._replace(model=model, slice=slice_)
+        for (model, slice_), rows in zip(NAMES, histories_, strict=True)
+        for row in rows
+    ]
+    rules = data.draw(st.lists(st.sampled_from(RULES), min_size=1, max_size=3, unique=True))
+    scopes = [data.draw(st.sampled_from(SCOPES)) for _ in rules]
+    scoped = [rs.parse_alert(f"{rule} where {scope}") for rule, scope in zip(rules, scopes, strict=True)]
+    table = AlertTable(scoped)
+    cut = data.draw(st.integers(0, len(rows)))
+    alerts = table.apply(record(table, rows[:cut]))
+    table = AlertTable.from_bytes(table.to_bytes(), scoped)
+    alerts += table.apply(record(table, rows[cut:]))
+    for plain, rule in zip(rules, scoped, strict=True):
+        for name in NAMES:
+            mine = [row for row in rows if (row.model, row.slice) == name]
+            found = [alert for alert in alerts if (alert.model, alert.slice) == name]
+            assert moments(found, rule) == (moments_of(plain, mine) if rule.covers(*name) else [])
+
+
+def test_rows_out_of_every_scope_leave_nothing_in_the_state() -> None:
+    rules = [rs.parse_alert(f"{rule} where slice = ''") for rule in ("auc < 0.6", "h < 0.1")]
+    table = AlertTable([*rules, rs.parse_alert("kappa < 0.1 where model = 'none'")])
+    empty = table.to_bytes()
+    rows = [row._replace(slice=f"a={n}") for n in range(50) for row in falling()]
+    assert table.apply(record(table, rows)) == table.watch(rows) == []
+    assert table.to_bytes() == empty
+    assert (table.gauges(), set(table.counts().values())) == ({"alert_series": 0}, {0})
+    table.apply(record(table, [*rows, *falling()]))
+    one = table.snapshot_bytes() - len(empty)
+    assert table.gauges() == {"alert_series": 1}
+    everywhere = AlertTable([rs.parse_alert("auc < 0.6"), rs.parse_alert("h < 0.1"), table.rules[2]])
+    everywhere.apply(record(everywhere, [*rows, *falling()]))
+    assert everywhere.snapshot_bytes() > 40 * one
+
+
+DAY = 86_400_000_000
+
+
+def days_of(n: int, days: int, chance: random.Random) -> list[MeasureRow]:
+    """Rows of one key in order of time whose AUC is below 0.6 now and then, over so many days."""
+    times = sorted(chance.randrange(days * DAY) for _ in range(n))
+    return [
+        measured(row, seq=row + 1, window_events=1, time=time, auc=chance.choice([0.5, 0.9]))
+        for row, time in enumerate(times)
+    ]
+
+
+@settings(max_examples=examples(60))
+@given(st.randoms(use_true_random=False), st.integers(1, 4))
+def test_of_the_alerts_of_a_model_and_day_at_most_so_many_are_told(chance: random.Random, cap: int) -> None:
+    """In any order of rows: so many are told, each with its closing, as a table without a cap knows them."""
+    keys = [("m", "", None, None), ("m", "a=1", None, None), ("ü", "", None, None), ("m", "", 0, 60)]
+    rows = [
+        row._replace(model=model, slice=slice_, pane_start=start, pane_end=end)
+        for model, slice_, start, end in keys
+        for row in days_of(chance.randrange(40), 3, chance)
+    ]
+    rule = rs.parse_alert(f"auc < 0.6 at most {cap} a day")
+    plain = alerts_of(rows, [rs.parse_alert("auc < 0.6")])
+    chance.shuffle(rows)
+    table, told = AlertTable([rule]), []
+    while rows:
+        part = [rows.pop() for _ in range(min(len(rows), chance.randrange(1, 9)))]
+        told += table.apply(record(table, part))
+        if chance.random() < 0.5:
+            state = table.to_bytes()
+            assert table.snapshot_bytes() == len(state)
+            table = AlertTable.from_bytes(state, [rule])
+            assert table.to_bytes() == state
+    as_plain = [
+        alert._replace(rule="auc < 0.6", message=alert.message.replace(str(rule), "auc < 0.6"))
+        for alert in told
+    ]
+    assert {*as_plain} <= {*plain}
+
+    def by_day(alerts: list[AlertRow]) -> Counter[Any]:
+        return Counter((one.model, one.pane_start, one.time // DAY) for one in alerts if one.state == "open")
+
+    assert by_day(told) == {day: min(number, cap) for day, number in by_day(plain).items()}
+    opened = {(one.model, one.slice, one.pane_start, one.row) for one in told if one.state == "open"}
+    closed = [one for one in plain if one.state == "closed"]
+    expected = [one for one in closed if (one.model, one.slice, one.pane_start, one.since_row) in opened]
+    assert {one for one in as_plain if one.state == "closed"} == {*expected}
+
+
+def test_the_first_of_a_day_are_told_in_order_of_time_and_the_others_are_counted() -> None:
+    table = AlertTable([rs.parse_alert("auc < 0.6 at most 2 a day")])
+    hour = DAY // 24
+    opening = {"": 9, "a=1": 3, "a=2": 5}
+    rows = [
+        row._replace(slice=slice_, due=(at + row.row) * hour)
+        for slice_, at in opening.items()
+        for row in (
+            measured(0, seq=1, window_events=1, auc=0.5),
+            measured(1, seq=2, window_events=1, auc=0.9),
+        )
+    ]
+    alerts = table.watch(rows)
+    assert [(alert.slice, alert.state) for alert in alerts] == [
+        ("a=1", "open"), ("a=1", "closed"), ("a=2", "open"), ("a=2", "closed"),
+    ]  # fmt: skip
+    again = [row._replace(row=row.row + 2, due=row.due + DAY) for row in rows]
+    assert [alert.slice for alert in table.watch(again)] == ["a=1", "a=1", "a=2", "a=2"]
+    counts = table.counts()
+    assert [counts[f"alerts_{word}"] for word in ("opened", "closed", "capped")] == [4, 4, 2]
+
+
+def test_rows_without_a_time_are_all_of_one_day() -> None:
+    table = AlertTable([rs.parse_alert("auc < 0.6 at most 2 a day")])
+    rows = [measured(row, seq=row + 1, window_events=1, auc=0.5 if row % 2 else 0.9) for row in range(100)]
+    assert [alert.row for alert in table.watch(rows)] == [1, 2, 3, 4]
+    assert table.counts()["alerts_capped"] == 48
+
+
+def test_days_long_past_leave_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caps, "MOST_DAYS", 5)
+    table = AlertTable([rs.parse_alert("auc < 0.6 at most 1 a day")])
+    rows = [
+        measured(row, seq=row + 1, window_events=1, auc=0.9 if row % 2 else 0.5, time=row * DAY // 4)
+        for row in range(400)
+    ]
+    sizes = [table.snapshot_bytes() for row in rows if table.watch([row]) is not None]
+    assert max(sizes[50:]) == min(sizes[50:]) == len(table.to_bytes())
+    assert table.counts()["alerts_opened"] == table.counts()["alerts_capped"] == 100
+    state = AlertTable.from_bytes(table.to_bytes())
+    for day, told in ((99, 0), (95, 0), (94, 1), (94, 1)):
+        slice_ = f"day={day}, {told}, {state.counts()['alert_rows']}"
+        row = measured(0, seq=1, window_events=1, auc=0.5, time=day * DAY)._replace(slice=slice_)
+        assert len(state.watch([row])) == told, day
+
+
+def test_a_message_is_one_line_whatever_the_rule_holds() -> None:
+    rows = [row._replace(model="a\nb") for row in falling()]
+    alert, *_ = alerts_of(rows, [rs.parse_alert("auc < 0.6 where model = 'a\nb'")])
+    assert "\n" not in alert.message
+    assert alert.message.endswith("(rule: auc < 0.6 where model = 'a\\nb')")
+
+
 def falling(n: int = 6, **fields: Any) -> list[MeasureRow]:
     """Rows whose AUC is 0.9, then 0.5."""
     return [
@@ -169,7 +326,7 @@ def test_rows_wait_for_those_before_them_and_at_the_end_of_the_input_no_more() -
     (alert,) = table.apply(EndOfInput().pack())
     assert (alert.row, alert.since_row, alert.time) == (4, 3, None)
     assert table.counts() == {
-        "alert_rows": 3, "alert_rows_repeated": 0, "alerts_opened": 1, "alerts_closed": 0,
+        "alert_rows": 3, "alert_rows_repeated": 0, "alerts_opened": 1, "alerts_closed": 0, "alerts_capped": 0,
     }  # fmt: skip
     assert table.apply(record(table, rows)) == []
     assert table.counts()["alert_rows_repeated"] == 6
@@ -305,8 +462,24 @@ def some_state() -> AlertTable:
     return table
 
 
-def test_a_snapshot_cut_short_or_damaged_is_a_named_error() -> None:
-    data = some_state().to_bytes()
+def capped_state() -> AlertTable:
+    """A slice whose alert is told and open, one whose alert is untold, and a slice beyond the scope."""
+    table = AlertTable([rs.parse_alert("auc < 0.6 where slice like '?=*' at most 1 a day")])
+    rows = [row._replace(slice=slice_, time=7) for row in falling(5) for slice_ in ("a=", "b=", "")]
+    table.apply(record(table, [*rows, rows[-1]._replace(row=9), rows[0]._replace(row=8)]))
+    return table
+
+
+def test_a_snapshot_of_version_1_is_read_and_goes_on() -> None:
+    assert some_state().to_bytes() == ALERTS_VERSION_1
+    table = AlertTable.from_bytes(ALERTS_VERSION_1)
+    rows = [measured(row, seq=row + 1, window_events=1, auc=0.9) for row in (5, 6)]
+    assert table.apply(record(table, rows)) == some_state().apply(record(table, rows)) != []
+
+
+@pytest.mark.parametrize("state", [some_state, capped_state])
+def test_a_snapshot_cut_short_or_damaged_is_a_named_error(state: Callable[[], AlertTable]) -> None:
+    data = state().to_bytes()
     for cut in truncations(data):
         with pytest.raises(TruncatedBytesError if cut else ForeignBytesError):
             AlertTable.from_bytes(cut)
@@ -315,8 +488,9 @@ def test_a_snapshot_cut_short_or_damaged_is_a_named_error() -> None:
             AlertTable.from_bytes(damaged)
 
 
-def test_a_snapshot_that_contradicts_itself_is_a_named_error() -> None:
-    data = some_state().to_bytes()
+@pytest.mark.parametrize("state", [some_state, capped_state])
+def test_a_snapshot_that_contradicts_itself_is_a_named_error(state: Callable[[], AlertTable]) -> None:
+    data = state().to_bytes()
     for damaged in flips(data[20:]):
         repaired = with_right_checksum(data[:20] + damaged, 20, 16)
         try:
@@ -330,8 +504,12 @@ def test_a_snapshot_of_other_rules_or_of_a_newer_version_is_refused() -> None:
     data = some_state().to_bytes()
     with pytest.raises(OtherConfigurationError, match=r"auc drops against 2 rows.* now \['auc < 0.7'\]"):
         AlertTable.from_bytes(data, [rs.parse_alert("auc < 0.7")])
-    with pytest.raises(FutureVersionError, match="version 2"):
-        AlertTable.from_bytes(data[:4] + b"\2" + data[5:])
+    with pytest.raises(FutureVersionError, match="version 3"):
+        AlertTable.from_bytes(data[:4] + b"\3" + data[5:])
+    for state in (some_state(), capped_state()):
+        data = state.to_bytes()
+        with pytest.raises(CorruptBytesError, match=f"says version {3 - data[4]} and is one of {data[4]}"):
+            AlertTable.from_bytes(data[:4] + bytes([3 - data[4]]) + data[5:])
 
 
 def test_bytes_that_are_no_rows_are_a_named_error() -> None:

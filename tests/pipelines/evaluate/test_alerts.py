@@ -118,6 +118,58 @@ def test_rules_that_never_open_leave_an_empty_table(capsys):
     assert Path("a.csv").read_text() == ",".join(ALERT_SCHEMA.names) + "\n"
 
 
+def test_a_rule_watches_the_models_and_slices_of_its_scope(capsys):
+    scoped = (
+        f"{RULES[0]} where slice = ''",
+        f"{RULES[1]} where model like 'm[1*]'",
+        "kappa_m < 0.3 where slice != 'country=DE' and slice like 'country=*'",
+    )
+    rows = evaluated(capsys, "s.csv", *OPTIONS, *flags(scoped), "--alerts", "a.parquet")
+    found = pq.read_table("a.parquet")
+    assert found.equals(expected(rows, scoped))
+    seen = {(scoped.index(alert["rule"]), alert["model"], alert["slice"]) for alert in found.to_pylist()}
+    assert {slice_ for rule, _, slice_ in seen if rule == 0} == {""}
+    assert {model for rule, model, _ in seen if rule == 1} == {"m1"}
+    assert {slice_ for rule, _, slice_ in seen if rule == 2} == {"country=AR"}
+
+
+def test_a_scope_without_any_row_is_told(capsys):
+    rules = flags(["auc > 0 where model like 'n*'", "auc > 0 where slice = 'country=de'"])
+    ran = call(capsys, "evaluate", "s.csv", *OPTIONS, *rules, "--output", "r.csv")
+    assert ran.lines[1:] == [
+        "rocsteady: no alert opened",
+        "  no model and slice of the rows passes 'where' of a rule; check the names in the rules",
+    ]
+
+
+def test_a_cap_tells_the_first_of_a_day_and_counts_the_others_wherever_the_input_is_cut(capsys):
+    rule = "kappa_m < 0.3 at most 2 a day"
+    options = (*OPTIONS, "--alert", rule, "--output", "r.csv", "--alerts")
+    ran = call(capsys, "evaluate", "s.csv", *options, "whole.jsonl", "--fail-if", "alerts_capped > 0")
+    evaluated(capsys, "s.csv", *OPTIONS, "--alert", "kappa_m < 0.3", "--alerts", "all.parquet")
+    alerts = pq.read_table("all.parquet").sort_by([("time", "ascending"), ("slice", "ascending")]).to_pylist()
+    opened = [alert for alert in alerts if alert["state"] == "open"]
+    days = [(alert["model"], alert["time"].date()) for alert in opened]
+    first = [alert for at, alert in enumerate(opened) if days[:at].count(days[at]) < 2]
+    assert len(first) < len(opened)
+    told = [json.loads(line) for line in Path("whole.jsonl").read_text().splitlines()]
+    where = ("model", "slice", "row")
+    assert sorted([alert[name] for name in where] for alert in told if alert["state"] == "open") == sorted(
+        [alert[name] for name in where] for alert in first
+    )
+    beyond = len(opened) - len(first)
+    assert ran.lines[1].startswith(f"rocsteady: {len(first)} alerts opened, ")
+    assert ran.lines[2] == f"  {beyond} more opened beyond 'at most N a day' of their rule, and are not told"
+    assert ran.lines[-1] == (
+        f"rocsteady: --fail-if 'alerts_capped > 0': alerts_capped is {beyond}; the exit status is 4"
+    )
+    header, *lines = Path("s.csv").read_text().splitlines()
+    for part in range(3):
+        Path(f"part{part}.csv").write_text("\n".join([header, *lines[part::3], ""]))
+    call(capsys, "evaluate", "part*.csv", *options, "parts.jsonl", "--shards", "7")
+    assert Path("parts.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+
+
 @pytest.mark.slow
 def test_alerts_do_not_depend_on_how_the_input_is_cut(capsys):
     evaluated(capsys, "s.csv", *OPTIONS, *flags(), "--alerts", "whole.csv")
@@ -136,11 +188,17 @@ def test_alerts_do_not_depend_on_how_the_input_is_cut(capsys):
         (("--alert", "auc drops against 2013-01-01..2013-02-01"), "goes by event time --time"),
         (("--window", "all", "--alert", "auc drops against 3 rows"), "two windows of all last:N"),
         (("--alert", "auc < .8 until auc > .7"), "one value of auc opens the alert closes"),
+        (("--alert", "auc < .8 at most 3 a day"), "'at most 3 a day' goes by event time --time"),
+        (("--alert", "auc < .8 where slice = 'a=b'"), "where slice = 'a=b': without --slice"),
+        (
+            ("--model-name", "n", "--alert", "auc < .8 where model like 'm*'"),
+            "where model like 'm*': the job's one model is --model-name 'n'",
+        ),
         (("--alert", ""), "--alert '': it ends where it needs a column"),
     ],
 )
 def test_a_rule_that_could_never_open_is_refused_in_a_sentence(options, words, capsys):
     ran = call(capsys, "evaluate", "s.csv", *options, "--output", "r.csv")
     assert (ran.status, len(ran.lines), names()) == (2, 1, ["s.csv"])
-    assert ran.lines[0].startswith("rocsteady: --alert '")
+    assert ran.lines[0].startswith(("rocsteady: --alert '", 'rocsteady: --alert "'))
     assert all(word in ran.lines[0] for word in words.split())

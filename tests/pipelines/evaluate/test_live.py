@@ -6,9 +6,7 @@ import json
 import os
 import random
 import re
-import select
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,15 +17,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from clock import Clock
-from command import COMMAND, DONE, call, said
+from command import DONE, call, said
+from live_job import PATIENCE, job, wait_for
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked, and POSIX signals")
-
-PATIENCE = 60.0
-"""Seconds until a row or an end that does not come is given up: for what hangs, not for what is slow.
-
-That a row comes is to the line alone that makes it due: no other line is sent until it is there.
-"""
 
 NOTHING = 0.2
 """Seconds in which a row that must not come yet does not come. A slow machine hides one, and invents none."""
@@ -273,49 +266,6 @@ def test_by_time_a_stream_is_settled_as_far_as_it_has_come(capsys, monkeypatch):
 # ---- as it goes
 
 
-class Job:
-    """A live job in a process of its own."""
-
-    def __init__(self, *options, output="-"):
-        self.process = subprocess.Popen(
-            [*COMMAND, "evaluate", *options, "--output", output],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-        )  # fmt: skip
-        self._out = b""
-
-    def send(self, data):
-        self.process.stdin.write(data)
-
-    def row(self, within=PATIENCE):
-        """The next row on stdout; None where it does not come in time."""
-        deadline = time.monotonic() + within
-        while b"\n" not in self._out:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                return None
-            self._out += os.read(self.process.stdout.fileno(), 1 << 16)
-        line, _, self._out = self._out.partition(b"\n")
-        return json.loads(line)
-
-    def end(self):
-        """Wait for the end; return the status, the rows that were not read, and the lines on stderr."""
-        out, err = self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode, (self._out + out).splitlines(), said(err.decode())
-
-
-@contextmanager
-def job(*options, output="-"):
-    running = Job(*options, output=output)
-    try:
-        yield running
-    finally:
-        running.process.kill()
-        running.process.wait()
-        for stream in (running.process.stdin, running.process.stdout, running.process.stderr):
-            if stream is not None:
-                stream.close()
-
-
 LINES = [json.dumps(event).encode() + b"\n" for event in events(200)]
 
 
@@ -367,13 +317,6 @@ def test_a_row_is_in_its_file_before_another_line_comes(name):
         wait_for(lambda: Path(name).read_text() != before)
         assert Path(name).read_text().startswith(before)
         assert Path(name).read_text().endswith("\n")
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])

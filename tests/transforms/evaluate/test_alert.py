@@ -83,6 +83,25 @@ def test_alerts_of_shuffled_rows_are_equal_on_every_runner(
     assert {alert[1] for alert in expected(ROWS)} == {"open", "closed"}
 
 
+def test_a_scope_and_a_cap_hold_in_a_pipeline(tmp_path: Path) -> None:
+    scoped = ("auc_high < 0.8 where model like 'b*' and slice = ''", "kappa_m < 0.9 where slice != ''")
+    capped = "kappa_m < 0.9 at most 1 a day"
+    with pipeline() as p:
+        rows = p | InOrder(shuffled(ROWS), rs.MeasureRow)
+        rows | Alert(*scoped, shards=2) | Keep(tmp_path, "alerts")
+    assert alerts_in(tmp_path) == expected(ROWS, scoped)
+    assert {alert[2:4] for alert in expected(ROWS, scoped)} == {("b", ""), ("b", "c=NZ")}
+    (tmp_path / "capped").mkdir()
+    with pipeline() as p:
+        rows = p | InOrder(shuffled(ROWS), rs.MeasureRow)
+        rows | Alert(capped, shards=2) | Keep(tmp_path / "capped", "alerts")
+    plain = [alert for alert in expected(ROWS, ("kappa_m < 0.9",)) if alert[1] == "open"]
+    told = [alert for alert in alerts_in(tmp_path / "capped") if alert[1] == "open"]
+    assert sorted(alert[2] for alert in told) == sorted({alert[2] for alert in plain})
+    counted = p.result.metrics().query(MetricsFilter().with_name("alerts_capped"))["counters"]
+    assert sum(each.result for each in counted) == len(plain) - len(told) > 0
+
+
 def test_rows_come_in_batches_and_in_columns_too(tmp_path: Path) -> None:
     batches = [rows_to_arrow(ROWS[at : at + 17]) for at in range(0, len(ROWS), 17)]
     random.Random(1).shuffle(batches)

@@ -1,0 +1,200 @@
+"""Delivers alerts to recipients, apart from the job: a command that hangs or a dead server stalls nothing.
+
+Each recipient has a queue and a thread, and is called for one alert after another, in order. A job that runs
+on puts its alerts into queues of `most` alerts, and never waits: an alert that finds a full queue is not
+delivered. At the end the job waits as long as calls succeed. After `_PATIENCE` seconds without a success, or
+on an interrupt, the calls that are left are given up.
+
+A failure never fails the job. It is counted, and told on stderr: of each kind once in `_TELL_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from ...core.process.console import name_text, say
+from ...transforms.sinks.kinds import ALERTS
+from ...transforms.sinks.table import cleaned, text_lines
+from ..words import counted
+from .recipients import AlertCall, CallError, Recipient
+
+MOST_WAITING = 10_000
+"""Alerts that wait for a recipient of a job that runs on, at most: 10 MB."""
+
+_PATIENCE = 60.0
+"""Seconds without a successful call after which a job that has ended gives up."""
+
+_PROMPT = 5.0
+"""Seconds that calls may take in all after Ctrl-C or a failure of the job."""
+
+_TELL_SECONDS = 60.0
+
+_LOOK_SECONDS = 0.2
+"""Seconds between two looks whether to give up."""
+
+_SILENT_SECONDS = 2.0
+"""Seconds of waiting at the end after which the command says what it waits for."""
+
+
+def calls_of(alerts: pa.Table) -> Iterator[AlertCall]:
+    """Yield a call for each alert of a table (ALERT_SCHEMA), in the table's order."""
+    lines = b"".join(text_lines(cleaned(alerts, csv_safe=False), as_csv=False)).split(b"\n")
+    identity = alerts.select([*ALERTS.identity, "state"])
+    place = identity.schema.get_field_index("pane_start")
+    identity = identity.set_column(place, "pane_start", identity.column(place).cast(pa.int64()))
+    for body, record in zip(lines, identity.to_pylist(), strict=False):  # the last line is empty
+        key = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:32]
+        where = name_text(record["model"]) + f" [{name_text(record['slice'])}]" * bool(record["slice"])
+        yield AlertCall(f"{where}, row {record['row']:,}", body, key)
+
+
+class _Calls:
+    """The queue, the thread and the counts of one recipient."""
+
+    def __init__(self, recipient: Recipient, most: int | None) -> None:
+        self._recipient = recipient
+        self._most = most
+        self._waiting: deque[AlertCall] = deque()
+        self._changed = threading.Condition()
+        self._ended = threading.Event()
+        self._told: dict[str, tuple[float, int]] = {}
+        self.left = self.done = self.failed = 0
+        self.newest_success = time.monotonic()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def put(self, calls: Sequence[AlertCall]) -> None:
+        """Add calls to the queue; calls beyond its length fail."""
+        with self._changed:
+            room = len(calls) if self._most is None else max(0, self._most - self.left)
+            self._waiting.extend(calls[:room])
+            self.left += len(calls[:room])
+            self.done += len(calls[room:])
+            self.failed += len(calls[room:])
+            self._changed.notify_all()
+        for call in calls[room:]:
+            self._tell(CallError("queue", f"{self._most:,} alerts wait already"), call)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until no call is left, at most so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.left, seconds)
+
+    def give_up(self) -> None:
+        """End the call that is running, and let the calls that are left fail."""
+        with self._changed:
+            self._ended.set()
+            left, self.left = self.left, 0
+            self.done += left
+            self.failed += left
+            self._waiting.clear()
+            self._changed.notify_all()
+        if left:
+            say(f"{self._recipient.name}: {counted(left, 'alert')} not delivered when the job ended")
+        self._thread.join(1.0)  # a command is killed meanwhile; a connection is left to its daemon thread
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._ended.is_set())
+                if self._ended.is_set():
+                    return
+                call = self._waiting.popleft()
+            try:
+                self._recipient.call(call, self._ended)
+            except CallError as failure:
+                self._end(call, failure)
+            else:
+                self._end(call, None)
+
+    def _end(self, call: AlertCall, failure: CallError | None) -> None:
+        with self._changed:
+            if self._ended.is_set():  # the call was given up, and counted then
+                return
+            self.left -= 1
+            self.done += 1
+            if failure is None:
+                self.newest_success = time.monotonic()
+            else:
+                self.failed += 1
+            self._changed.notify_all()
+        if failure is not None:
+            self._tell(failure, call)
+
+    def _tell(self, failure: CallError, call: AlertCall) -> None:
+        """Print a failure, unless one of its kind was printed lately."""
+        now = time.monotonic()
+        with self._changed:
+            last, held = self._told.get(failure.kind, (now - _TELL_SECONDS, 0))
+            is_due = now - last >= _TELL_SECONDS
+            self._told[failure.kind] = (now, 0) if is_due else (last, held + 1)
+        if is_due:
+            more = f" (and {held:,} more such failures)" if held else ""
+            say(f"{self._recipient.name}: the alert of {call.name} was not delivered: {failure}{more}")
+
+
+class Delivery:
+    """Calls the recipients of a job for its alerts. A context: on leaving, calls that are left are given up.
+
+    most  the number of alerts that may wait for a recipient; None: any number
+    """
+
+    def __init__(self, recipients: Sequence[Recipient], most: int | None = MOST_WAITING) -> None:
+        self._recipients = [_Calls(recipient, most) for recipient in recipients]
+
+    def __enter__(self) -> Delivery:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is not None and issubclass(kind, Exception):  # the job failed; its alerts are true
+                self.finish(lambda: True)
+        finally:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """End the calls that are running, and count the calls that are left as failed."""
+        for calls in self._recipients:
+            calls.give_up()
+
+    def put(self, alerts: pa.Table) -> None:
+        """Let each recipient be called once for each of these alerts (ALERT_SCHEMA). Waits for no call."""
+        if self._recipients:
+            each = {call.key: call for call in calls_of(alerts)}
+            for calls in self._recipients:
+                calls.put([*each.values()])
+
+    def finish(self, is_hurried: Callable[[], bool] = lambda: False) -> None:
+        """Wait until all calls are done, or are given up: see the head of this module.
+
+        is_hurried  tells whether the job was asked to end soon
+        """
+        started, hurried = time.monotonic(), None
+        said = False
+        for calls in self._recipients:
+            while calls.left:
+                now = time.monotonic()
+                if hurried is None and is_hurried():
+                    hurried = now
+                since, limit = max(started, calls.newest_success), _PATIENCE
+                if hurried is not None:
+                    since, limit = hurried, _PROMPT
+                if now - since >= limit:
+                    break
+                if not said and now - started >= _SILENT_SECONDS:
+                    said = True
+                    say(f"{counted(calls.left, 'alert')} to be delivered; Ctrl-C leaves them out")
+                calls.wait(_LOOK_SECONDS)
+            calls.give_up()
+
+    def counts(self) -> Counter[str]:
+        """Return the numbers of calls that ended, and of those that failed."""
+        done = sum(calls.done for calls in self._recipients)
+        return Counter(alert_calls=done, alert_calls_failed=sum(calls.failed for calls in self._recipients))
