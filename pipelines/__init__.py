@@ -1,7 +1,9 @@
-"""Runnable jobs and the command line. Nothing imports this folder but the console script.
+"""Runnable jobs, the command line, and `rocsteady.evaluate` of the room `frames`.
+
+Nothing imports the other rooms but the console script.
 
 `cli` runs one command of the table in `commands`; `arguments` is what their options are declared with.
-`evaluate`, `prequential`, `demo` and `report` have rooms; `compare`, `inspect`, `replay`, `rows`, `doctor`
-and `state` are commands of one module. `outputs` checks paths before anything runs and
+`evaluate`, `prequential`, `demo` and `report` have rooms; `compare`, `inspect`, `replay`, `rows`, `show`,
+`doctor` and `state` are commands of one module. `outputs` checks paths before anything runs and
 tidies up after a kill, `stopping` handles signals, `words` writes numbers and moments as text.
 """

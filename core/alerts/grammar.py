@@ -188,7 +188,8 @@ class _Words:
     def reference(self) -> Span | Period:
         """Read a reference, and nothing behind the reference."""
         found = self._against()
-        self._end("the end of the reference")
+        if self._words[0] != _END:
+            raise ConfigError(f"{self._words[0]!r} stands behind {found}; {REMEDY_SPAN}, or a period")
         return found
 
     def _against(self) -> Span | Period:

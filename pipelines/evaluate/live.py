@@ -21,6 +21,7 @@ from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet
 
 from ...core.alerts.table import AlertTable
 from ...core.errors import InputError, RocsteadyError
@@ -36,9 +37,9 @@ from ...core.state.compile_ahead import warm_up
 from ...core.state.exported import ShardState
 from ...core.state.take_up import taken_up
 from ...transforms.beam import metrics, progress
-from ...transforms.beam.metrics import RECORD_COUNTERS
 from ...transforms.evaluate.shards import TableFactory
 from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
+from ...transforms.events.fields import RECORD_COUNTERS
 from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
 from ...transforms.sinks.open import STDOUT, is_appendable, is_streamed, open_sink
 from ...transforms.sources.streams.reader import Step, StreamReader
@@ -263,8 +264,10 @@ def _evaluated(
         outcome = live.outcome(time.monotonic() - started)
         drawn = job.settings.evaluator.curves is not None
         curves = copies["curves"] if drawn else None
-        alerts = job.alerts and replace(job.alerts, path=copies["alerts"])
-        report_on(replace(hidden, output=copies["rows"], curves=curves, alerts=alerts), outcome)
+        told = outcome
+        if job.alerts is not None and job.report is not None:  # those without a file were said as they came
+            told = replace(outcome, alerts=pa.parquet.read_table(copies["alerts"]))
+        report_on(replace(hidden, output=copies["rows"], curves=curves), told)
         if job.output is None:
             show_models(job, outcome, copies["rows"])
     return outcome

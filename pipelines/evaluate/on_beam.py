@@ -21,7 +21,6 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
-from ...core.evaluator.ranking import stride_of
 from ...core.events.rejected import Reason
 from ...core.join.settings import JoinSettings
 from ...core.process.console import show
@@ -33,16 +32,16 @@ from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...transforms.beam.machine import Brings
 from ...transforms.beam.metrics import METRICS_NAMESPACE, see
+from ...transforms.evaluate.choices import events_at_once
 from ...transforms.evaluate.shards import EvaluateShards
 from ...transforms.events import time_doubts
 from ...transforms.events.fields import EventFields, Role
-from ...transforms.files.formats import CHUNK_ROWS, SourceFile
+from ...transforms.files.formats import SourceFile
 from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
     ROWS,
-    AlertBatches,
     TableKind,
     curve_batches,
     row_schema,
@@ -55,15 +54,8 @@ from .job import Beside, Evaluation, Outcome
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
 
-_EVENTS_AT_ONCE = 1_000_000
-"""Rows of a Parquet file read at once, at most. 10M events of 100,000 models took 36 s of processor time with
-this value, 48 s with 400,000 rows and 81 s with 100,000."""
-
 _BYTES_AT_ONCE = 1 << 20
 """Bytes of a file of rows copied to stdout at once."""
-
-_ROWS_AT_ONCE = 50_000
-"""Rows of whole models that one piece of input may produce, at most: 20 MB of rows."""
 
 
 def evaluate_and_report(job: Evaluation) -> Outcome:
@@ -114,7 +106,9 @@ def run_evaluation(job: Evaluation) -> Outcome:
         if hidden.report and not hidden.curves and job.settings.evaluator.curves is not None:
             hidden = replace(hidden, curves=str(Path(folder) / "curves.parquet"))
         copy = None
-        if hidden.alerts is not None and (not hidden.alerts.path or hidden.alerts.recipients):
+        if hidden.alerts is not None and (
+            not hidden.alerts.path or hidden.alerts.recipients or hidden.report
+        ):
             copy = str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(hidden.alerts, copy=copy))
         outcome = run_pipeline(_pipeline(hidden), job.runner)
@@ -162,24 +156,16 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
         *(other.output for other in job.beside),
     ]
     rows, oddities = read_tables(files, "rows")
-    alerts_path = None if job.alerts is None else job.alerts.path
-    curves, alerts = (
-        None if path is None or is_streamed(path) else read_tables([path] if written else [], what)[0]
-        for what, path, written in (
-            ("curves", job.curves, outcome.counts["curves_written"]),
-            ("alerts", alerts_path, outcome.counts["alerts_opened"] + outcome.counts["alerts_closed"]),
-        )
-    )
-    elsewhere = [
-        f"The {what} are in {path}, which this page does not show."
-        for what, path in (("curves", job.curves), ("alerts", alerts_path))
-        if path is not None and is_streamed(path)
-    ]
+    curves, elsewhere = None, []
+    if job.curves is not None and is_streamed(job.curves):
+        elsewhere = [f"The curves are in {job.curves}, which this page does not show."]
+    elif job.curves is not None:
+        curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
     write_report(
         rows,
         job.report,
         curves=curves,
-        alerts=alerts,
+        alerts=outcome.alerts,
         counters=EventCounters(
             outcome.counts["events_read"],
             outcome.counts["events_applied"],
@@ -204,10 +190,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
     except ValueError as error:
         raise ConfigError(f"Beam refuses its options: {' '.join(str(error).split())}") from None
-    evaluator = job.settings.evaluator
-    stride = stride_of(evaluator)
-    parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
-    events = pipeline | "Read" >> _read(job, parquet_rows)
+    events = pipeline | "Read" >> _read(job, events_at_once(job.settings.evaluator))
     packets, letters = events.packets, [events.dead_letters]
     states: list[beam.PCollection[bytes]] = []
     awaits = job.begins_with is not None
@@ -236,7 +219,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
     if job.alerts is not None:
-        from ...transforms.evaluate.alert import Alert
+        from ...transforms.evaluate.alert import Alert, AlertBatches
 
         watch = Alert(*job.alerts.rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
         alerts = rows | "Alert" >> watch | "Alerts in columns" >> AlertBatches()

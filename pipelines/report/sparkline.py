@@ -35,7 +35,9 @@ def common_axis(*values: FloatArray) -> Axis:
     if not len(known):
         return Axis(0.0, 1.0)
     low, high = math.floor(float(known.min()) * 20) / 20, math.ceil(float(known.max()) * 20) / 20
-    return Axis(max(0.0, low), min(1.0, max(high, low + 0.05)))
+    if high == low:
+        low, high = (low - 0.05, high) if high >= 1 else (low, high + 0.05)
+    return Axis(max(0.0, low), min(1.0, high))
 
 
 def bar(auc: float, low: float, high: float, reference: float, axis: Axis) -> str:

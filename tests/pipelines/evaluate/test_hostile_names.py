@@ -132,6 +132,7 @@ NEEDS = {
     "replay": (EVENTS, "--time", "t"),
     "report": (ROWS, "--output", "none/page.html"),
     "rows": (ROWS, "--output", "none/rows.csv"),
+    "show": ("none.csv",),
     "compare": (ROWS, "--output", "none/rows.csv"),
     "prequential": (EVENTS, "--label", "y", "--learner", "majority", "--output", "none/none"),
     "inspect": ("none",),

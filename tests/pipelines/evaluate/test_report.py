@@ -197,11 +197,7 @@ def test_the_page_has_the_alerts_of_the_job(capsys, kept):
     still = re.search(r"(\d+) still open", said)
     assert opened > 1
     head = Path("r.html").read_text().partition("</header>")[0]
-    if kept[-1:] == ("alerts/",):
-        assert "The alerts are in alerts/, which this page does not show." in head
-        assert "alerts opened" not in head
-    else:
-        assert f"{opened} alerts opened, {still.group(1) if still else 0} still open" in head
+    assert f"{opened} alerts opened, {still.group(1) if still else 0} still open" in head
     if kept[-1:] == ("alerts.parquet",):
         again = call(capsys, "report", "rows.parquet", *kept, "-o", "a.html")
         assert again.status == 0
