@@ -41,6 +41,7 @@ from .data import (
     script_json,
     thinned,
 )
+from .heatmap import heatmap_of
 from .overview import LINES, overview_lines, overview_of, preselected
 from .render import packed_library, render
 from .rows import EventCounters, ReportRows, applied_events, report_rows
@@ -108,6 +109,9 @@ def report_page(
         blocks["alerts"] = packed_text(script_json(told_alerts.lines))
     opened = None if alerts is None else open_alerts(alerts)
     overview = overview_of(rows, judged, confidence, reference, opened)
+    heatmap = heatmap_of(rows, judged, confidence)
+    if heatmap is not None:
+        blocks["heatmap"] = packed_text(script_json(heatmap.cells))
     lines = overview_lines(overview, partial(render, "overview_line.html"))
     blocks["overview"] = packed_text(script_json(lines))
     better = None
@@ -119,6 +123,8 @@ def report_page(
     meta |= {
         "worst": preselected(judged),
         "overviewLines": LINES,
+        "heatmap": heatmap and {"models": heatmap.models, "groups": [of for _, of in heatmap.groups]},
+        "level": confidence,
         "curves": listed,
         "curvesAbout": about_curves,
         "groups": GROUPS,
@@ -135,6 +141,7 @@ def report_page(
         rows=rows,
         overview=overview if len(rows) else None,
         overview_lines=LINES,
+        heatmap=heatmap,
         bases=len(base_of),
         applied=applied,
         most_events=np.fmax.reduce(rows.columns["window_events"], initial=np.nan),

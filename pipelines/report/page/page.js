@@ -330,6 +330,7 @@ async function begin() {
     return;
   }
   wireOverview();
+  wireHeatmap();
   fillMeasures();
   fillSlices();
   fillModels();
@@ -355,7 +356,10 @@ async function begin() {
     await showSideBySide();
     if (extremeTraces(state.measure).length) await drawMain();
   }
-  waiting.set("slices", drawSlices);
+  waiting.set("slices", () => {
+    drawSlices();
+    if (meta.heatmap) drawHeatmap();
+  });
   waiting.set("curves", drawCurves);
   watchSections();
   addEventListener("hashchange", () => {
