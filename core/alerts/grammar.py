@@ -232,9 +232,14 @@ class _Words:
         return True
 
     def _end(self, may_follow: list[str]) -> None:
-        if self._words[0] != _END:
-            wanted = f"{', '.join(map(repr, may_follow))} or " * bool(may_follow) + "the end of the rule"
-            self._refuse(self._words[0], wanted, may_follow)
+        if (word := self._words[0]) == _END:
+            return
+        wanted = f"{', '.join(map(repr, may_follow))} or " * bool(may_follow) + "the end of the rule"
+        if word in _PARTS:
+            raise ConfigError(
+                f"{word!r} is not {wanted}; the order is for, until (with its own for), where, at most"
+            )
+        self._refuse(word, wanted, may_follow)
 
     @staticmethod
     def _refuse(word: str, where: str, known: list[str], remedy: str = f"a rule is {_RULES}") -> NoReturn:

@@ -1,4 +1,4 @@
-"""A live job in a process of its own: what it is sent, and what comes of it."""
+"""A live job in a process of its own: tests send lines and signals to the job, and read its rows."""
 
 from __future__ import annotations
 

@@ -183,7 +183,8 @@ MISTAKES = {
     "auc < .8 at most 3 per day": "'per' is not 'a' behind 'at most 3'",
     "auc < .8 at most 3 a week": "'week' is not 'day' at most 3 a day",
     "auc < .8 at most 3 a": "ends 'day'",
-    "auc < .8 at most 3 a day where slice = ''": "'where' is not the end of the rule",
+    "auc < .8 at most 3 a day where slice = ''": "'where' is not the end of the rule order for, until",
+    "auc < .8 where slice = '' for 3 rows": "'for' is not 'and', 'at' or the end the order is for, until",
 }
 
 

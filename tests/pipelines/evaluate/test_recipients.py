@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 from json_server import json_server
+from live_job import PATIENCE, wait_for
 from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines.evaluate.recipients import AlertCall, CallError, Command, Url
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="scripts for a POSIX shell")
-
-PATIENCE = 60.0
-"""Seconds after which what hangs is given up; nothing else waits for them."""
 
 SHORT = 0.2
 """Seconds for what hangs for ever."""
@@ -126,8 +124,7 @@ def test_a_command_is_killed_when_the_job_ends():
 
     caller = threading.Thread(target=call)
     caller.start()
-    while not Path("started").exists():
-        assert caller.is_alive()
+    wait_for(Path("started").exists)
     ended.set()
     caller.join(PATIENCE)
     assert failures == ["it was killed, as the job ended"]
@@ -236,8 +233,8 @@ def test_a_server_that_is_not_there_or_silent_is_an_error():
     with json_server(take=take) as address:
         with pytest.raises(CallError, match="the server was silent for too long"):
             run(quick(f"http://{address}", seconds=SHORT))
+        wait_for(lambda: len(posts) == 4)
         release.set()
-    assert len(posts) == 4
 
 
 def test_the_wait_before_a_repeat_ends_with_the_job():
