@@ -14,7 +14,7 @@ import base64
 import gzip
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,7 +79,13 @@ DRAWN = tuple(name for name in (*MEASURES, *CONTEXT) if name not in ("auc_low", 
 
 
 ROWS_DRAWN = 60_000
-"""The most rows of all series that a page holds, apart from first and last rows."""
+"""The most rows of all series that a page holds, apart from first and last rows and those of the worst."""
+
+WORST = 50
+"""The number of models, worst first, of which a page holds all rows."""
+
+ROWS_OF_WORST = 120_000
+"""The most rows of the worst models that a page holds: of more, some of these are left out, too."""
 
 CURVE_POINTS = 400_000
 """The most points of all curves that a page holds."""
@@ -114,22 +120,30 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c")
 
 
-def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
-    """Return about `limit` rows at most: the first and last row of every series, and extremes of the rest.
+def thinned(rows: ReportRows, worst: Sequence[int] = (), limit: int = ROWS_DRAWN) -> ReportRows:
+    """Return all rows of the first WORST of the worst models, and about `limit` rows of the others at most.
 
-    Every series is cut into runs of equally many rows. A run keeps the rows in which a headline measure is
-    least, greatest, or null for the first time, and the first row with drift. O(rows).
+    worst  models by their places, worst first
+
+    Of each other series the first and the last row stay, and extremes of the rest: the series is cut into
+    runs of equally many rows. A run keeps the rows in which a headline measure is least, greatest, or null
+    for the first time, and the first row with drift. O(rows).
     """
     n = len(rows)
     if n <= limit:
         return rows
     first, stop = rows.series[:, 2], rows.series[:, 3]
-    keep = np.zeros(n, np.bool_)
+    lengths = stop - first
+    whole = np.isin(rows.series[:, 0], np.array(worst[:WORST], np.int64))
+    whole &= np.cumsum(np.where(whole, lengths, 0)) <= ROWS_OF_WORST
+    keep = np.repeat(whole, lengths)
+    others = n - int(keep.sum())
     keep[first] = keep[stop - 1] = True
-    spare = limit - int(keep.sum())
-    buckets = (stop - first) * max(spare, 0) // (n * _KEPT_OF_BUCKET)
+    spare = limit - 2 * int((~whole).sum())
+    share = np.where(whole, 0, lengths)
+    buckets = share * max(spare, 0) // (max(others, 1) * _KEPT_OF_BUCKET)
     offsets = np.repeat(first, stop - first)
-    lengths, of = np.repeat(stop - first, stop - first), np.repeat(buckets, stop - first)
+    lengths, of = np.repeat(lengths, stop - first), np.repeat(buckets, stop - first)
     inside = np.flatnonzero(of > 0)
     if len(inside):
         place = (inside - offsets[inside]) * of[inside] // lengths[inside]

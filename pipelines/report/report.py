@@ -96,7 +96,7 @@ def report_page(
     names = [rows.models[model] for model in whole[:, 0]]
     changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
     judged = judge_rows(rows, confidence, reference)
-    drawn = thinned(rows)
+    drawn = thinned(rows, [one.model for one in judged.models])
     listed, blocks, curve_note = curve_blocks(curves, rows)
     about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
     blocks |= row_blocks(drawn) if len(rows) else {}
