@@ -51,6 +51,10 @@ def test_marks_stand_where_alerts_of_the_measure_opened_and_closed(browser, repo
         ]  # fmt: skip
         assert not any("<script" in text for text in mark["text"])
         assert any("&lt;script&gt;" in text and "<br>" in text for text in mark["text"])
+        lines = "document.getElementById('main-chart').data.filter((one) => one.kind === 'line').at(-1).text"
+        told = page.evaluate(f"{lines}.filter((text) => text.includes('opened'))")
+        assert len(told) == 1  # the label of the row of that alert
+        assert told[0].startswith("<b>good</b>")
         assert "Diamonds are alerts" in page.inner_text("#main-notes")
         page.select_option("#axis", "seq")
         drawn(page, "auc|0|seq")

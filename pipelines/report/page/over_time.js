@@ -13,7 +13,9 @@ async function drawMain() {
   if (turn !== main.turn) return;
   const chart = byId("main-chart");
   const traces = measureTraces(measure, main.view, chart.clientWidth, false);
-  traces.push(...extremeTraces(measure), ...alertTraces(measure));
+  const marks = alertTraces(measure);
+  tellAlerts(traces, marks);
+  traces.push(...extremeTraces(measure), ...marks);
   const layout = baseLayout(axisLayout(measure, false));
   layout.shapes = intoPanels(traces, layout);
   if (main.view)
