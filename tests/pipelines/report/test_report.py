@@ -22,7 +22,7 @@ from command import call, names
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
-from report_tables import DAY, NASTIER, NASTY, START, curve, evaluated_rows, events, filled
+from report_tables import DAY, NASTIER, NASTY, START, alert_events, curve, evaluated_rows, events, filled
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.settings.evaluator import EvaluatorSettings
@@ -623,6 +623,15 @@ def test_notes_stand_in_one_box_that_is_open():
     assert "<summary>2 notes</summary>" in box
     assert re.findall("<p>(.*?)</p>", box) == ["One &lt; two.", "Another."]
     assert 'class="note' not in report_page(report_rows(filled([("a", 3)]))).partition("</header>")[0]
+
+
+def test_charts_come_before_tables_and_words(rows):
+    page = report_page(report_rows(rows), alerts=alert_events({"model": "good", "row": 3}))
+    sections = re.findall('<section id="([^"]+)"', page)
+    assert sections == [
+        "over-time", "alerts", "slices", "changes", "measures", "curves", "latest", "meanings",
+    ]  # fmt: skip
+    assert re.findall('<a href="#([^"]+)">', page.partition("<nav")[2].partition("</nav>")[0]) == sections
 
 
 def test_names_are_text_wherever_they_stand(rows):
