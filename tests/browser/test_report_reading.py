@@ -146,6 +146,23 @@ def test_windows_with_few_labels_are_grey(browser, tmp_path):
         assert "Grey" not in page.inner_text("#main-notes")
 
 
+def test_a_pane_that_is_half_filled_at_its_end_is_grey_as_a_whole(browser, tmp_path):
+    starts = START + np.repeat([0, 1, 2], 4) * DAY
+    table = filled(
+        [("m", 12)], row=np.tile([0, 1, 2, 3], 3), seq=np.tile([1, 2, 3, 4], 3) * 100,
+        positives=np.array([20.0, 40, 60, 80, 20, 40, 60, 80, 5, 10, 20, 30]), negatives=np.full(12, 400.0),
+        pane_start=pa.array(starts, pa.timestamp("us", "UTC")),
+        pane_end=pa.array(starts + DAY, pa.timestamp("us", "UTC")),
+    )  # fmt: skip
+    write_report(table, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        (rows,) = page.evaluate(
+            """() => document.getElementById("main-chart").data.filter((one) => one.kind === "grey")
+                .map((one) => Array.from(one.rows).filter((row) => row >= 0))"""
+        )
+        assert rows == [8, 9, 10, 11]
+
+
 def test_the_last_known_value_is_told_with_its_day(browser, tmp_path):
     auc = np.append(np.full(7, 0.8123), [np.nan] * 3)
     write_report(filled([("m", 10)], auc=auc), tmp_path / "r.html")
