@@ -48,6 +48,15 @@ def day(micros: float) -> str:
     return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
 
 
+def short_day(micros: float, beside: float) -> str:
+    """Write the day of microseconds UTC, without its year if that is the year of the moment `beside`.
+
+    >>> short_day(1380153600_000000.0, 1380157200_000000.0), short_day(1380153600_000000.0, 1e15)
+    ('26 Sep', '26 Sep 2013')
+    """
+    return day(micros).removesuffix(f" {_at(beside).year}")
+
+
 def stamp(micros: float, *, dates: bool = False) -> str:
     """Write microseconds UTC in the form of a table's cell, to the minute or as a date.
 

@@ -51,7 +51,7 @@ def figure_of(rows: pa.Table, newest: Rows, measure: str, models: int | Sequence
         pc.equal(rows.column("slice"), ""), pc.is_in(rows.column("model"), pa.array(names, pa.string()))
     )
     all_rows = report_rows(rows.filter(whole))
-    drawn = thinned(all_rows, ROWS_DRAWN)
+    drawn = thinned(all_rows, limit=ROWS_DRAWN)
     moments = drawn.columns["time"]
     by_time = bool(len(drawn)) and not np.isnan(moments).any()
     at = moments.astype(np.int64).astype("datetime64[us]") if by_time else drawn.columns["seq"]

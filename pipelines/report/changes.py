@@ -27,7 +27,6 @@ search keeps running extremes of the prefixes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +40,7 @@ from ...core.rows.differences import (
     half_width_of_difference,
 )
 from ...core.verdicts.series import Series
-from ..words import all_dates, day, exactly, moment, share, span, with_interval
+from ..words import all_dates, day, exactly, moment, share, span
 
 
 class Pair(NamedTuple):
@@ -124,8 +123,9 @@ class Change(NamedTuple):
     """The report's verdict on the change of one model.
 
     verdict      "changed", "not shown" or "cannot tell"
-    text         the verdict in plain sentences
+    text         the verdict in one sentence
     figures      the earlier and the later value of the pair, and their days; "" without a pair
+    details      sentences on the two windows and on the interval; "" without a pair
     exact        the exact times of the two windows; "" without times
     worst, best  rows of the series, -1 without a pair
     """
@@ -134,6 +134,7 @@ class Change(NamedTuple):
     verdict: str
     text: str
     figures: str = ""
+    details: str = ""
     exact: str = ""
     worst: int = -1
     best: int = -1
@@ -150,29 +151,28 @@ def change_of(model: str, series: Series, confidence: float) -> Change:
         return Change(model, "not shown", text, worst=pair.worst, best=pair.best)
     size = f"{pair.difference:.3f}"
     among = (
-        "there is only this one pair of windows without a common event"
+        "The two are the only pair of full windows without a common event."
         if pair.pairs == 1
-        else f"widened, because the two are the extremes of {pair.pairs:,} such pairs"
+        else f"The interval is widened, because the two were picked out of {pair.pairs:,} such pairs."
     )
     interval = f"[{signed(pair.low)}, {signed(pair.high)}]"
     rose = series.end[pair.worst] <= series.begin[pair.best]
     earlier, later = (pair.worst, pair.best) if rose else (pair.best, pair.worst)
-    told = f"AUC was lowest {lowest} and highest {highest}."
+    details = f"AUC was lowest {lowest} and highest {highest}. {among}"
     if pair.supported:
         verdict = "changed"
         text = (
-            f"{told} From the earlier to the later it {'rose' if rose else 'fell'} by {size}, and the data "
-            f"support a change: the {share(confidence)} interval of that difference is {interval} ({among}) "
-            "and excludes 0."
+            f"The data support a change: AUC {'rose' if rose else 'fell'} by {size}, and the "
+            f"{share(confidence)} interval of that difference, {interval}, excludes 0."
         )
     else:
         verdict = "not shown"
         text = (
-            f"{told} A difference of {size} can be chance: its {share(confidence)} interval is {interval} "
-            f"({among}) and includes 0. That does not prove that nothing changed."
+            f"A difference of {size} can be chance: its {share(confidence)} interval, {interval}, includes 0."
         )
+        details += " That does not prove that nothing changed."
     figures = _figures(series, earlier, later)
-    return Change(model, verdict, text, figures, _exact(series, pair), pair.worst, pair.best)
+    return Change(model, verdict, text, figures, details, _exact(series, pair), pair.worst, pair.best)
 
 
 def _figures(series: Series, earlier: int, later: int) -> str:
@@ -246,17 +246,4 @@ NO_TEST = (
     "the same events, only a paired test on the scores is one, such as DeLong's, and the rows do not hold "
     "what it needs."
 )
-"""The remark after the latest values of several models."""
-
-
-def side_by_side(models: Sequence[str], series: Sequence[Series], confidence: float) -> str:
-    """Return the latest AUC of each whole model in a sentence, with a remark on what it does not decide."""
-    last = [
-        f"{model} {with_interval(one.auc[-1], one.low[-1], one.high[-1])}"
-        for model, one in zip(models, series, strict=True)
-        if len(one.auc) and np.isfinite(one.auc[-1])
-    ]
-    if not last:
-        return ""
-    told = f"Latest AUC [{share(confidence)} interval]: {', '.join(last)}."
-    return told if len(last) == 1 else f"{told} {NO_TEST}"
+"""The remark on the latest values of several models."""

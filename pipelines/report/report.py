@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,16 +24,18 @@ from ...core.version import __version__
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.table import check_file, replaced
 from ..outputs import STDOUT, told
-from ..words import DASH, all_dates, share, stamp
+from ..words import DASH, all_dates, share, short_day, stamp
 from .alerts import open_alerts, shown_alerts
 from .better import better_section
-from .changes import NO_TEST, Change, change_of, side_by_side
+from .changes import NO_TEST, Change, change_of
 from .comparisons import comparisons_of, means_of
 from .data import (
     DRAWN,
     GROUPS,
     MEANINGS,
     ROW_WORDS,
+    ROWS_EXACT,
+    WORST,
     curve_blocks,
     null_reasons,
     packed_text,
@@ -51,7 +53,7 @@ TITLE = "How well the models rank and decide"
 _TITLE_OF_ONE = "How well {} ranks and decides"
 
 CARDS = 5
-"""The most models whose "What changed" is in the HTML itself."""
+"""The most models whose "Best and worst" is in the HTML itself."""
 
 TABLE_ROWS = 50
 """The most models whose latest values, and the most alerts, that are in the HTML itself."""
@@ -120,6 +122,7 @@ def report_page(
         blocks |= better.blocks
     applied = applied_events(rows)
     held, time = rows.held, rows.columns["time"]
+    table_columns = (*TABLE_CONTEXT, *(name for name in TABLE_MEASURES if name in held))
     meta |= {
         "worst": preselected(judged),
         "overviewLines": LINES,
@@ -131,7 +134,6 @@ def report_page(
         "measures": {name: meaning._asdict() for name, meaning in MEANINGS.items()},
         "verdicts": VERDICTS,
         "confidence": share(confidence),
-        "noTest": NO_TEST,
         "better": better and better.meta,
     }
     return render(
@@ -141,10 +143,11 @@ def report_page(
         rows=rows,
         overview=overview if len(rows) else None,
         overview_lines=LINES,
+        worst=WORST,
+        exact_rows=ROWS_EXACT,
         heatmap=heatmap,
         bases=len(base_of),
         applied=applied,
-        most_events=np.fmax.reduce(rows.columns["window_events"], initial=np.nan),
         first_time=np.fmin.reduce(time, initial=np.nan),
         last_time=np.fmax.reduce(time, initial=np.nan),
         counters=counters or EventCounters(),
@@ -157,11 +160,13 @@ def report_page(
         false_changes=share(1 - confidence),
         changes=changes[:CARDS],
         verdicts=VERDICTS,
-        side_by_side=side_by_side(names[:CARDS], series[:CARDS], confidence),
+        no_test=NO_TEST,
         nulls=null_reasons(rows, DRAWN) if len(rows) else {},
         curves_about=about_curves if listed else curve_note,
-        latest=_latest(rows, meta["dates"]),
-        table_columns=(*TABLE_CONTEXT, *(name for name in TABLE_MEASURES if name in held)),
+        latest=_latest(
+            rows, ("auc_low", "auc_high", *table_columns), dates=meta["dates"], timed=meta["times"]
+        ),
+        table_columns=table_columns,
         confidence=share(confidence),
         meanings=MEANINGS,
         row_words=ROW_WORDS,
@@ -211,14 +216,49 @@ def _changes(
     return [found.get(model) for model in range(len(rows.models))]
 
 
-def _latest(rows: ReportRows, dates: bool) -> list[tuple[str, str, dict[str, float], str | None]]:
-    """Return the model, the time, the values and the reason of the first whole models' last rows."""
+class _Latest(NamedTuple):
+    """The last row of a model: its time and reason as texts, and its values.
+
+    values  by column; where the last row has null, the last value that is not null
+    since   by column: the moment of such an earlier value, as a text
+    """
+
+    model: str
+    time: str
+    values: dict[str, float]
+    since: dict[str, str]
+    reason: str | None
+
+
+def _latest(rows: ReportRows, names: Iterable[str], *, dates: bool, timed: bool) -> list[_Latest]:
+    """Return the last rows of the first whole models, with the columns `names`. `timed`: all have times."""
     lines = []
-    for model, _, _, stop in rows.whole_models()[:TABLE_ROWS].tolist():
-        code = rows.reason_codes[stop - 1]
-        values = {name: float(column[stop - 1]) for name, column in rows.columns.items()}
-        time = DASH if math.isnan(values["time"]) else stamp(values["time"], dates=dates)
-        lines.append((rows.models[model], time, values, rows.reasons[code] if code >= 0 else None))
+    for model, _, first, stop in rows.whole_models()[:TABLE_ROWS].tolist():
+        end = stop - 1
+        values, since = {}, {}
+        for name in names:
+            column = rows.columns[name][first:stop]
+            known = np.flatnonzero(~np.isnan(column))
+            at = first + int(known[-1]) if len(known) else end
+            values[name] = float(rows.columns[name][at])
+            if at == end:
+                continue
+            times = rows.columns["time"]
+            since[name] = (
+                short_day(times[at], times[end]) if timed else f"event {rows.columns['seq'][at]:,.0f}"
+            )
+            if name == "auc":  # its interval is of the same row
+                values |= {side: float(rows.columns[side][at]) for side in ("auc_low", "auc_high")}
+        time, code = rows.columns["time"][end], rows.reason_codes[end]
+        lines.append(
+            _Latest(
+                rows.models[model],
+                DASH if math.isnan(time) else stamp(time, dates=dates),
+                values,
+                since,
+                rows.reasons[code] if code >= 0 else None,
+            )
+        )
     return lines
 
 

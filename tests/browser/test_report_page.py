@@ -160,7 +160,7 @@ def test_rows_before_which_a_window_shrank_are_marked_and_counted(browser, tmp_p
         assert (model, x) == (0, [(START + hours * HOUR) / 1000 for hours in (2, 5)])
         assert text.endswith("drift: the window shrank since the row before")
         told = "an adaptive window shrank (drift): a (adaptive) 2 of 6."
-        assert told in page.inner_text("#main-caption")
+        assert told in page.inner_text("#main-notes")
         page.select_option("#measure", "window_events")
         drawn(page, measure="window_events")
         assert page.evaluate(PANELS)["type"] == "log"  # 5 to 205
@@ -190,8 +190,9 @@ def test_every_measure_is_drawn_as_the_rows_have_it(browser, report, rows):
 def test_small_charts_are_the_rows_too(browser, report, rows):
     models = sorted(set(rows["model"].to_pylist()))
     with opened(browser, report) as page:
+        page.evaluate("document.querySelector('#multiples details').open = true")
         for measure in page.eval_on_selector_all(
-            "figure.small", "all => all.map((one) => one.dataset.measure)"
+            "figure.small:not([hidden])", "all => all.map((one) => one.dataset.measure)"
         ):
             page.locator(f'figure[data-measure="{measure}"]').scroll_into_view_if_needed()
             page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn]', timeout=20_000)
@@ -277,7 +278,8 @@ def test_models_of_one_row_at_one_place_are_all_seen(browser, tmp_path):
         )
         assert len({symbol for symbol, _ in marks}) == len({size for _, size in marks}) == 3
         assert all(symbol.endswith("-open") for symbol, _ in marks)
-        assert "a 0.800 (one row only: fewer events than a row's stride)" in page.inner_text("#main-caption")
+        told = page.text_content("#main-caption")
+        assert "a 0.800 (one row only: fewer events than a row's stride)" in told
 
 
 def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_path):
@@ -287,7 +289,7 @@ def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_pat
         drawn(page, measure="auc")
         told = page.inner_text("#main-caption")
         assert "m 0.600 at the end (from 0.600 to 0.800 over full windows)" in told
-        assert "Fainter: before the first full window." in told
+        assert "Fainter: before the first full window." in page.inner_text("#main-notes")
         (shape,) = page.evaluate("document.getElementById('main-chart').layout.shapes")
         assert [shape["x0"], shape["x1"]] == [(START + hours * HOUR) / 1000 for hours in (1, 5)]
     growing = filled([("m", 9)], auc=auc, window_events=np.arange(1, 10) * 100)
@@ -300,14 +302,16 @@ def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_pat
 
 def test_every_small_chart_has_two_ticks_at_least(browser, report, tmp_path):
     n = 6
+    bit = np.array([0.0, 0, 0, 1, 0, 0])
     flat = filled(
-        [("m", n)], auc=np.full(n, 0.5), h=np.zeros(n), ks=np.full(n, 1.0), tp=np.full(n, 7.0),
-        fp=np.zeros(n), aum=np.full(n, 12_345.6), kappa=np.full(n, -0.25), tn=np.array([1.0, 1, 1, 2, 1, 1]),
+        [("m", n)], auc=0.5 + 1e-9 * bit, h=1e-12 * bit, ks=1 - 1e-5 * bit, tp=7 + bit,
+        fp=1e-3 * bit, aum=12_345.6 + 1e-3 * bit, kappa=-0.25 - 1e-7 * bit, tn=1 + bit,
     )  # fmt: skip
     write_report(flat, tmp_path / "flat.html")
     for path in (tmp_path / "flat.html", report):
         with opened(browser, path) as page:
-            for figure in page.locator("figure.small").all():
+            page.evaluate("document.querySelector('#multiples details').open = true")
+            for figure in page.locator("figure.small:not([hidden])").all():
                 figure.scroll_into_view_if_needed()
                 measure = figure.get_attribute("data-measure")
                 page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn]')
@@ -350,7 +354,7 @@ def test_a_long_series_is_thinned_and_no_extreme_is_lost(browser, tmp_path):
         for at in np.unique(bucket[np.isfinite(auc)]):
             inside, shown = auc[bucket == at], drawn_values[ours == at]
             assert (np.nanmin(shown), np.nanmax(shown)) == (np.nanmin(inside), np.nanmax(inside))
-        assert "of 30,000 rows are drawn, extremes kept" in page.inner_text("#main-caption")
+        assert "of 30,000 rows are drawn, extremes kept" in page.inner_text("#main-notes")
         for _ in range(4):
             page.click('[data-zoom="in"]')
         page.wait_for_function(
@@ -409,15 +413,19 @@ def test_models_slices_and_measures_are_chosen_and_the_address_keeps_them(browse
         assert page.url.endswith(fragment)  # moving about the page leaves the choices alone
 
 
-def test_what_changed_follows_the_chosen_models(browser, report):
+def test_best_and_worst_follows_the_chosen_models(browser, report):
+    cards = "all => all.map((one) => [...one.querySelectorAll('h3, p')].map((part) => part.textContent))"
     with opened(browser, report, ready=False, java_script_enabled=False) as page:
-        written = page.inner_text("#side-by-side")
+        written = page.eval_on_selector_all("#change-list .card", cards)
     with opened(browser, report) as page:
         page.wait_for_function("document.querySelectorAll('#change-list .card').length === 3")
-        assert page.inner_text("#side-by-side") == written
+        assert page.eval_on_selector_all("#change-list .card", cards) == written
+        good = page.locator("#change-list .card", has=page.locator("h3", has_text=re.compile("^good")))
+        assert "AUC was lowest" not in good.inner_text()
+        good.locator("summary").click()
+        assert "AUC was lowest" in good.inner_text()
         page.locator("#model-list label", has_text=re.compile("^good$")).click()
         page.wait_for_function("document.querySelectorAll('#change-list .card').length === 2")
-        page.wait_for_function("!/good/.test(document.getElementById('side-by-side').textContent)")
         assert "good" not in page.locator("#change-list h3").all_inner_texts()
 
 
@@ -781,7 +789,8 @@ def test_the_keyboard_alone_reaches_every_control(browser, report):
         wanted = page.evaluate(
             """() => {
                 window.scrollTo(0, 0);
-                const all = [...document.querySelectorAll("a, button, select, input, [tabindex='0']")]
+                const stops = "a, button, select, input, summary, [tabindex='0']";
+                const all = [...document.querySelectorAll(stops)]
                     .filter((one) => one.checkVisibility() && !one.disabled);
                 all.forEach((one, place) => { one.dataset.stop = place; });
                 return all.length;
@@ -951,6 +960,7 @@ def test_a_large_report_is_quick(sizes, browser, tmp_path, capsys):
             })"""
         )
         if len(sizes) > 1:
+            page.click("#pick summary")
             page.fill("#model-search", "4321")
             page.locator("#model-list input").check()
             page.wait_for_function("document.getElementById('legend').textContent.includes('model-4321')")

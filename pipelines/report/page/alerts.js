@@ -58,6 +58,18 @@ function alertTraces(measure) {
   return traces;
 }
 
+/** Add the message of an alert to the label of its row: where both lie at one place, the row's label is shown. */
+function tellAlerts(traces, marks) {
+  for (const mark of marks) {
+    const said = new Map();
+    mark.x.forEach((x, place) => said.set(x, (said.get(x) || "") + "<br>" + mark.text[place]));
+    for (const trace of traces) {
+      if (trace.model !== mark.model || !trace.text) continue;
+      trace.text = trace.text.map((text, place) => (text ? text + (said.get(trace.x[place]) || "") : text));
+    }
+  }
+}
+
 /** A message for a chart's label: lines of at most 64 letters, escaped. */
 function wrapped(text) {
   const lines = [""];

@@ -82,7 +82,7 @@ async function showBetter() {
   });
   const ahead = meta.better.ahead?.[measure];
   layout.shapes = ahead ? [aheadShape(ahead, byTime, across[across.length - 1])] : [];
-  await Plotly.react(byId("better-chart"), traces, layout, PLOT_CONFIG);
+  await paint(Plotly, byId("better-chart"), traces, layout);
   byId("better-caption").textContent = betterCaption(ahead);
   byId("better-chart").dataset.drawn = [
     measure,

@@ -9,7 +9,10 @@ const DASHES = ["solid", "dash", "dot"];
 const SYMBOLS = ["circle", "square", "diamond", "cross", "x", "star", "hexagon"];
 const DASH_ARRAYS = { solid: "", dash: "7 4", dot: "2 3" };
 
+let printing = false; // on paper colours are the light ones
+
 function isDark() {
+  if (printing) return false;
   return (
     state.theme === "dark" || (state.theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches)
   );
@@ -67,6 +70,12 @@ function baseLayout(extra) {
 
 const coarse = matchMedia("(pointer: coarse)").matches;
 const PLOT_CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: "reset" };
+
+/** Draw a chart anew; on paper in the size that its place has there. */
+function paint(Plotly, chart, traces, layout) {
+  if (printing) Object.assign(layout, { width: chart.clientWidth, height: chart.clientHeight });
+  return Plotly.react(chart, traces, layout, PLOT_CONFIG);
+}
 
 let plotlyReady = null;
 /** Unpack the plotting library and run it, once. */
@@ -317,7 +326,46 @@ function driftTrace(series, style, view, buckets, line) {
   };
 }
 
-/** All traces of a measure: for every chosen model its band, its line, its lone points, its nulls, its drifts. */
+/**
+ * The line again, in grey, over rows whose windows hold few labels (`thinWindows`): a segment ends at such a row.
+ * Null where no row is of this kind.
+ */
+function greyTrace(line, series, small) {
+  const thin = thinWindows(series);
+  if (!thin) return null;
+  const [x, y, rows] = [[], [], []];
+  line.rows.forEach((row, place) => {
+    if (row < 0 || !thin(row)) return;
+    const before = place ? line.rows[place - 1] : -1;
+    const joined = rows.length && rows[rows.length - 1] === before;
+    if (!joined) {
+      for (const of of [x, y]) of.push(null);
+      rows.push(-1);
+      if (before >= 0) {
+        x.push(line.x[place - 1]);
+        y.push(line.y[place - 1]);
+        rows.push(before);
+      }
+    }
+    x.push(line.x[place]);
+    y.push(line.y[place]);
+    rows.push(row);
+  });
+  if (!rows.length) return null;
+  return {
+    kind: "grey",
+    type: "scatter",
+    mode: "lines",
+    connectgaps: false,
+    x,
+    y,
+    rows,
+    hoverinfo: "skip",
+    line: { color: token("field"), width: line.line.width + (small ? 0.5 : 1), simplify: false },
+  };
+}
+
+/** All traces of a measure: for every chosen model its band, line, grey part, lone points, nulls and drifts. */
 function measureTraces(measure, view, width, small) {
   const traces = [];
   const values = columns.get(measure);
@@ -343,7 +391,13 @@ function measureTraces(measure, view, width, small) {
     };
     const alone = aloneTrace(rows, values, style, small, place);
     const parts = [line];
-    if (banded) parts.unshift(bandTrace(rows, style));
+    if (banded) {
+      parts.unshift(bandTrace(rows, style));
+      parts[0].uid = `band-${model}`;
+      parts[0].opacity = bandsShown().includes(model) ? 1 : 0;
+    }
+    const grey = greyTrace(line, series, small);
+    if (grey) parts.push(grey);
     if (banded && alone.rows.length) {
       const low = columns.get("auc_low");
       const high = columns.get("auc_high");
@@ -379,8 +433,33 @@ function measureTraces(measure, view, width, small) {
   return traces;
 }
 
+// The bands of many models hide each other: more than two are seen one at a time, at the name or the line that
+// the reader points at.
+
+let lit = null;
+
+function bandsShown() {
+  const there = state.models.filter((model) => seriesOf(model, state.slice));
+  return there.length < 3 ? there : there.filter((model) => model === lit);
+}
+
+/** Show the bands of `bandsShown` in the charts of the AUC, without drawing these again. */
+function showBands() {
+  const shownNow = new Set(bandsShown());
+  for (const band of document.querySelectorAll(".plot .scatterlayer .trace[class*='traceband-']")) {
+    const model = Number(/traceband-(\d+)/.exec(band.getAttribute("class"))[1]);
+    band.style.opacity = shownNow.has(model) ? 1 : 0;
+  }
+}
+
+function light(model) {
+  if (lit === model) return;
+  lit = model;
+  showBands();
+}
+
 async function needFor(measure) {
-  const names = ["seq", "window_events", "reason", measure]; // those of fullWindows, too
+  const names = ["seq", "window_events", "positives", "negatives", "reason", measure]; // those of ranges.js, too
   if (meta.times) names.push("time");
   if (meta.panes) names.push("pane_start");
   for (const name of ["drift", "due"]) if (meta.columns.includes(name)) names.push(name);
@@ -392,7 +471,7 @@ async function needFor(measure) {
 function steps(traces, whole) {
   let [low, high] = [Infinity, -Infinity];
   for (const trace of traces) {
-    if (trace.kind === "null" || trace.kind === "drift") continue;
+    if (["null", "drift", "grey"].includes(trace.kind)) continue;
     trace.y.forEach((y, place) => {
       if (y === null || Number.isNaN(y)) return;
       low = Math.min(low, y - (trace.error_y ? trace.error_y.arrayminus[place] : 0));

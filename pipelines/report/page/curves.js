@@ -200,7 +200,7 @@ async function drawRoc(Plotly, curves) {
     xaxis: shareAxis("false positive rate", [-0.01, 1.01]),
     yaxis: shareAxis("true positive rate", [-0.01, 1.01]),
   });
-  await Plotly.react(chart, traces, layout, PLOT_CONFIG);
+  await paint(Plotly, chart, traces, layout);
 }
 
 /** The blocks of the isotonic calibration: between hull vertices, mean score and share of positives. */
@@ -259,7 +259,7 @@ async function drawCalibration(Plotly, curves) {
     xaxis: probable ? shareAxis("mean predicted probability", [-0.02, 1.02]) : stillAxis("mean score"),
     yaxis: shareAxis("share of positives", [-0.02, 1.02]),
   });
-  await Plotly.react(byId("calibration-chart"), traces, layout, PLOT_CONFIG);
+  await paint(Plotly, byId("calibration-chart"), traces, layout);
   byId("calibration-caption").textContent = calibrationCaption(probable);
 }
 

@@ -89,6 +89,16 @@ function timeText(micros) {
   return meta.dates ? text.replace(" 00:00", "") : text;
 }
 
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** A day, without its year where that is the year of another moment: "12 Mar" (`words.short_day`). */
+function shortDay(micros, beside) {
+  const [at, other] = [micros, beside].map((time) => new Date(Math.floor(time / 1000)));
+  if (Number.isNaN(at.getTime())) return "–";
+  const text = `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]}`;
+  return at.getUTCFullYear() === other.getUTCFullYear() ? text : `${text} ${at.getUTCFullYear()}`;
+}
+
 function reasonOf(row, measure) {
   const code = columns.get("reason")[row];
   if (!(code >= 0)) return "";

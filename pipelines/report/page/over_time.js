@@ -13,20 +13,26 @@ async function drawMain() {
   if (turn !== main.turn) return;
   const chart = byId("main-chart");
   const traces = measureTraces(measure, main.view, chart.clientWidth, false);
-  traces.push(...extremeTraces(measure), ...alertTraces(measure));
+  const marks = alertTraces(measure);
+  tellAlerts(traces, marks);
+  traces.push(...extremeTraces(measure), ...marks);
   const layout = baseLayout(axisLayout(measure, false));
   layout.shapes = intoPanels(traces, layout);
   if (main.view)
     layout.xaxis.range =
       state.axis === "time" ? main.view.map((ms) => new Date(ms).toISOString()) : main.view.slice();
   layout.uirevision = Math.random();
-  byId("main-caption").textContent = summary(measure) + drawnNote(traces, measure);
-  if (layout.shapes.length) byId("main-caption").textContent += " Fainter: before the first full window.";
-  await Plotly.react(chart, traces, layout, PLOT_CONFIG);
+  byId("main-caption").textContent = summary(measure);
+  byId("main-notes").textContent =
+    drawnNote(traces, measure) + (layout.shapes.length ? " Fainter: before the first full window." : "");
+  await paint(Plotly, chart, traces, layout);
+  showBands();
   chart.dataset.drawn = `${measure}|${state.slice}|${state.axis}|${state.models.join(",")}|${isDark() ? "dark" : "light"}`;
   if (!chart.dataset.wired) {
     chart.dataset.wired = "1";
     chart.on("plotly_relayout", (change) => zoomed(change));
+    chart.on("plotly_hover", ({ points }) => light(points[0].data.model));
+    chart.on("plotly_unhover", () => light(null));
   }
 }
 
@@ -104,13 +110,17 @@ function drawnNote(traces, measure) {
   }
   let notes =
     measure === "auc" && meta.columns.includes("auc_low")
-      ? ` The band is the ${meta.confidence} interval.`
+      ? traces.filter((trace) => trace.kind === "band").length < 3
+        ? `The band is the ${meta.confidence} interval.`
+        : `A model's name or line, pointed at, shows its ${meta.confidence} interval as a band.`
       : "";
   if (traces.some((trace) => trace.kind === "mark")) {
-    notes += " Triangles mark where AUC was lowest and highest, as told in What changed.";
+    notes += " Triangles mark where AUC was lowest and highest, as told in Best and worst.";
   }
   if (traces.some((trace) => trace.kind === "alert"))
     notes += " Diamonds are alerts: filled where one opened, hollow where it closed.";
+  if (traces.some((trace) => trace.kind === "grey"))
+    notes += ` Grey: windows with less than half of the usual labels of the rarer class; more may be to come.`;
   const shrunk = traces.filter((trace) => trace.kind === "drift");
   if (shrunk.length) {
     const told = shrunk.map(({ model, count }) => {
@@ -125,7 +135,7 @@ function drawnNote(traces, measure) {
   return `${notes} ${counts.format(drawn)} of ${counts.format(all)} rows are drawn, extremes kept; zoom in to see all.`;
 }
 
-/** Where the AUC was lowest and highest, of the sentences in "What changed". */
+/** Where the AUC was lowest and highest, of the sentences in "Best and worst". */
 function extremeTraces(measure) {
   if (measure !== "auc" || meta.slices[state.slice] !== "") return [];
   const marks = [];
@@ -245,11 +255,16 @@ function buildMultiples() {
     },
     { rootMargin: "200px" },
   );
-  for (const [group, title] of Object.entries(meta.groups)) {
-    const names = meta.drawn.filter((name) => meta.measures[name].group === group);
+  const isCount = (name) => meta.measures[name].digits === "count";
+  const groups = Object.entries(meta.groups).map(([group, title]) => [
+    element("h3", { class: "group-title" }, title),
+    meta.drawn.filter((name) => meta.measures[name].group === group && !isCount(name)),
+  ]);
+  groups.push([element("summary", {}, "Counts of events"), meta.drawn.filter(isCount)]);
+  for (const [title, names] of groups) {
     if (!names.length) continue;
     const grid = element("div", { class: "grid" });
-    home.append(element("h3", { class: "group-title" }, title), grid);
+    home.append(element(title.tagName === "H3" ? "div" : "details", { class: "group" }, title, grid));
     for (const measure of names) {
       const said = meta.measures[measure];
       const button = element("button", { type: "button", title: said.sentence }, said.label);
@@ -277,6 +292,43 @@ function buildMultiples() {
   }
 }
 
+let layingOut = 0;
+/** Take away the charts of measures that are the same in all chosen rows; a line names these. */
+async function layOutMultiples() {
+  const turn = (layingOut += 1);
+  await need(meta.drawn);
+  if (turn !== layingOut) return;
+  const same = [];
+  for (const { measure, figure } of multiples.values()) {
+    const value = constantOf(measure);
+    figure.hidden = value !== null;
+    if (value !== null) same.push(`${meta.measures[measure].label} ${value}`);
+  }
+  for (const group of document.querySelectorAll("#multiples .group"))
+    group.hidden = !group.querySelector("figure:not([hidden])");
+  byId("constant-measures").textContent =
+    same.length && state.models.length ? `The same in all chosen rows, so not drawn: ${same.join("; ")}.` : "";
+}
+
+/** The value of a measure that is the same in all chosen rows, as a text; null where the measure varies. */
+function constantOf(measure) {
+  const values = columns.get(measure);
+  let [value, nulls, rows] = [NaN, 0, 0];
+  for (const model of state.models) {
+    const series = seriesOf(model, state.slice);
+    if (!series) continue;
+    rows += series.stop - series.first;
+    for (let row = series.first; row < series.stop; row += 1) {
+      if (Number.isNaN(values[row])) nulls += 1;
+      else if (Number.isNaN(value)) value = values[row];
+      else if (values[row] !== value) return null;
+    }
+  }
+  if (nulls === rows) return "null";
+  const gone = nulls ? ` (null in ${counts.format(nulls)} of ${counts.format(rows)} rows)` : "";
+  return shown(value, meta.measures[measure].digits) + gone;
+}
+
 async function drawMultiple(one) {
   const turn = (one.turn += 1);
   one.stale = false;
@@ -288,11 +340,13 @@ async function drawMultiple(one) {
   const traces = measureTraces(one.measure, null, one.plot.clientWidth, true);
   if (layout.yaxis.type === "linear")
     Object.assign(layout.yaxis, steps(traces, meta.measures[one.measure].digits === "count"));
-  await Plotly.react(one.plot, traces, layout, PLOT_CONFIG);
+  await paint(Plotly, one.plot, traces, layout);
+  if (one.measure === "auc") showBands();
   one.figure.dataset.drawn = `${one.measure}|${state.slice}|${state.axis}|${state.models.join(",")}`;
 }
 
 function refreshMultiples() {
+  layOutMultiples();
   for (const one of multiples.values()) {
     one.stale = true;
     if (one.visible) drawMultiple(one);

@@ -27,6 +27,8 @@ function swatch(style) {
 }
 
 function fillModels() {
+  byId("model-count").textContent =
+    `${counts.format(state.models.length)} of ${counts.format(meta.models.length)} chosen`;
   byId("model-search-label").hidden = meta.models.length <= MANY;
   const wanted = byId("model-search").value.trim().toLowerCase();
   const matching = [];
@@ -81,14 +83,22 @@ async function fillLegend() {
         say(`${meta.models[model]} removed`);
         (byId("legend").querySelector("button") || byId("model-list").querySelector("input")).focus();
       });
-      return element(
+      const item = element(
         "li",
         {},
         swatch(styleOf(model)),
-        element("span", {}, meta.models[model]),
+        element("span", { class: "name" }, meta.models[model]),
         element("span", { class: "value" }, latestText(model)),
         remove,
       );
+      for (const [come, go] of [
+        ["pointerenter", "pointerleave"],
+        ["focusin", "focusout"],
+      ]) {
+        item.addEventListener(come, () => light(model));
+        item.addEventListener(go, () => light(null));
+      }
+      return item;
     }),
   );
 }
@@ -115,7 +125,9 @@ function fillKeys() {
 function latestText(model) {
   const series = seriesOf(model, state.slice);
   return series
-    ? shown(columns.get(state.measure)[series.stop - 1], meta.measures[state.measure].digits)
+    ? lastText(series, state.measure, (row) =>
+        shown(columns.get(state.measure)[row], meta.measures[state.measure].digits),
+      )
     : "no rows";
 }
 
@@ -177,23 +189,20 @@ function showChanges() {
           { class: "card" },
           element("h3", {}, meta.models[model], badge),
           ...(change.figures ? [element("p", { class: "figures" }, change.figures)] : []),
-          element("p", { title: change.exact || null }, change.text),
+          element("p", {}, change.text),
+          ...(change.details
+            ? [
+                element(
+                  "details",
+                  {},
+                  element("summary", {}, "Details"),
+                  element("p", {}, change.details + (change.exact ? ` Exactly: ${change.exact}.` : "")),
+                ),
+              ]
+            : []),
         );
       }),
   );
-}
-
-/** The same sentence as in the page's source (changes.py), of the models that are chosen now. */
-async function showSideBySide() {
-  await need(["auc", "auc_low", "auc_high"]);
-  const whole = meta.slices.indexOf("");
-  const told = [];
-  for (const model of state.models) {
-    const [auc, low, high] = ["auc", "auc_low", "auc_high"].map((name) => lastOf(model, whole, name));
-    if (!Number.isNaN(auc)) told.push(`${meta.models[model]} ${withInterval(auc, low, high)}`);
-  }
-  const sentence = told.length ? `Latest AUC [${meta.confidence} interval]: ${told.join(", ")}.` : "";
-  byId("side-by-side").textContent = told.length > 1 ? `${sentence} ${meta.noTest}` : sentence;
 }
 
 function wireControls() {
@@ -245,7 +254,8 @@ function holdPlace() {
 const THEMES = ["system", "light", "dark"];
 
 function applyTheme() {
-  if (state.theme === "system") delete document.documentElement.dataset.theme;
+  if (printing) document.documentElement.dataset.theme = "light";
+  else if (state.theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = state.theme;
   byId("theme").querySelector("span").textContent = state.theme;
 }
@@ -259,7 +269,44 @@ function wireTheme() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw(["theme"]));
 }
 
+/** On a phone, what is not needed at first is folded. */
+function fold() {
+  if (matchMedia("(max-width: 720px)").matches)
+    for (const part of document.querySelectorAll("details.fold")) part.open = false;
+  else byId("pick").open = meta.models.length <= MANY;
+  byId("main-words").open = state.models.length < 3;
+}
+
+// Paper: all charts drawn in light colours as wide as a page, and the parts open that matter there.
+
+let unfolded = [];
+
+function print(begins) {
+  if (printing === begins) return;
+  printing = begins;
+  document.documentElement.classList.toggle("printing", begins);
+  redraw(["theme"]);
+  if (begins) {
+    unfolded = [...document.querySelectorAll("details[data-print]:not([open])")];
+    for (const one of multiples.values()) if (!one.figure.closest("details")) drawMultiple(one);
+    for (const draw of [drawSlices, drawCurves, ...(meta.better ? [showBetter] : [])]) draw();
+  } else dispatchEvent(new Event("resize")); // plotly fits the charts to their places
+  for (const part of unfolded) part.open = begins;
+}
+
+function wirePrint() {
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  matchMedia("print").addEventListener("change", (event) => print(event.matches));
+}
+
+function showMissing() {
+  byId("missing").hidden = !missing.length;
+  byId("missing").textContent = missing.join(" ");
+}
+
 function redraw(what) {
+  showMissing();
   const changed = (...names) => names.some((name) => what.includes(name));
   if (changed("theme")) applyTheme();
   if (changed("models", "slice", "measure", "theme")) fillLegend();
@@ -269,10 +316,10 @@ function redraw(what) {
     fillKeys();
   }
   if (changed("models")) {
+    byId("main-words").open = state.models.length < 3;
     fillModels();
     markChosen();
     showChanges();
-    showSideBySide();
     if (alertTable.scope === "chosen") drawAlerts();
   }
   if (changed("slice")) fillSlices();
@@ -319,7 +366,9 @@ function watchSections() {
 }
 
 async function begin() {
+  const section = location.hash.length > 1 ? byId(location.hash.slice(1)) : null;
   readFragment();
+  showMissing();
   applyTheme();
   wireTheme();
   listeners.push(redraw);
@@ -339,7 +388,9 @@ async function begin() {
   wireSlices();
   wireCurves();
   wireLatest();
+  wirePrint();
   buildMultiples();
+  fold();
   layOutSlices();
   layOutCurves();
   fillKeys();
@@ -350,10 +401,10 @@ async function begin() {
   drawAlerts();
   await fillLegend();
   await drawMain();
+  await layOutMultiples();
   if (document.getElementById("block-changes")) {
     changes = JSON.parse(await textBlock("changes"));
     showChanges();
-    await showSideBySide();
     if (extremeTraces(state.measure).length) await drawMain();
   }
   waiting.set("slices", () => {
@@ -362,11 +413,15 @@ async function begin() {
   });
   waiting.set("curves", drawCurves);
   watchSections();
+  if (section) goTo(section);
+  else if (!missing.length) writeFragment(false);
   addEventListener("hashchange", () => {
     readFragment();
+    main.view = null;
     redraw(["models", "slice", "measure", "axis", "theme"]);
   });
   document.documentElement.dataset.ready = "1";
+  if (meta.curves.length) await need(CURVE_COLUMNS); // a print cannot wait for them
 }
 
 if (typeof DecompressionStream === "undefined") {

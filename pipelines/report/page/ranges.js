@@ -10,6 +10,59 @@ function fullWindows(series) {
   return size < 0 ? null : (row) => seq[row] > events[row] || events[row] === size;
 }
 
+/**
+ * Whether the window of a row holds fewer labels than is usual for its series: less than half of the median,
+ * over full windows, of the rarer class. The last hours of a stream are so, as long as labels are to come. Null
+ * where no row is of this kind. A row before the first full window is not; of a pane the last row decides.
+ */
+const thinOf = new Map();
+function thinWindows(series) {
+  if (!thinOf.has(series)) thinOf.set(series, findThin(series));
+  return thinOf.get(series);
+}
+
+function findThin(series) {
+  const full = fullWindows(series);
+  if (!full) return null;
+  const [positives, negatives] = [columns.get("positives"), columns.get("negatives")];
+  const rarer = (row) => Math.min(positives[row], negatives[row]);
+  const usual = [];
+  let first = -1;
+  for (let row = series.first; row < series.stop; row += 1) {
+    if (!full(row)) continue;
+    if (first < 0) first = row;
+    if (!Number.isNaN(rarer(row))) usual.push(rarer(row));
+  }
+  const half = usual.sort((a, b) => a - b)[Math.floor(usual.length / 2)] / 2;
+  const found = new Set();
+  let thin = false;
+  for (let row = series.stop - 1; row >= (meta.panes ? series.first : first); row -= 1) {
+    if (!meta.panes || full(row)) thin = rarer(row) < half;
+    if (thin) found.add(row);
+  }
+  return found.size ? (row) => found.has(row) : null;
+}
+
+/** The last row of a series in which a measure is not null; -1 = none. */
+function lastKnown(series, measure) {
+  const values = columns.get(measure);
+  let row = series.stop - 1;
+  while (row >= series.first && Number.isNaN(values[row])) row -= 1;
+  return row >= series.first ? row : -1;
+}
+
+/** The last value that is known, and since when it is null: "0.812", "0.812 (12 Mar; null since)". */
+function lastText(series, measure, write) {
+  const row = lastKnown(series, measure);
+  if (row < 0) return "–";
+  if (row === series.stop - 1) return write(row);
+  const times = meta.times ? columns.get("time") : null;
+  const when = times
+    ? shortDay(times[row], times[series.stop - 1])
+    : "event " + counts.format(columns.get("seq")[row]);
+  return `${write(row)} (${when}; null since)`;
+}
+
 /** Where on the axis the first full window of some models is, if windows before it are drawn; else null. */
 function firstFull(models) {
   let least = Infinity;
@@ -53,13 +106,14 @@ function summary(measure) {
         high = Math.max(high, values[row]);
       }
     }
-    const last = shown(values[series.stop - 1], said.digits);
+    const last = lastText(series, measure, (row) => shown(values[row], said.digits));
+    const goneAtEnd = Number.isNaN(values[series.stop - 1]);
     if (low > high) parts.push(`${meta.models[model]} is null throughout`);
     else if (series.stop - series.first === 1)
       parts.push(`${meta.models[model]} ${last} (one row only: fewer events than a row's stride)`);
     else {
       parts.push(
-        `${meta.models[model]} ${last} at the end (from ${shown(low, said.digits)} to ${shown(high, said.digits)}${full ? " over full windows" : ""}` +
+        `${meta.models[model]} ${last}${goneAtEnd ? "" : " at the end"} (from ${shown(low, said.digits)} to ${shown(high, said.digits)}${full ? " over full windows" : ""}` +
           `${gone ? `, null in ${counts.format(gone)} of ${counts.format(series.stop - series.first)} rows` : ""})`,
       );
     }

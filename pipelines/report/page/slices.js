@@ -80,7 +80,7 @@ async function drawSlices() {
       range: [shownNow.length - 0.5, -0.5],
     },
   });
-  await Plotly.react(chart, traces, layout, PLOT_CONFIG);
+  await paint(Plotly, chart, traces, layout);
   const without = shownNow.filter((slice) =>
     state.models.every((model) => Number.isNaN(lastOf(model, slice, "auc"))),
   );

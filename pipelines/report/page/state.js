@@ -11,6 +11,7 @@ const state = {
   at: null,
   theme: "system",
 };
+let missing = []; // sentences on what a link names and this page does not have
 const listeners = [];
 
 // Where models were evaluated in several ways (windows, mostly), each way of each is a model of this page;
@@ -49,15 +50,24 @@ function assignSlots() {
 
 function readFragment() {
   const asked = new URLSearchParams(location.hash.slice(1));
+  missing = [];
   const slice = meta.slices.indexOf(asked.get("slice") || "");
   state.slice = slice >= 0 ? slice : Math.max(meta.slices.indexOf(""), 0);
-  const named = asked
-    .getAll("model")
-    .map((name) => meta.models.indexOf(name))
-    .filter((model) => model >= 0);
+  if (slice < 0 && asked.has("slice"))
+    missing.push(`The link names the slice “${asked.get("slice")}”, which is not here: ${sliceName(state.slice)} are shown.`);
+  const names = asked.getAll("model");
+  const named = names.map((name) => meta.models.indexOf(name)).filter((model) => model >= 0);
+  const strangers = names.filter((name) => !meta.models.includes(name));
+  if (strangers.length)
+    missing.push(
+      `The link names ${counted(strangers.length, "model")} that ${strangers.length === 1 ? "is" : "are"} not here: ` +
+        `${strangers.map((name) => `“${name}”`).join(", ")}.`,
+    );
   state.models = [...new Set(named)].slice(0, MODELS_AT_ONCE);
   if (!asked.has("model") && !asked.has("none")) state.models = firstModels();
   const measure = asked.get("measure");
+  if (measure !== null && !meta.drawn.includes(measure))
+    missing.push(`The link names the measure “${measure}”, which has no chart here.`);
   state.measure = meta.drawn.includes(measure)
     ? measure
     : meta.drawn.includes("auc")
@@ -69,7 +79,8 @@ function readFragment() {
   assignSlots();
 }
 
-function writeFragment() {
+/** Write what is chosen into the address; `step` makes it a step of the browser's history. */
+function writeFragment(step) {
   const said = new URLSearchParams();
   for (const model of state.models) said.append("model", meta.models[model]);
   if (!state.models.length) said.append("none", "1");
@@ -78,15 +89,17 @@ function writeFragment() {
   if (meta.times) said.set("axis", state.axis);
   if (state.at !== null) said.set("at", String(state.at));
   if (state.theme !== "system") said.set("theme", state.theme);
-  history.replaceState(null, "", "#" + said);
+  if (step && "#" + said !== location.hash) history.pushState(null, "", "#" + said);
+  else history.replaceState(null, "", "#" + said);
 }
 
 /** Change what is chosen; every section hears which parts changed. */
 function choose(change) {
   Object.assign(state, change);
   assignSlots();
-  writeFragment();
   const what = Object.keys(change);
+  missing = [];
+  writeFragment(what.some((name) => ["models", "slice", "measure", "axis"].includes(name)));
   for (const listen of listeners) listen(what);
 }
 

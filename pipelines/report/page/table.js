@@ -147,8 +147,12 @@ function bodyRow(series, shape) {
     else {
       const value = columns.get(name)[row];
       const exact = Number.isFinite(value) && kind !== "time" ? String(value) : reasonOf(row, name);
-      let text = kind === "time" ? timeText(value) : shown(value, kind);
-      if (kind === "interval") text = withInterval(value, columns.get("auc_low")[row], columns.get("auc_high")[row]);
+      const [first, stop] = series.slice(2);
+      const write = (at) =>
+        kind === "interval"
+          ? withInterval(...["auc", "auc_low", "auc_high"].map((one) => columns.get(one)[at]))
+          : shown(columns.get(name)[at], kind);
+      const text = kind === "time" ? timeText(value) : lastText({ first, stop }, name, write);
       line.append(element("td", { title: exact || null }, text));
     }
   }

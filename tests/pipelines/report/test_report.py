@@ -21,14 +21,15 @@ import pytest
 from command import call, names
 from hypothesis import given
 from hypothesis import strategies as st
-from report_tables import DAY, NASTIER, NASTY, START, curve, evaluated_rows, events, filled
+from markupsafe import escape
+from report_tables import DAY, NASTIER, NASTY, START, alert_events, curve, evaluated_rows, events, filled
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.verdicts.series import Series, series_of
-from rocsteady.pipelines.report.changes import change_of, greatest_difference, side_by_side
+from rocsteady.pipelines.report.changes import NO_TEST, change_of, greatest_difference
 from rocsteady.pipelines.report.data import (
     CONTEXT,
     HEADLINES,
@@ -41,6 +42,7 @@ from rocsteady.pipelines.report.data import (
 )
 from rocsteady.pipelines.report.report import report_page, write_report
 from rocsteady.pipelines.report.rows import EventCounters, count_dead_letters, report_rows
+from rocsteady.pipelines.words import DASH
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, SETTINGS_KEY
 from rocsteady.transforms.sinks.table import write_table
@@ -306,7 +308,9 @@ def test_a_model_that_ranked_worse_for_a_while_is_found_with_its_moments(rows):
     # Scores are spoiled from event 1,500 on, until event 2,100; the window holds 400.
     assert 1_900 <= series.seq[change.worst] <= 2_200
     assert not 1_500 < series.seq[change.best] < 2_500
-    assert f"{series.auc[change.worst]:.3f} [{series.low[change.worst]:.3f}" in change.text
+    assert f"{series.auc[change.worst]:.3f} [{series.low[change.worst]:.3f}" in change.details
+    assert f"AUC was lowest in the {series.events[change.worst]} events" in change.details
+    assert change.text.count(". ") == 0  # one sentence
     assert "support a change" in change.text
     assert "excludes 0" in change.text
     assert ("fell" in change.text) == (change.best < change.worst)
@@ -363,7 +367,7 @@ def test_adaptive_windows_are_compared_where_they_share_no_event():
     assert not held[0] & held[1]
     assert max(held[0]) in range(3_000, 6_500)  # the worst one, while scores were spoiled
     assert min(held[1]) > 5_500
-    assert f"in the {len(held[0]):,} events" in change.text
+    assert f"in the {len(held[0]):,} events" in change.details
 
 
 def test_a_window_of_changing_size_is_full_once_it_has_let_go_of_something():
@@ -396,25 +400,25 @@ def test_windows_that_touch_in_time_are_not_compared():
         assert "touch in time" in touching.text
 
 
-def test_a_card_says_from_when_to_when_and_the_seconds_in_its_title():
+def test_a_card_says_from_when_to_when_and_the_seconds_in_its_details():
     start = 1379203200_000000  # 15 Sep 2013
     day, minute = 86_400_000_000, 60_000_000
     dates = series_with_times([start, start + 12 * day], [start + 11 * day, start + 20 * day])
     change = change_of("m", dates, 0.95)
-    assert "in the 500 events from 15 to 26 Sep 2013 (0.500" in change.text
-    assert "in the 500 events from 27 Sep to 5 Oct 2013 (0.900" in change.text
+    assert "in the 500 events from 15 to 26 Sep 2013 (0.500" in change.details
+    assert "in the 500 events from 27 Sep to 5 Oct 2013 (0.900" in change.details
     assert "lowest: 2013-09-15 00:00:00 to 2013-09-26 00:00:00 UTC; highest: " in change.exact
     page = report_page(report_rows(filled([("m", 3)])))
     assert re.search(r"Times are UTC\.\s*</p>", page)
     short = series_with_times([start, start + 3 * minute], [start + 2 * minute, start + 3 * minute])
-    text = change_of("m", short, 0.95).text
+    text = change_of("m", short, 0.95).details
     assert "on 15 Sep 2013 from 00:00 to 00:02 (" in text
     assert "on 15 Sep 2013 at 00:03 (" in text
     unknown = change_of("m", dates._replace(since=np.full(2, np.nan)), 0.95)
-    assert "in the 500 events up to 26 Sep 2013 (0.500" in unknown.text
+    assert "in the 500 events up to 26 Sep 2013 (0.500" in unknown.details
     assert unknown.exact == ""
     late = dates._replace(time=dates.time + minute, until=dates.until + minute, since=np.full(2, np.nan))
-    assert "in the 500 events up to 26 Sep 2013, 00:01 (" in change_of("m", late, 0.95).text
+    assert "in the 500 events up to 26 Sep 2013, 00:01 (" in change_of("m", late, 0.95).details
 
 
 def test_windows_with_few_events_of_a_class_are_not_compared():
@@ -443,13 +447,27 @@ def test_panes_are_compared_by_their_last_rows():
 
 
 def test_models_side_by_side_are_not_called_different():
-    table = report_rows(evaluated_rows(models=("a", "b")))
-    whole = [series_of(table.columns, slice(*one[2:])) for one in table.whole_models()]
-    text = side_by_side(["a", "b"], whole, 0.95)
-    assert text.startswith("Latest AUC [95% interval]: ")
-    for name, one in zip("ab", whole, strict=True):
-        assert f"{name} {one.auc[-1]:.3f} [{one.low[-1]:.3f}, {one.high[-1]:.3f}]" in text
-    assert "is no test of a difference" in text
+    several = report_page(report_rows(evaluated_rows(models=("a", "b"))))
+    assert escape(NO_TEST) in several.partition('id="latest-table"')[2].partition("</section>")[0]
+    assert "is no test of a difference" in NO_TEST
+    assert escape(NO_TEST) not in report_page(report_rows(evaluated_rows(models=("a",))))
+
+
+def test_a_last_value_that_is_null_gives_way_to_the_latest_that_is_not_with_its_day():
+    auc = np.array([0.7, 0.8123, np.nan, np.nan, np.nan, np.nan])
+    times = START + np.array([0, 1, 2, 3, 4, 5]) * 100 * DAY
+    stamps = pa.array(times, pa.timestamp("us", "UTC"))
+    table = filled(
+        [("m", 3), ("n", 3)], auc=auc, time=stamps, h=np.array([1, 0.5, 0.25, np.nan, 0.125, np.nan])
+    )
+    page = report_page(report_rows(table)).partition('id="latest-table"')[2].partition("</table>")[0]
+    cells = [re.findall("<td>(.*?)</td>", line) for line in page.split("<tr>")[2:]]
+    day = datetime.fromtimestamp(times[1] / 1e6, UTC)
+    assert cells[0][4:6] == [f"0.812 [0.792, 0.832] ({day.day} {day:%b}; null since)", "0.2500"]
+    day = datetime.fromtimestamp(times[4] / 1e6, UTC)
+    assert cells[1][4:6] == [DASH, f"0.1250 ({day.day} {day:%b}; null since)"]
+    untimed = filled([("m", 3)], auc=auc[:3], time=pa.nulls(3, pa.timestamp("us", "UTC")))
+    assert "0.812 [0.792, 0.832] (event 200; null since)" in report_page(report_rows(untimed))
 
 
 # ---- data
@@ -600,11 +618,22 @@ def test_none_is_called_better_that_a_constant_decision_makes_perfect():
     assert "interpolated linearly" in MEANINGS["tpr_at_fpr"].sentence
 
 
-def test_notes_stand_in_one_box_above_the_numbers():
+def test_notes_stand_in_one_box_that_is_open():
     page = report_page(report_rows(filled([("a", 3)]), ["One < two.", "Another."]))
-    box = '<div class="note" role="note"><p>One &lt; two.</p><p>Another.</p></div>'
-    assert 0 < page.index(box) < page.index("<dl>")
-    assert 'role="note"' not in report_page(report_rows(filled([("a", 3)]))).partition("<main")[0]
+    head = page.partition("</header>")[0]
+    (box,) = re.findall('<details class="note fold" data-print open>(.*?)</details>', head, re.DOTALL)
+    assert "<summary>2 notes</summary>" in box
+    assert re.findall("<p>(.*?)</p>", box) == ["One &lt; two.", "Another."]
+    assert 'class="note' not in report_page(report_rows(filled([("a", 3)]))).partition("</header>")[0]
+
+
+def test_charts_come_before_tables_and_words(rows):
+    page = report_page(report_rows(rows), alerts=alert_events({"model": "good", "row": 3}))
+    sections = re.findall('<section id="([^"]+)"', page)
+    assert sections == [
+        "over-time", "alerts", "slices", "changes", "measures", "curves", "latest", "meanings",
+    ]  # fmt: skip
+    assert re.findall('<a href="#([^"]+)">', page.partition("<nav")[2].partition("</nav>")[0]) == sections
 
 
 def test_names_are_text_wherever_they_stand(rows):
@@ -683,7 +712,7 @@ def test_the_title_of_one_model_names_it():
 
 def test_without_counters_the_page_says_how_to_have_them():
     page = report_page(report_rows(filled([("a", 3)])))
-    assert "not given" in page
+    assert "Dead letters were not given." in page
     assert "--dead-letters FILE" in page
     assert "--curves FILE" in page
 
