@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from .core.sketches.threshold_queries import SortedMasses, estimate_auc
     from .core.table.table import EvaluatorTable
     from .core.weighted_tree.tree import WeightedTree
+    from .pipelines.frames.evaluate import evaluate
+    from .pipelines.frames.evaluated import Evaluated
     from .transforms.combine.auc import (
         AucCombineFn,
         CombinedAuc,
@@ -134,6 +136,8 @@ _HOMES = {
     "core.sketches.threshold_queries": ("SortedMasses", "estimate_auc"),
     "core.table.table": ("EvaluatorTable",),
     "core.weighted_tree.tree": ("WeightedTree",),
+    "pipelines.frames.evaluate": ("evaluate",),
+    "pipelines.frames.evaluated": ("Evaluated",),
     "transforms.combine.auc": (
         "AucCombineFn",
         "CombinedAuc",
@@ -157,17 +161,17 @@ __all__ = [
     "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
     "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
     "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError", "ErrorFunctions", "ErrorRoc",
-    "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents", "EverySeconds",
-    "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError", "FutureVersionError", "HBounds",
-    "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "LineSearch",
-    "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
+    "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents",
+    "EverySeconds", "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError", "FutureVersionError",
+    "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
+    "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
     "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner",
     "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve",
     "RocsteadyError", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings",
     "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve",
     "WireError", "WriteKafka", "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search",
-    "aum_of_labels", "delong_test", "estimate_auc", "friedman_nemenyi", "holm", "mcnemar", "parse_alert",
-    "read_rows", "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
+    "aum_of_labels", "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar",
+    "parse_alert", "read_rows", "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]

@@ -1,4 +1,6 @@
-"""Runnable jobs and the command line. Nothing imports this folder but the console script.
+"""Runnable jobs, the command line, and `rocsteady.evaluate` of the room `frames`.
+
+Nothing imports the other rooms but the console script.
 
 `cli` runs one command of the table in `commands`; `arguments` is what their options are declared with.
 `evaluate`, `prequential`, `demo` and `report` have rooms; `compare`, `inspect`, `replay`, `rows`, `doctor`

@@ -28,8 +28,8 @@ from ..core.process.console import say
 from ..core.rows.records import MeasureRow
 from ..core.settings.table import parse_slice
 from ..transforms.sinks.comparisons import comparisons_to_arrow
-from ..transforms.sinks.kinds import ROW_ORDER
-from ..transforms.sinks.table import check_output, sorted_table, write_table
+from ..transforms.sinks.kinds import ROW_ORDER, sorted_table
+from ..transforms.sinks.table import check_output, write_table
 from ..transforms.tables.rows import distinct_rows, row_files, row_values
 from .arguments import level
 from .outputs import check_csv_safe, check_outputs

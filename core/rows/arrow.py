@@ -88,6 +88,11 @@ def rows_to_table(rows: ColumnsOfRows) -> Table:
 
 def rows_to_pandas(rows: ColumnsOfRows) -> DataFrame:
     """Return rows as a data frame; see `Rows.to_pandas`."""
+    return table_to_pandas(rows_to_table(rows))
+
+
+def table_to_pandas(table: Table) -> DataFrame:
+    """Return a table as a data frame of pandas. Raises MissingPackageError without pandas."""
     try:
         import pandas
     except ImportError:
@@ -96,4 +101,4 @@ def rows_to_pandas(rows: ColumnsOfRows) -> DataFrame:
             "(to_arrow() does without)"
         ) from None
     # pandas would make a column of objects of true, false and null.
-    return rows_to_table(rows).to_pandas(types_mapper={pa.bool_(): pandas.BooleanDtype()}.get)
+    return table.to_pandas(types_mapper={pa.bool_(): pandas.BooleanDtype()}.get)

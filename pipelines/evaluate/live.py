@@ -36,9 +36,9 @@ from ...core.state.compile_ahead import warm_up
 from ...core.state.exported import ShardState
 from ...core.state.take_up import taken_up
 from ...transforms.beam import metrics, progress
-from ...transforms.beam.metrics import RECORD_COUNTERS
 from ...transforms.evaluate.shards import TableFactory
 from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
+from ...transforms.events.fields import RECORD_COUNTERS
 from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
 from ...transforms.sinks.open import STDOUT, is_appendable, is_streamed, open_sink
 from ...transforms.sources.streams.reader import Step, StreamReader

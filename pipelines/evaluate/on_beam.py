@@ -21,7 +21,6 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
-from ...core.evaluator.ranking import stride_of
 from ...core.events.rejected import Reason
 from ...core.join.settings import JoinSettings
 from ...core.process.standard_streams import write_out
@@ -32,16 +31,16 @@ from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...transforms.beam.machine import Brings
 from ...transforms.beam.metrics import METRICS_NAMESPACE, see
+from ...transforms.evaluate.choices import events_at_once
 from ...transforms.evaluate.shards import EvaluateShards
 from ...transforms.events import time_doubts
 from ...transforms.events.fields import EventFields, Role
-from ...transforms.files.formats import CHUNK_ROWS, SourceFile
+from ...transforms.files.formats import SourceFile
 from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
     ROWS,
-    AlertBatches,
     TableKind,
     curve_batches,
     row_schema,
@@ -54,15 +53,8 @@ from .job import Beside, Evaluation, Outcome
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
 
-_EVENTS_AT_ONCE = 1_000_000
-"""Rows of a Parquet file read at once, at most. 10M events of 100,000 models took 36 s of processor time with
-this value, 48 s with 400,000 rows and 81 s with 100,000."""
-
 _BYTES_AT_ONCE = 1 << 20
 """Bytes of a file of rows copied to stdout at once."""
-
-_ROWS_AT_ONCE = 50_000
-"""Rows of whole models that one piece of input may produce, at most: 20 MB of rows."""
 
 
 def evaluate_and_report(job: Evaluation) -> Outcome:
@@ -166,10 +158,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
     except ValueError as error:
         raise ConfigError(f"Beam refuses its options: {' '.join(str(error).split())}") from None
-    evaluator = job.settings.evaluator
-    stride = stride_of(evaluator)
-    parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
-    events = pipeline | "Read" >> _read(job, parquet_rows)
+    events = pipeline | "Read" >> _read(job, events_at_once(job.settings.evaluator))
     packets, letters = events.packets, [events.dead_letters]
     states: list[beam.PCollection[bytes]] = []
     awaits = job.begins_with is not None
@@ -198,7 +187,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
     if job.alerts is not None:
-        from ...transforms.evaluate.alert import Alert
+        from ...transforms.evaluate.alert import Alert, AlertBatches
 
         watch = Alert(*job.alerts.rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
         alerts = rows | "Alert" >> watch | "Alerts in columns" >> AlertBatches()

@@ -18,18 +18,10 @@ from apache_beam.metrics import Metrics
 
 from ...core.rows.rows import Rows
 from ..events.dead_letters import DeadLetters
-from ..events.fields import Role
+from ..events.fields import RECORD_COUNTERS, Role
 from . import progress
 
 METRICS_NAMESPACE = "rocsteady"
-
-RECORD_COUNTERS: dict[Role, dict[str, str]] = {
-    "event": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
-    "prediction": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
-    "instance": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
-    "label": {"read": "labels_read", "invalid": "labels_invalid", "late": "labels_late"},
-}
-"""Names of the counters of a source's records, by the records' role."""
 
 COUNTERS = {
     "events_read": "Records of events or predictions that were read.",

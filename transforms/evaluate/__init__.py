@@ -1,5 +1,5 @@
 """The evaluation of models on Beam.
 
 `models` has `EvaluateModels`, `join_labels` joins predictions with labels, and `alert` watches rows. `shards`
-evaluates packets, for `models` and `join_labels`.
+evaluates packets, for `models` and `join_labels`. `choices` makes settings from keywords, without Beam.
 """

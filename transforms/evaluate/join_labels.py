@@ -127,7 +127,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
         **columns: Unpack[JoinColumns],
     ) -> None:
         super().__init__()
-        check_keywords("JoinLabels", columns, JoinColumns)
+        check_keywords("JoinLabels.__init__", columns, JoinColumns.__annotations__)
         for name, value in (("id", id), ("time", time)):
             if value is None:
                 raise ConfigError(f"{name}=None: labels are joined by id, in event time; name the field")

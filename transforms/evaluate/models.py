@@ -9,8 +9,7 @@ pipeline, with the same `EvaluateShards`; there, the readers are the clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, Unpack
 
 import apache_beam as beam
@@ -21,14 +20,15 @@ from ...core.errors import ConfigError
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.evaluator import EvaluatorChoices, EvaluatorSettings, check_signal, checked_order
-from ...core.settings.table import TableChoices, TableSettings, checked_spans
+from ...core.settings.evaluator import EvaluatorChoices, EvaluatorSettings, checked_order
+from ...core.settings.table import TableChoices
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp, unchanged
 from ..events.dead_letters import DeadLetter
-from ..events.fields import EventColumns, EventFields, check_keywords
+from ..events.fields import EventColumns, check_keywords
 from ..sinks.kinds import curve_batches
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
+from .choices import chosen_settings
 from .shards import EvaluateShards
 
 
@@ -118,28 +118,11 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         **choices: Unpack[ModelsChoices],
     ) -> None:
         super().__init__()
-        check_keywords("EvaluateModels", choices, ModelsChoices)
+        check_keywords("EvaluateModels.__init__", choices, ModelsChoices.__annotations__)
         chosen: dict[str, Any] = {**({} if settings is None else vars(settings)), **choices}
-        for name in ("window", "every", "cost"):
-            if chosen.get(name, self) is None:
-                del chosen[name]
-        if isinstance(slices := chosen.get("slices"), str):
-            chosen["slices"] = (slices,)
-        self._fields = EventFields(**_of(EventFields, chosen))
-        curves, predicted = chosen.get("curves"), self._fields.predicted
-        if curves is not None and predicted is not None and self._fields.positive is None:
-            raise ConfigError(
-                f"curves={curves!r}: with predicted={predicted!r} labels are classes, and a curve needs "
-                "the one that is positive; name it with positive=, or leave curves= out"
-            )
-        chosen["positive"] = self._fields.positive
-        chosen["order"] = order_of_events(chosen.get("order", "arrival"), clock, self._fields.time)
-        evaluator = EvaluatorSettings(**_of(EvaluatorSettings, chosen))
-        table = {"shards": 64, **chosen, **checked_spans(chosen), "slices": self._fields.slices}
-        self._settings = TableSettings(evaluator, **_of(TableSettings, table))
-        if self._fields.time is None and (needs := evaluator.needs_times) is not None:
-            raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
-        check_signal(evaluator, predicted is not None, "predicted=", "positive=")
+        chosen["order"] = order_of_events(chosen.get("order", "arrival"), clock, chosen.get("time"))
+        self._fields, self._settings = chosen_settings({"shards": 64, **chosen})
+        evaluator = self._settings.evaluator
         lateness = (evaluator.lateness or 0) if evaluator.by_time else None
         self._shards = EvaluateShards(self._settings, self._fields, cache_bytes, lateness)
 
@@ -166,11 +149,6 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             duplicates=refused
             | "Duplicates" >> beam.FlatMap(single_letters, "duplicate").with_output_types(DeadLetter),
         )
-
-
-def _of(made: type, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords that are fields of a dataclass."""
-    return {field.name: chosen[field.name] for field in fields(made) if field.name in chosen}
 
 
 def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:

@@ -277,6 +277,10 @@ class RejectedLetters:
         return pa.array(labels, mask=labels == NO_CLASS)
 
 
+CHUNK_ROWS = 100_000
+"""The approximate records of a batch. The cost per batch is small, and memory can hold several batches."""
+
+
 class Chunk(NamedTuple):
     """Consecutive records of a source.
 

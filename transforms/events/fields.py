@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, InputError
 from ...core.events.times import checked_unit
+from ...core.process.near_names import near_names
 from ...core.settings.table import checked_slices
 from .columns import class_text
 from .time_formats import checked_format
@@ -33,6 +34,14 @@ _NOT_NEEDED: dict[Role, tuple[str, ...]] = {
     "instance": ("score", "model", "predicted"),
 }
 """The fields whose columns a record of a role does not need."""
+
+RECORD_COUNTERS: dict[Role, dict[str, str]] = {
+    "event": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
+    "prediction": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
+    "instance": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
+    "label": {"read": "labels_read", "invalid": "labels_invalid", "late": "labels_late"},
+}
+"""Names of the counters of a source's records, by the records' role."""
 
 MAX_SLICE_NAME_BYTES = 255
 """The most bytes of a slice column's name, because of a batch's wire form."""
@@ -71,10 +80,15 @@ class EventColumns(RecordColumns, total=False):
     id: str | None
 
 
-def check_keywords(whose: str, given: Mapping[str, Any], known: type) -> None:
-    """Raise a TypeError, as Python does, for a keyword that a TypedDict does not have."""
-    if unknown := sorted(given.keys() - known.__annotations__.keys()):
-        raise TypeError(f"{whose}.__init__() got an unexpected keyword argument {unknown[0]!r}")
+def check_keywords(whose: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise a TypeError, as Python does, for a keyword that is not known.
+
+    whose  the function that was given the keywords
+    """
+    if unknown := sorted({*given} - {*known}):
+        near = near_names(unknown[0], known)
+        meant = f"; did you mean {near[0]}=?" if near else ""
+        raise TypeError(f"{whose}() got an unexpected keyword argument {unknown[0]!r}{meant}")
 
 
 @dataclass(frozen=True)
@@ -238,3 +252,43 @@ class EventFields:
         if "model" in columns or default_model is None:
             return replace(self, model="model")
         return replace(self, model_name=default_model)
+
+
+_OPTIONS_OF_ROLES = {("label", "time"): "--label-time", ("instance", "slices"): "--feature"}
+
+
+def check_once(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
+    """Check that a file has no needed column twice. Raises InputError."""
+    for _, column in fields.needed(role):
+        if names.count(column) > 1:
+            raise InputError(
+                f"{name} has {names.count(column)} columns named {column!r}; give each its own name"
+            )
+
+
+def check_names(
+    name: str, names: Sequence[str], fields: EventFields, role: Role = "event", *, keywords: bool = False
+) -> None:
+    """Check that the columns of a source include each needed column exactly once.
+
+    keywords  whether the user gives the names of columns as keywords in Python, not as options
+
+    Raises InputError, which names the source, its columns, the nearest name, and the remedy.
+    """
+    needed = fields.needed(role)
+    check_once(name, names, fields, role)
+    for field, column in needed:
+        if column not in names:
+            shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
+            taken = {other for _, other in needed}  # these columns have a role already
+            near = near_names(column, (other for other in names if other not in taken))
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            option = f"{_OPTIONS_OF_ROLES.get((role, field), OPTIONS[field])} COL"
+            if keywords:
+                option = f"{field}="
+            both = (
+                "; labels and predictions must call it the same" if (role, field) == ("label", "id") else ""
+            )
+            raise InputError(
+                f"{name} has no column {column!r}{meant}; it has {shown}. Say which with {option}{both}"
+            )

@@ -39,12 +39,9 @@ from apache_beam.io.filesystems import FileSystems
 
 from ...core.errors import InputError, RocsteadyError
 from ...core.events.rejected import Reason
-from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
+from ..events.dead_letters import CHUNK_ROWS, NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ..events.text import json_objects
 from .lines import SHOWN_BYTES
-
-CHUNK_ROWS = 100_000
-"""The approximate records of a batch. The cost per batch is small, and memory can hold several batches."""
 
 _PARQUET_BUFFER_BYTES = 1 << 20
 """Bytes of a column that are read ahead. Without a buffer, Arrow keeps the bytes of every row group

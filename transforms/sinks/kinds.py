@@ -7,16 +7,12 @@ is one point of a curve.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from apache_beam.pvalue import PCollection
-from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.rows import AlertRow
 from ...core.rows.arrow import ROW_SCHEMA
@@ -122,45 +118,10 @@ ALERT_SCHEMA = schema_of(AlertRow)
 
 ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule")
 
-_GATHERED = 10_000
-
 
 def alerts_to_arrow(alerts: Sequence[AlertRow]) -> pa.RecordBatch:
     """Return alerts as a record batch with ALERT_SCHEMA. O(cells), in Python."""
     return in_columns(alerts, ALERT_SCHEMA)
-
-
-class AlertBatches(beam.PTransform[PCollection[AlertRow], PCollection[pa.RecordBatch]]):
-    """Alerts -> record batches (ALERT_SCHEMA), as sinks take them."""
-
-    def expand(self, alerts: PCollection[AlertRow]) -> PCollection[pa.RecordBatch]:
-        """Apply to the alerts of a job."""
-        gather = beam.ParDo(_InColumns()).with_output_types(pa.RecordBatch)
-        batches: PCollection[pa.RecordBatch] = alerts | gather
-        return batches
-
-
-class _InColumns(beam.DoFn):
-    """Alerts -> record batches; a bundle's alerts are gathered into one batch."""
-
-    def __init__(self) -> None:
-        self._held: list[AlertRow] = []
-
-    def start_bundle(self) -> None:
-        """Hold no alerts."""
-        self._held = []
-
-    def process(self, alert: AlertRow) -> Iterator[pa.RecordBatch]:
-        """Hold alerts; yield a batch when enough alerts are held."""
-        self._held.append(alert)
-        if len(self._held) == _GATHERED:
-            yield alerts_to_arrow(self._held)
-            self._held = []
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the alerts still held."""
-        if self._held:
-            yield GlobalWindows.windowed_value(alerts_to_arrow(self._held))
 
 
 class TableKind(NamedTuple):
@@ -180,6 +141,12 @@ class TableKind(NamedTuple):
     identity: tuple[str, ...]
     counter: str | None = None
     number: Callable[[pa.RecordBatch | pa.Table], int] = lambda table: int(table.num_rows)
+
+
+def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:
+    """Put record batches into one table, sorted by columns; nulls come last. No batches give no rows."""
+    table = pa.Table.from_batches(batches, schema)
+    return table.sort_by([(name, "ascending") for name in order])
 
 
 class TableSink(ABC):

@@ -45,7 +45,7 @@ from ..files.formats import everywhere, has_scheme
 from ..kafka.client import check_topic
 from ..kafka.topic import KafkaTopic, is_kafka
 from .kafka import KafkaWriter, WriteKafka, checked_topic
-from .kinds import TableKind, TableSink
+from .kinds import TableKind, TableSink, sorted_table
 from .table import (
     WriteSortedTable,
     check_output,
@@ -53,7 +53,6 @@ from .table import (
     cleaned,
     csv_head,
     is_csv,
-    sorted_table,
     text_lines,
     try_folder,
     write_table,

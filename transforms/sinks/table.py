@@ -45,7 +45,7 @@ from ..events.batches import from_ipc, to_ipc
 from ..events.text import json_objects, rfc3339
 from ..files.formats import has_scheme
 from ..kafka.topic import is_kafka
-from .kinds import TableKind
+from .kinds import TableKind, sorted_table
 
 _ROWS_AT_ONCE = 65_536
 _CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
@@ -255,12 +255,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:
-    """Put record batches into one table, sorted by columns; nulls come last. No batches give no rows."""
-    table = pa.Table.from_batches(batches, schema)
-    return table.sort_by([(name, "ascending") for name in order])
 
 
 class _WriteSorted(beam.DoFn):

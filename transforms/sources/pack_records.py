@@ -27,11 +27,11 @@ from ...core.events.rejected import Reason
 from ...core.events.times import AFTER_LAST_TIME, FIRST_TIME
 from ...core.events.wire import UNORDERED
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
-from ..events.batches import records_to_batch
 from ..events.columns import json_record
 from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ..events.fields import EventFields, Role
 from ..events.lateness import ANY_TIME
+from ..events.records import records_to_batch
 from ..events.validate import binary_labels, validate_as
 
 PACKET_EVENTS = 10_000

@@ -31,13 +31,12 @@ from rocsteady.core.settings.windows import Adaptive, EveryEvents, EverySeconds,
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.models import EvaluateModels
 from rocsteady.transforms.evaluate.shards import RowsCoder
-from rocsteady.transforms.events.batches import records_to_batch
 from rocsteady.transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetter
 from rocsteady.transforms.events.fields import EventColumns, EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
+from rocsteady.transforms.events.records import records_to_batch
 from rocsteady.transforms.events.validate import validate_as
-from rocsteady.transforms.sinks.kinds import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow
-from rocsteady.transforms.sinks.table import sorted_table
+from rocsteady.transforms.sinks.kinds import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow, sorted_table
 from rocsteady.transforms.sources import pack_records
 from thorough import some
 

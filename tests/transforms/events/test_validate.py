@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.transforms.events.batches import RecordBatchCoder, from_ipc, records_to_batch, to_ipc
+from rocsteady.transforms.events.batches import RecordBatchCoder, from_ipc, to_ipc
 from rocsteady.transforms.events.columns import (
     class_text,
     ids,
@@ -36,6 +36,7 @@ from rocsteady.transforms.events.dead_letters import (
 )
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME, Timing
+from rocsteady.transforms.events.records import records_to_batch
 from rocsteady.transforms.events.validate import validate_as
 from thorough import examples
 

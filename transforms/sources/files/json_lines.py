@@ -27,9 +27,9 @@ import pyarrow.json
 from ....core.arrays import Int64Array
 from ....core.errors import InputError
 from ....core.events.rejected import Reason
-from ...events.batches import records_to_batch
 from ...events.columns import EXACT, json_record
 from ...events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
+from ...events.records import records_to_batch
 from ...files.formats import HEAD_BYTES, SourceFile, arrow_buffer, unpacked
 from ...files.lines import MOST_LINE_BYTES, LongLine, line_blocks, without_blank_lines
 

@@ -15,13 +15,12 @@ from apache_beam.io.filesystems import FileSystems
 from ....core.errors import InputError
 from ....core.prequential.generators import GeneratedStream
 from ....core.process.near_names import near_names
-from ...events.fields import OPTIONS, EventFields, Role
+from ...events.fields import EventFields, Role, check_names
 from ...files.formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, csv_header, has_scheme, stem_of
 from ...files.lines import MOST_LINE_BYTES
 from .generated import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns
 
-_OPTIONS_OF_ROLES = {("label", "time"): "--label-time", ("instance", "slices"): "--feature"}
 _ENDINGS = ".csv, .tsv, .jsonl, .json, each also with .gz, or .parquet"
 
 
@@ -152,31 +151,3 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
     for source in sources:
         if (names := column_names(source)) is not None:
             check_names(source.name, names, fields.resolved(names, source.stem), role)
-
-
-def check_once(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
-    """Check that a file has no needed column twice. Raises InputError."""
-    for _, column in fields.needed(role):
-        if names.count(column) > 1:
-            raise InputError(
-                f"{name} has {names.count(column)} columns named {column!r}; give each its own name"
-            )
-
-
-def check_names(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
-    """Check that a file's columns include each needed column exactly once; see `check_columns`."""
-    needed = fields.needed(role)
-    check_once(name, names, fields, role)
-    for field, column in needed:
-        if column not in names:
-            shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
-            taken = {other for _, other in needed}  # these columns have a role already
-            near = near_names(column, (other for other in names if other not in taken))
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
-            option = _OPTIONS_OF_ROLES.get((role, field), OPTIONS[field])
-            both = (
-                "; labels and predictions must call it the same" if (role, field) == ("label", "id") else ""
-            )
-            raise InputError(
-                f"{name} has no column {column!r}{meant}; it has {shown}. Say which with {option} COL{both}"
-            )

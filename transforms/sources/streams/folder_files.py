@@ -16,11 +16,11 @@ from typing import BinaryIO, NamedTuple, cast
 from ....core.errors import InputError, RocsteadyError
 from ....core.events.rejected import Reason
 from ...events.dead_letters import Chunk
-from ...events.fields import EventFields
+from ...events.fields import EventFields, check_names, check_once
 from ...files.formats import DAMAGE, SourceFile
 from ...files.lines import MARK, MOST_LINE_BYTES, SHOWN_BYTES, LongLine
 from ..files.json_lines import keys_in
-from ..files.listing import check_names, check_once, column_names
+from ..files.listing import column_names
 from ..files.read import read_batches
 from .offsets import FilePlace
 from .partition import Part, cut_chunk, line_parts

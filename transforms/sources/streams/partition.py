@@ -35,9 +35,9 @@ import pyarrow as pa
 from ....core.arrays import Int64Array
 from ....core.errors import RocsteadyError
 from ....core.events.rejected import Reason
-from ...events.batches import records_to_batch
 from ...events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ...events.fields import EventFields
+from ...events.records import records_to_batch
 from ...files.lines import SHOWN_BYTES, LongLine, WholeLines, without_blank_lines
 from ..files.json_lines import JsonLines, begun_lines, keys_of_first
 

@@ -1,0 +1,235 @@
+"""`evaluate`: evaluates the events of a frame, in this process and without Beam.
+
+Invariant
+    Rows and dead letters equal those that `rocsteady evaluate` writes for the same events in a file: the
+    frame is one partition, validated and packed by the same code, and one `EvaluatorTable` applies it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from time import time_ns
+from typing import Any, Literal, TypedDict, Unpack
+
+import pyarrow as pa
+
+from ...core.errors import ConfigError
+from ...core.events.records import Batch, EndOfInput
+from ...core.events.rejected import Rejected
+from ...core.ids.sharding import Packet, Packets
+from ...core.rows.arrow import rows_to_arrow
+from ...core.rows.rows import Rows
+from ...core.settings.costs import Cost
+from ...core.settings.durations import Duration, microseconds
+from ...core.settings.evaluator import EvaluatorSettings, checked_order, declared
+from ...core.settings.table import TableSettings
+from ...core.settings.windows import (
+    Emission,
+    EveryEvents,
+    EverySeconds,
+    LastEvents,
+    Window,
+    is_count,
+    parse_every,
+    parse_window,
+)
+from ...core.table.table import EvaluatorTable
+from ...transforms.evaluate.choices import chosen_settings, events_at_once
+from ...transforms.events import time_doubts
+from ...transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetters, RejectedLetters
+from ...transforms.events.fields import RECORD_COUNTERS, check_keywords
+from ...transforms.events.lateness import Timing
+from ...transforms.events.validate import validate_as
+from ...transforms.sinks.kinds import CURVES, DEAD_LETTERS, ROWS, TableKind, curve_batches, sorted_table
+from .evaluated import Evaluated
+from .frames import NAME, Frame
+from .summary import newest_rows
+
+_COUNTERS = RECORD_COUNTERS["event"]
+
+
+class FrameChoices(TypedDict, total=False):
+    """The further keywords of `evaluate`: columns, and settings of evaluators and of their table."""
+
+    model_name: str | None
+    time_unit: Literal["s", "ms", "us", "ns"]
+    time_format: str | None
+    predicted: str | None
+    max_ahead: Duration | None
+    measures: tuple[str, ...] | list[str] | str | None
+    priors: float | Literal["window"]
+    threshold: float
+    confidence: float
+    probabilities: bool
+    at_fpr: float
+    false_positive_cost: float
+    partial_fpr: tuple[float, float] | str
+    flip_if_below_half: bool
+    order: str | None
+    curves: EveryEvents | int | Literal["end"] | None
+    deduplicate: Duration | None
+    slice_cap: int
+    idle_ttl: Duration | None
+
+
+def evaluate(
+    frame: Any,
+    *,
+    score: str = "score",
+    label: str = "label",
+    model: str | None = None,
+    slices: str | Iterable[str | tuple[str, ...]] = (),
+    time: str | None = None,
+    id: str | None = None,  # noqa: A002  the name of the command's option
+    weight: str | None = None,
+    positive: object = None,
+    window: Window | str = LastEvents(),  # noqa: B008  it is frozen
+    every: Emission | int | str | timedelta = EveryEvents(),  # noqa: B008
+    cost: Cost | str | None = None,
+    **choices: Unpack[FrameChoices],
+) -> Evaluated:
+    """Evaluate every model of a frame of scored events over a window of its own events.
+
+    Rows and dead letters equal those of `rocsteady evaluate` for a file of the same events. O(n) in events,
+    beside the cost of the rows. Beam is not imported.
+
+    frame        of polars, pandas or pyarrow. A lazy frame is collected, with the needed columns alone.
+    score, label, model, time, id, weight, predicted
+                 names of columns. Without `model`, the column "model" has the models' names, if there is one.
+    model_name   the one model of all events, instead of a column; "model" without either.
+    slices       columns, and tuples of columns (crosses). Each model is also evaluated for each of their
+                 values.
+    positive     the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
+    window       such as `LastEvents(10_000)`, or a word of the command: "last:10000", "last:7d", "adaptive",
+                 "fading:7d", "all".
+    every        a row every so many events of a model and slice; or a duration, "1h", for a row at each point
+                 of a grid of event times.
+    cost         such as `BetaCost(2, 2)`, or a word of the command: "severity".
+    order        "time" (with `time`, the default), "time:10m" or "position" (without `time`, the default).
+                 Events of equal times apply in the order of `id`, then in the command's arbitrary order.
+    time_unit, time_format, max_ahead, deduplicate, slice_cap, idle_ttl, measures, curves and the others
+                 as the options of the command and the keywords of `EvaluateModels`.
+
+    Raises ConfigError for an invalid setting. Raises InputError for an object that is no frame, and for a
+    column that is missing or there twice. No value in the frame raises an error: its event becomes a dead
+    letter.
+    """
+    explicit = {
+        "score": score, "label": label, "model": model, "slices": slices, "time": time, "id": id,
+        "weight": weight, "positive": positive, "window": window, "every": every, "cost": cost,
+    }  # fmt: skip
+    check_keywords("evaluate", choices, {**explicit, **FrameChoices.__annotations__})
+    chosen = _in_words({**explicit, **choices})
+    chosen["order"] = _order(chosen.get("order"), time)
+    fields, settings = chosen_settings({**chosen, "shards": 1})
+    return _FrameEvaluation(Frame(frame, fields), settings, _timing(settings, chosen)).result()
+
+
+def _in_words(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords with the command's words, and plain numbers, read as settings. Raises ConfigError."""
+    found = dict(chosen)
+    readers = {name: each.parse for name, each in declared(EvaluatorSettings).items() if each.parse}
+    for name, read in {**readers, "window": parse_window, "every": parse_every}.items():
+        if isinstance(said := found.get(name), str):
+            found[name] = read(said)
+    if isinstance(every := found["every"], timedelta):
+        found["every"] = EverySeconds(every)
+    for name in ("every", "curves"):
+        if is_count(found.get(name)):
+            found[name] = EveryEvents(found[name])
+    if isinstance(measures := found.get("measures"), str | list):
+        found["measures"] = tuple(measures.split(",") if isinstance(measures, str) else measures)
+    return found
+
+
+def _order(order: str | None, time: str | None) -> str:
+    """Return the order in which the events of a frame apply. Raises ConfigError."""
+    if order is None:
+        return "position" if time is None else "time"
+    order = checked_order(order)
+    if order == "arrival":
+        raise ConfigError(
+            "order='arrival': the events of a frame have positions; give 'position', or 'time' with time="
+        )
+    if order != "position" and time is None:
+        raise ConfigError(f"order={order!r} needs times; name their column with time=")
+    return order
+
+
+def _timing(settings: TableSettings, chosen: Mapping[str, Any]) -> Timing:
+    """Return the limits for event times. Raises ConfigError."""
+    lateness = settings.evaluator.lateness
+    if (ahead := chosen.get("max_ahead")) is None:
+        return Timing(lateness=lateness)
+    if chosen["time"] is None:
+        raise ConfigError(f"max_ahead={ahead!r} needs times; name their column with time=")
+    return Timing(lateness=lateness, now=time_ns() // 1_000, ahead=microseconds(ahead, "max_ahead"))
+
+
+class _FrameEvaluation:
+    """Evaluates a frame in chunks of its events, and counts them."""
+
+    def __init__(self, frame: Frame, settings: TableSettings, timing: Timing) -> None:
+        self._frame = frame
+        self._settings = settings
+        self._timing = timing
+        self._refused = RejectedLetters(frame.fields)
+        self._table = EvaluatorTable(settings)
+        self._rows: list[Rows] = []
+        self._letters: list[DeadLetters] = []
+        self._counts: Counter[str] = Counter(dict.fromkeys(_COUNTERS.values(), 0))
+
+    def result(self) -> Evaluated:
+        """Evaluate all events."""
+        time_doubts.reset()
+        packets = Packets(NAME, 0, 1, 1)
+        for batch in self._batches():
+            self._apply(packets.split(batch))
+        self._apply(packets.ends(self._timing.high_water))
+        self._apply([("", EndOfInput().pack())])
+        rows = Rows.concat(self._rows)
+        tables = {
+            "rows": _sorted(ROWS, [rows_to_arrow(rows)] if len(rows) else []),
+            "dead letters": _sorted(DEAD_LETTERS, [letters.batch for letters in self._letters]),
+            "curves": _sorted(CURVES, curve_batches(rows)),
+        }
+        counts = dict(self._counts)
+        for name, number in self._table.counts().items():
+            counts[name] = counts.get(name, 0) + number  # readers and the table refuse late events
+        counts |= {"rows_written": len(rows), "curves_written": len(rows.curves)}
+        return Evaluated(
+            tables, newest_rows(rows), counts, self._frame.kind, self._settings.evaluator, time_doubts.told()
+        )
+
+    def _batches(self) -> Iterator[Batch]:
+        """Yield the valid events of the frame; keep dead letters of the others."""
+        fields, position = self._frame.fields, 0
+        located = self._settings.deduplicate is not None
+        table = self._frame.table().combine_chunks()
+        for records in table.to_batches(events_at_once(self._settings.evaluator)):
+            chunk = Chunk(position, records, None, NO_LETTERS)
+            batch, letters = validate_as("event", chunk, fields, NAME, 0, self._timing, located)
+            self._timing = self._timing.after(batch)
+            position += records.num_rows
+            self._note(letters)
+            self._counts[_COUNTERS["read"]] += len(batch) + len(letters)
+            self._counts.update(_COUNTERS[kind] for kind, _, _ in letters.whys())
+            yield batch
+
+    def _note(self, letters: DeadLetters) -> None:
+        if len(letters):
+            self._letters.append(letters)
+
+    def _apply(self, packets: Iterable[Packet]) -> None:
+        for _, packet in packets:
+            for given in self._table.apply(packet):
+                if isinstance(given, Rejected):
+                    self._note(self._refused(given))
+                else:
+                    self._rows.append(given)
+
+
+def _sorted(kind: TableKind, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    return sorted_table(batches, kind.schema, kind.order)

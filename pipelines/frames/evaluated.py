@@ -1,0 +1,147 @@
+"""Evaluated: the rows and dead letters of an evaluated frame, as frames of the same package."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from ...core.errors import MissingPackageError
+from ...core.rows.arrow import table_to_pandas
+from ...core.rows.rows import Rows
+from ...core.settings.evaluator import EvaluatorSettings
+from ..words import counted
+from .frames import frame_of
+from .summary import summary_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from polars import DataFrame as PolarsFrame
+
+_REASONS_SHOWN = 5
+
+
+class Evaluated:
+    """The result of `rocsteady.evaluate`. Its frames are of the package of the frame that was given.
+
+    counters  how many events had each fate, by the names that the command uses: events_read, events_applied,
+              dead_letters, late, duplicate, events_tied, events_in_other, evaluators_retired, rows_written,
+              curves_written. Every event that was read was applied, or is a dead letter, late or a duplicate
+
+    A frame is made when it is first asked for.
+    """
+
+    counters: dict[str, int]
+
+    def __init__(
+        self,
+        tables: Mapping[str, pa.Table],
+        newest: Rows,
+        counters: Mapping[str, int],
+        kind: nw.Implementation,
+        settings: EvaluatorSettings,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.counters = dict(counters)
+        self._tables = dict(tables)
+        self._newest = newest
+        self._kind = kind
+        self._settings = settings
+        self._notes = tuple(notes)
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows of measures, sorted by model, slice and row: the columns that the command writes."""
+        return frame_of(self._tables["rows"], self._kind)
+
+    @cached_property
+    def dead_letters(self) -> Any:
+        """The events that do not count, each with its reason: the columns that the command writes."""
+        return frame_of(self._tables["dead letters"], self._kind)
+
+    @cached_property
+    def curves(self) -> Any:
+        """The points of ROC curves; without rows unless `curves=` asked for curves."""
+        return frame_of(self._tables["curves"], self._kind)
+
+    def summary(self) -> Any:
+        """Return the newest values of every model: a row a model."""
+        return frame_of(summary_of(self._newest), self._kind)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a pyarrow.Table."""
+        return self._tables["rows"]
+
+    def to_pandas(self) -> DataFrame:
+        """Return the rows as a pandas.DataFrame. Raises MissingPackageError without pandas."""
+        return table_to_pandas(self._tables["rows"])
+
+    def to_polars(self) -> PolarsFrame:
+        """Return the rows as a polars.DataFrame. Raises MissingPackageError without polars."""
+        try:
+            frame: PolarsFrame = frame_of(self._tables["rows"], nw.Implementation.POLARS)
+        except ImportError:
+            raise MissingPackageError(
+                "to_polars() needs the package polars, which is not installed here; run: pip install polars "
+                "(to_arrow() does without)"
+            ) from None
+        return frame
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> int:
+        """Write the page about the rows to an HTML file; return its size in bytes.
+
+        title  stands above the page
+
+        Raises ConfigError without plotly or Jinja, InputError where the file cannot be written.
+        """
+        from ...core.encoding.json import read_object
+        from ..report.report import TITLE, write_report
+        from ..report.rows import EventCounters
+
+        canonical = self._settings.canonical()
+        return write_report(
+            self._tables["rows"],
+            path,
+            curves=None if self._settings.curves is None else self._tables["curves"],
+            counters=EventCounters(
+                self.counters["events_read"], self.counters["events_applied"], self._lost()
+            ),
+            title=TITLE if title is None else title,
+            confidence=self._settings.confidence,
+            settings={self._settings.config_hash(): read_object(canonical, "the settings of rows")},
+            notes=self._notes,
+        )
+
+    def _lost(self) -> list[tuple[str, str, int]]:
+        """Return (kind, reason, count) of the dead letters, most frequent first."""
+        letters = self._tables["dead letters"]
+        found = Counter(zip(*(letters.column(name).to_pylist() for name in ("kind", "reason")), strict=True))
+        return [(*why, count) for why, count in sorted(found.items(), key=lambda each: (-each[1], each[0]))]
+
+    def _told(self) -> list[str]:
+        """Return sentences on the counters and on the most frequent reasons of dead letters."""
+        counts, lost = self.counters, self._lost()
+        terms = [f"{counts['events_applied']:,} applied", counted(counts["dead_letters"], "dead letter")]
+        for name, word in (("late", "late"), ("duplicate", "duplicates")):
+            terms += [f"{counts[name]:,} {word}"] if counts[name] else []
+        read, rows = counted(counts["events_read"], "event"), counted(counts["rows_written"], "row")
+        lines = [f"{read} read = {' + '.join(terms)}; {rows}"]
+        lines += [f"  {count:,} x {reason}" for _, reason, count in lost[:_REASONS_SHOWN]]
+        if len(lost) > _REASONS_SHOWN:
+            lines.append(f"  and {len(lost) - _REASONS_SHOWN} more reasons")
+        return lines
+
+    def __repr__(self) -> str:
+        """Return the counters, the most frequent reasons of dead letters, and the newest rows of models."""
+        return "\n".join((*self._told(), repr(self._newest)))
+
+    def _repr_html_(self) -> str:
+        """Return the same as HTML."""
+        told = "<br>".join(map(escape, self._told()))
+        return f"<div><p>{told}</p>{self._newest._repr_html_()}</div>"

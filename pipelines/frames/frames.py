@@ -1,0 +1,87 @@
+"""Frames of polars, pandas, pyarrow and others that narwhals knows: read as Arrow columns, made of tables.
+
+Only the columns that an evaluation needs are read. A lazy frame is collected with these columns alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from ...core.errors import InputError
+from ...core.rows.arrow import table_to_pandas
+from ...transforms.events.fields import EventFields, check_names
+from ...transforms.events.records import column_of
+
+NAME = "frame"
+"""The name of a frame as the source of its events, in errors and dead letters."""
+
+MODEL = "model"
+"""The model of the events of a frame without a column of models. A file gives its own name instead."""
+
+
+class Frame:
+    """A user's frame, and the roles of its columns.
+
+    fields  the roles, with the source of the model's name
+    kind    the package of the frame, which makes frames of the results
+
+    Raises InputError for an object that is no frame, and for columns that are missing or there twice.
+    """
+
+    def __init__(self, given: Any, fields: EventFields) -> None:
+        frame = _as_narwhals(given)
+        names = [str(name) for name in frame.collect_schema().names()]
+        self.fields = fields.resolved(names, MODEL)
+        check_names(f"the {NAME}", names, self.fields, keywords=True)
+        selected = frame.select([name for name in self.fields.columns if name in names])
+        eager = selected.collect() if isinstance(selected, nw.LazyFrame) else selected
+        self.kind = eager.implementation
+        self._columns = eager
+
+    def table(self) -> pa.Table:
+        """Return the needed columns, in the order of `EventFields.columns`, as a Parquet file is read."""
+        frame, numbers = self._columns, self.fields.number_columns
+        try:
+            table: pa.Table = frame.to_arrow()
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a column of objects of pandas
+            names: Sequence[str] = frame.columns
+            return pa.table([_column(frame[name], name, numbers) for name in names], names=names)
+        return table
+
+
+def _as_narwhals(given: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    if isinstance(given, pa.RecordBatch):
+        given = pa.Table.from_batches([given])
+    try:
+        frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(given)
+    except nw.exceptions.DuplicateError as error:
+        twice = ", ".join(line[2:] for line in str(error).splitlines() if line.startswith("- "))
+        raise InputError(f"the {NAME} has columns of one name ({twice}); give each its own name") from None
+    except TypeError:
+        raise InputError(
+            f"evaluate() is given {type(given).__name__!r}, which is no frame; give a frame of polars, "
+            "pandas or pyarrow; for files there is the command rocsteady evaluate"
+        ) from None
+    return frame
+
+
+def _column(column: nw.Series[Any], name: str, numbers: Collection[str]) -> pa.Array:
+    """Return a column in Arrow's form; a column that mixes types becomes text."""
+    try:
+        return column.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return column_of(column.to_list(), as_numbers=name in numbers)
+
+
+def frame_of(table: pa.Table, kind: nw.Implementation) -> Any:
+    """Return a table as a frame of a package."""
+    if kind is nw.Implementation.PYARROW:
+        return table
+    if kind is nw.Implementation.PANDAS:
+        return table_to_pandas(table)
+    package: Any = kind
+    return nw.from_arrow(table, backend=package).to_native()
