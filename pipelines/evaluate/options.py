@@ -43,6 +43,8 @@ def fields_of(options: argparse.Namespace) -> EventFields:
     """Return the roles of the input's columns, as the options name them. Raises ConfigError."""
     chosen: dict[str, Any] = {name: getattr(options, name, None) for name in EventColumns.__annotations__}
     chosen["time_format"] = time_format_of(options)
+    names = chosen.pop("score") or ["score"]
+    chosen |= {"score": names[0]} if len(names) == 1 else {"scores": tuple(names)}
     chosen["slices"] = tuple(_columns(names) for names in options.slice)
     return EventFields(**chosen, probabilities=options.probabilities)
 

@@ -106,7 +106,9 @@ MEASURES = Group("measures", (
 ))  # fmt: skip
 
 _COLUMNS = Group("columns", (
-    Argument("--score", "COL", "higher = more likely positive", "score"),
+    repeatable("--score", "COL",
+        "higher = more likely positive [score]; repeatable: each column is then a model of its own, COL, or "
+        "MODEL/COL where there is a column of models or --model-name"),
     Argument("--label", "COL", "1/0, 1/-1 or true/false, or see --positive", "label"),
     POSITIVE,
     Either((

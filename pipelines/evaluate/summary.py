@@ -333,4 +333,6 @@ def remedy_of(reason: str, fields: EventFields) -> str:
     known = {each.value: each for each in Reason}[reason]
     column = getattr(fields, known.option, None) or known.option
     where = f" (in the column {column!r})" if column else ""
+    if known.option == "score" and fields.scores:
+        where = f" (in the columns {', '.join(map(repr, fields.scores))})"
     return f"most often {reason}{where}; {known.remedy}"

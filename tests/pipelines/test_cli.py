@@ -202,7 +202,7 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --runner os.nothing": "'os.nothing' local",
     "evaluate ok.csv --output o.csv other": "'other'",
     # one value where one counts
-    "evaluate ok.csv --output o.csv --score a --score b": "--score a and --score b: leave one out",
+    "evaluate ok.csv --output o.csv --label a --label b": "--label a and --label b: leave one out",
     "evaluate ok.csv --window all --output o.csv --window=last:5": "--window all and --window last:5:",
     "evaluate ok.csv --output o.csv --output p.csv": "--output o.csv and --output p.csv:",
     "compare r.csv -o a.csv --output b.csv": "-o a.csv and --output b.csv: compare --help",

@@ -47,6 +47,8 @@ class Faults(dict[int, Fault]):
         column: pa.Array,
         verdict: Verdict | None = None,
         missing: str = "",
+        start: int = 0,
+        step: int = 1,
     ) -> None:
         """Note the rows where `bad` holds.
 
@@ -54,6 +56,7 @@ class Faults(dict[int, Fault]):
         field    the user's name of the column
         verdict  describes a value; None: the only fault is a missing value
         missing  a remedy for a missing value
+        start, step  value i of the column belongs to row `start + i * step` of the batch
         """
         rows = np.flatnonzero(bad)
         if not len(rows):
@@ -63,7 +66,7 @@ class Faults(dict[int, Fault]):
         column = plain(column.take(pa.array(rows)))
         if pa.types.is_temporal(column.type):
             column = column.cast(pa.string())
-        for row, value in zip(rows.tolist(), column.to_pylist(), strict=True):
+        for row, value in zip((start + rows * step).tolist(), column.to_pylist(), strict=True):
             known = value if isinstance(value, str) else ""
             said = words.get(known)
             if said is None:

@@ -43,6 +43,11 @@ RECORD_COUNTERS: dict[Role, dict[str, str]] = {
 }
 """Names of the counters of a source's records, by the records' role."""
 
+_CHECKED_APART = (
+    "slices", "probabilities", "positive", "features", "classes", "time_format", "scores",
+)  # fmt: skip
+"""The fields of `EventFields` that are not plain names."""
+
 MAX_SLICE_NAME_BYTES = 255
 """The most bytes of a slice column's name, because of a batch's wire form."""
 
@@ -96,6 +101,9 @@ class EventFields:
     """The roles of the input's columns.
 
     score, label   the columns of scores and labels.
+    scores         the columns of scores of several models, instead of `score`. A record is then an event of
+                   each column: of the model "a" for the column "a", or of "m/a" where the record's model, or
+                   `model_name`, is "m". With `scores`, an empty `model_name` says that there is no "m".
     positive       the label's value for the positive class; every other value is negative. None = 1/0, 1/-1
                    and true/false are understood. Numbers compare as numbers, other values as text. If the
                    positive class is 1 or true (0 or false), both spellings are that class.
@@ -131,6 +139,7 @@ class EventFields:
     probabilities: bool = False
     features: tuple[str, ...] = ()
     classes: bool = False
+    scores: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -140,7 +149,7 @@ class EventFields:
             object.__setattr__(self, "positive", _valid("positive", text))
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in ("slices", "probabilities", "positive", "features", "classes", "time_format"):
+            if field.name in _CHECKED_APART or (field.name == "model_name" and value == "" and self.scores):
                 continue
             if value is None and field.default is None:
                 continue
@@ -169,6 +178,7 @@ class EventFields:
             raise ConfigError(f"probabilities={self.probabilities!r}: give True or False")
         object.__setattr__(self, "slices", self._checked_slices())
         object.__setattr__(self, "features", self._checked_features())
+        self._check_scores()
 
     def _checked_slices(self) -> tuple[tuple[str, ...], ...]:
         asked: object = self.slices
@@ -196,6 +206,26 @@ class EventFields:
             raise ConfigError(f"the feature {twice!r} is named twice; name each column once")
         return names
 
+    def _check_scores(self) -> None:
+        """Check that each column of scores gives models of its own."""
+        for name in self.scores:
+            if not isinstance(name, str) or not _valid("score", name):
+                raise ConfigError(f"score={name!r}: give the name of a column, as text")
+        for name in self.scores:
+            if self.scores.count(name) > 1:
+                raise ConfigError(f"the column of scores {name!r} is named twice; name each column once")
+            longer = next((other for other in self.scores if other.endswith(f"/{name}")), None)
+            if self.model is not None and longer is not None:
+                raise ConfigError(
+                    f"the columns of scores {name!r} and {longer!r} may give two models one name, such as "
+                    f"'x/{longer}'; rename one of them"
+                )
+
+    @property
+    def score_columns(self) -> tuple[str, ...]:
+        """The columns of scores; a record is an event of each."""
+        return self.scores or (self.score,)
+
     @property
     def slice_columns(self) -> tuple[str, ...]:
         """Every column that a slice uses, once, in the order of `slices`."""
@@ -203,8 +233,9 @@ class EventFields:
 
     def needed(self, role: Role = "event") -> tuple[tuple[str, str], ...]:
         """Return (field, column) of each column that a record of a role needs; a column may serve several."""
-        single = ("score", "label", "model", "time", "id", "weight", "predicted")
-        named = [(field, getattr(self, field)) for field in single]
+        single = ("label", "model", "time", "id", "weight", "predicted")
+        named = [("score", column) for column in self.score_columns]
+        named += [(field, getattr(self, field)) for field in single]
         named += [("slices", column) for column in self.slice_columns]
         named += [("features", column) for column in self.features]
         return tuple(each for each in named if each[1] is not None and each[0] not in _NOT_NEEDED[role])
@@ -230,7 +261,7 @@ class EventFields:
     def number_columns(self) -> tuple[str, ...]:
         """The columns that are read as numbers; every other column is text, a class or a time."""
         weights = () if self.weight is None else (self.weight,)
-        return (self.score, *weights, *self.features)
+        return (*self.score_columns, *weights, *self.features)
 
     def class_of(self, value: object) -> str | None:
         """Return the canonical spelling of a class; None for a missing value.
@@ -251,7 +282,7 @@ class EventFields:
             return self
         if "model" in columns or default_model is None:
             return replace(self, model="model")
-        return replace(self, model_name=default_model)
+        return replace(self, model_name="" if self.scores else default_model)
 
 
 _OPTIONS_OF_ROLES = {("label", "time"): "--label-time", ("instance", "slices"): "--feature"}

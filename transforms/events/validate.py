@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ...core.arrays import FloatArray, Int8Array, Int64Array
+from ...core.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
 from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch, LabelBatch, PredictionBatch
 from ...core.events.columns import IdColumn, TextColumn
@@ -31,6 +31,7 @@ from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, tex
 from .faults import (
     Fault,
     Faults,
+    Verdict,
     ahead_verdict,
     feature_verdict,
     label_verdict,
@@ -50,6 +51,7 @@ LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false
 """The labels that are understood if no positive class is named, by their `class_text`."""
 
 _Batch = TypeVar("_Batch", EventBatch, LabelBatch)
+_Column = TypeVar("_Column", Int64Array, Int8Array, FloatArray, TextColumn, IdColumn, IdColumn | None)
 
 
 def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
@@ -68,7 +70,10 @@ def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
 
 @dataclass
 class Check:
-    """The records of one chunk, and their faults; see `validate_as` for the fields."""
+    """The records of one chunk, and their faults; see `validate_as` for the fields.
+
+    copies  how many events a record is: one for each column of scores. The events of a record are neighbours.
+    """
 
     chunk: Chunk
     fields: EventFields
@@ -76,6 +81,7 @@ class Check:
     partition: int
     timing: Timing
     located: bool
+    copies: int = 1
     faults: Faults = field(default_factory=Faults)
 
     def _column(self, name: str) -> pa.Array:
@@ -86,31 +92,62 @@ class Check:
             raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
         return batch.column(places[0]) if places else pa.nulls(batch.num_rows, pa.string())
 
+    def _note(
+        self,
+        bad: BoolArray,
+        role: str,
+        name: str,
+        column: pa.Array,
+        verdict: Verdict | None = None,
+        missing: str = "",
+    ) -> None:
+        """Note a fault of records: all events of a record have the fault. See `Faults.add`."""
+        for start in range(self.copies):
+            self.faults.add(bad, role, name, column, verdict, missing, start, self.copies)
+
+    def _of_events(self, column: _Column) -> _Column:
+        """Return the column of events for a column of records."""
+        if column is None or self.copies == 1:
+            return column
+        rows = np.repeat(np.arange(self.chunk.batch.num_rows), self.copies)
+        taken: _Column = column[rows] if isinstance(column, np.ndarray) else column.take(rows)
+        return taken
+
     def _texts(
         self, role: str, name: str, read: Callable[[object], str | None] = text_of, remedy: str = ""
     ) -> TextColumn:
         """Read a column of text; each missing value is a fault."""
         column = self._column(name)
         found = texts(column, read)
-        self.faults.add(found.codes < 0, role, name, column, missing=remedy)
+        self._note(found.codes < 0, role, name, column, missing=remedy)
         return found
 
     def models(self) -> TextColumn:
         """Read the models' names."""
         fields = self.fields.resolved(self.chunk.batch.schema.names)
         if fields.model is None:
-            return TextColumn.repeated(str(fields.model_name), self.chunk.batch.num_rows)
-        return self._texts("model", fields.model, remedy="" if self.fields.model else MODEL_REMEDY)
+            found = TextColumn.repeated(str(fields.model_name), self.chunk.batch.num_rows)
+        else:
+            found = self._texts("model", fields.model, remedy="" if self.fields.model else MODEL_REMEDY)
+        if not (names := fields.scores):
+            return found
+        codes = np.add.outer(found.codes * len(names), np.arange(len(names))).astype(np.int32)
+        codes[found.codes < 0] = -1
+        values = (f"{model}/{name}" if model else name for model in found.values for name in names)
+        return TextColumn(codes.ravel(), tuple(values))
 
     def scores(self) -> FloatArray:
         """Read the scores."""
-        column = self._column(self.fields.score)
-        scores = numbers(column)
-        bad = ~np.isfinite(scores)
-        if self.fields.probabilities:
-            bad |= ~((scores >= 0.0) & (scores <= 1.0))
-        self.faults.add(bad, "score", self.fields.score, column, score_verdict)
-        return scores
+        found = []
+        for place, name in enumerate(self.fields.score_columns):
+            column = self._column(name)
+            scores = numbers(column)
+            bad = ~np.isfinite(scores)
+            if self.fields.probabilities:
+                bad |= ~((scores >= 0.0) & (scores <= 1.0))
+            self.faults.add(bad, "score", name, column, score_verdict, start=place, step=self.copies)
+            found.append(scores)
+        return found[0] if self.copies == 1 else np.stack(found, axis=1).ravel()
 
     def labels(self) -> tuple[TextColumn, Int8Array]:
         """Read the labels, as classes and as 1 and 0."""
@@ -119,15 +156,15 @@ class Check:
         classes = texts(column, fields.class_of)
         labels = binary_labels(classes, fields)
         if fields.positive is not None or fields.predicted is not None or fields.classes:
-            self.faults.add(classes.codes < 0, "label", fields.label, column)
+            self._note(classes.codes < 0, "label", fields.label, column)
         else:
-            self.faults.add(labels == NO_CLASS, "label", fields.label, column, label_verdict)
-        return classes, labels
+            self._note(labels == NO_CLASS, "label", fields.label, column, label_verdict)
+        return self._of_events(classes), self._of_events(labels)
 
     def predicted(self) -> TextColumn | None:
         """Read the predicted classes, if there are any."""
         name = self.fields.predicted
-        return None if name is None else self._texts("predicted", name, self.fields.class_of)
+        return None if name is None else self._of_events(self._texts("predicted", name, self.fields.class_of))
 
     def times(self) -> Int64Array | None:
         """Read the times, if there are any."""
@@ -137,13 +174,13 @@ class Check:
         column = self._column(name)
         unit, form = self.fields.time_unit, self.fields.time_format
         times = instants(column, unit, form)
-        self.faults.add(times == NO_TIME, "time", name, column, time_verdict(unit, form))
+        self._note(times == NO_TIME, "time", name, column, time_verdict(unit, form))
         if form is None:
             tell_doubt(name, column, times, unit)
         if self.timing.ahead is not None:
             latest = self.timing.now + self.timing.ahead
-            self.faults.add(times > latest, "time", name, column, ahead_verdict)
-        return times
+            self._note(times > latest, "time", name, column, ahead_verdict)
+        return self._of_events(times)
 
     def weights(self) -> FloatArray | None:
         """Read the weights, if there are any."""
@@ -153,8 +190,8 @@ class Check:
         column = self._column(name)
         weights = numbers(column)
         bad = ~((weights > 0.0) & np.isfinite(weights))
-        self.faults.add(bad, "weight", name, column, weight_verdict)
-        return weights
+        self._note(bad, "weight", name, column, weight_verdict)
+        return self._of_events(weights)
 
     def ids(self, *, needed: bool = False) -> IdColumn | None:
         """Read the ids, if there are any."""
@@ -164,12 +201,13 @@ class Check:
         column = self._column(name)
         found = ids(column)
         if needed:
-            self.faults.add(found.lengths < 0, "id", name, column)
-        return found
+            self._note(found.lengths < 0, "id", name, column)
+        return self._of_events(found)
 
     def slices(self) -> tuple[tuple[str, TextColumn], ...]:
         """Read the columns of slices."""
-        return tuple((name, texts(self._column(name))) for name in self.fields.slice_columns)
+        columns = self.fields.slice_columns
+        return tuple((name, self._of_events(texts(self._column(name)))) for name in columns)
 
     def features(self) -> tuple[tuple[str, FloatArray], ...]:
         """Read the numeric features. NaN is a missing value; infinity, or no number, is a fault."""
@@ -188,7 +226,9 @@ class Check:
 
     def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
         """Return the valid records that are in time, and dead letters of the others."""
-        n, places = self.chunk.batch.num_rows, self.chunk.places()
+        n, places = len(read), self.chunk.places()
+        if places is not None:
+            places = self._of_events(places)
         keep = np.ones(n, np.bool_)
         keep[list(self.faults)] = False
         late, behind = self.timing.late(read.times, keep)
@@ -229,6 +269,7 @@ class Check:
             for row, sentence in zip(late.tolist(), sentences, strict=True)
         }
         rows = np.fromiter(sorted(whys), np.int64, len(whys))
+        records = rows // self.copies
         reasons, columns, values, details = zip(*(whys[row] for row in rows.tolist()), strict=True)
         is_late = np.isin(rows, late)
         gaps = np.full(len(rows), -1)
@@ -239,7 +280,7 @@ class Check:
             "reason": pa.array([reason.value for reason in reasons], pa.string()),
             "source": texts_of(TextColumn.repeated(self.source, len(rows))),
             "position": None if places is None else pa.array(places[rows]),
-            "raw": json_objects(batch.take(pa.array(rows))) if raw is None else raw(rows),
+            "raw": json_objects(batch.take(pa.array(records))) if raw is None else raw(records),
             "field": pa.array(columns, pa.string()),
             "value": pa.array(values, pa.string()),
             "detail": pa.array(details, pa.string()),
@@ -260,6 +301,9 @@ def validate_as(
 ) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
     """Split the records of a chunk into a batch of their role and dead letters.
 
+    An event, or a prediction, with several columns of scores becomes an event of each: the batch and the dead
+    letters are those of a chunk in the long form, with a row for each event.
+
     O(n), by columns; only faults cost Python per row.
 
     chunk      columns of any types. Columns that `fields` does not name are used only for raw records. A
@@ -275,7 +319,8 @@ def validate_as(
     The batch's `high_water` is the greatest time in it. Raises InputError where a needed column is there
     twice.
     """
-    check = Check(chunk, fields, source, partition, timing, located or role != "event")
+    copies = len(fields.score_columns) if role in ("event", "prediction") else 1
+    check = Check(chunk, fields, source, partition, timing, located or role != "event", copies)
     if role == "label":
         return _labels(check)
     return _instances(check) if role == "instance" else _events(check, role)

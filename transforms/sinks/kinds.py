@@ -171,9 +171,11 @@ def _number_of_curves(table: pa.RecordBatch | pa.Table) -> int:
 
 
 ROW_ORDER = ("model", "slice", "pane_start", "row")
-DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail")
+DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail", "model", "field")
 
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
-DEAD_LETTERS = TableKind("dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position"))
+DEAD_LETTERS = TableKind(
+    "dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position", "model")
+)
 CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)

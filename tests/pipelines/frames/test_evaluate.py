@@ -127,7 +127,7 @@ def test_where_nothing_is_applied_it_says_why():
         ({"max_ahead": "1d"}, "max_ahead='1d' needs times; name their column with time="),
         ({"deduplicate": "1d"}, "deduplicate='1d' needs times"),
         ({"measures": "aux"}, "measure 'aux' is not known"),
-        ({"score": 1}, "score=1: give the name of a column, as text"),
+        ({"score": ["score", 1]}, "score=1: give the name of a column, as text"),
     ],
     ids=str,
 )  # fmt: skip

@@ -49,14 +49,14 @@ class Piece(NamedTuple):
 
     batch       the valid records, as a packet without a number; its high_water is the partition's so far
     letters     dead letters of the other records
-    records     the number of all records
+    events      the number of all events; a record with several columns of scores is an event of each
     end         the ordinal of the first record after the chunk
     bytes_read  the reader's approximate offset in the file
     """
 
     batch: Batch
     letters: DeadLetters
-    records: int
+    events: int
     end: int
     bytes_read: int
 
@@ -138,10 +138,11 @@ class FilePartition:
                 self.role, chunk, fields, source.name, self.partition, timing, self.located
             )
             timing = timing.after(batch)
+            letters = DeadLetters.concat([chunk.dead, letters])
             yield Piece(
                 with_packet(batch, high_water=timing.high_water),
-                DeadLetters.concat([chunk.dead, letters]),
-                chunk.records,
+                letters,
+                len(batch) + len(letters),
                 chunk.first_position + chunk.records,
                 chunk.bytes_read,
             )
@@ -191,7 +192,7 @@ class _Reader(beam.DoFn):
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
         """Count a piece; yield its dead letters."""
         size = piece.bytes_read - seen
-        count_records(file.role, piece.records, piece.letters, time_span(piece.batch), size)
+        count_records(file.role, piece.events, piece.letters, time_span(piece.batch), size)
         if len(piece.letters):
             yield TaggedOutput(DEAD_LETTERS, piece.letters.batch)
 

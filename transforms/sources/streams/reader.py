@@ -76,7 +76,7 @@ class Step(NamedTuple):
 
     packets  (shard key, packed record); a record is a batch, `Heartbeat`, `StateMarker` or `EndOfPartition`
     letters  dead letters of invalid or late records
-    records  the number of all records
+    records  the number of all records; a record with several columns of scores counts as an event of each
     bytes_read  bytes of messages
     times    the least and the greatest event time of the valid records; None = no record has a time
     at_end   whether the partition had no more records
@@ -175,7 +175,7 @@ class StreamReader:
         batch = self._whole(batches)
         self._heard = time.monotonic()
         packets = [*self._packets.split(batch), *self._settle()]
-        records = sum(part.chunk.records for part in parts)
+        records = sum(map(len, (*batches, *letters)))
         size = sum(part.chunk.bytes_read for part in parts)
         return Step(packets, DeadLetters.concat(letters), records, size, time_span(batch))
 
