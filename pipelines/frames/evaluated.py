@@ -22,6 +22,7 @@ from .summary import summary_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+    from plotly.graph_objects import Figure
     from polars import DataFrame as PolarsFrame
 
 _REASONS_SHOWN = 5
@@ -85,13 +86,13 @@ class Evaluated:
     def to_polars(self) -> PolarsFrame:
         """Return the rows as a polars.DataFrame. Raises MissingPackageError without polars."""
         try:
-            frame: PolarsFrame = frame_of(self._tables["rows"], nw.Implementation.POLARS)
+            import polars
         except ImportError:
             raise MissingPackageError(
                 "to_polars() needs the package polars, which is not installed here; run: pip install polars "
                 "(to_arrow() does without)"
             ) from None
-        return frame
+        return polars.DataFrame(self._tables["rows"])
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> int:
         """Write the page about the rows to an HTML file; return its size in bytes.
@@ -117,6 +118,20 @@ class Evaluated:
             settings={self._settings.config_hash(): read_object(canonical, "the settings of rows")},
             notes=self._notes,
         )
+
+    def plot(self, measure: str = "auc", *, models: int | Sequence[str] = 10) -> Figure:
+        """Return a figure of plotly: a line a model over time, or over events where there are no times.
+
+        measure  a column of the rows, such as "auc", which has the band of its interval
+        models   the names of models, or how many: those whose newest value is worst. The figure says how
+                 many models are left out
+
+        Raises ConfigError for a measure that was not computed, InputError for an unknown model,
+        MissingPackageError without plotly.
+        """
+        from .plot import figure_of
+
+        return figure_of(self._tables["rows"], self._newest, measure, models)
 
     def _lost(self) -> list[tuple[str, str, int]]:
         """Return (kind, reason, count) of the dead letters, most frequent first."""

@@ -1,0 +1,138 @@
+"""Draws a measure of models over time, or over events, as a figure of plotly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...core.errors import ConfigError, InputError, MissingPackageError
+from ...core.process.near_names import near_names
+from ...core.rows.rows import Rows
+from ...core.settings.measure_names import MEASURES
+from ..report.data import MEANINGS, thinned
+from ..report.rows import ReportRows, report_rows
+from ..words import counted
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+ROWS_DRAWN = 20_000
+"""The most rows that a figure holds, apart from first and last rows of models."""
+
+_BAND = 0.18
+"""The opacity of the band of an interval."""
+
+
+def figure_of(rows: pa.Table, newest: Rows, measure: str, models: int | Sequence[str]) -> Figure:
+    """Return the figure of a measure: a line for each model, for the AUC with the band of its interval.
+
+    rows    all rows, sorted by model, slice and row; newest: the newest row of every model
+    models  the names of the models, or how many: those whose newest value is worst. The title says how many
+            models are left out
+
+    Raises ConfigError for a measure that is unknown or was not computed, InputError for an unknown model,
+    MissingPackageError without plotly.
+    """
+    try:
+        import plotly.graph_objects as go
+        from plotly.colors import hex_to_rgb, qualitative
+    except ImportError:
+        raise MissingPackageError(
+            "plot() needs the package plotly, which is not installed here; run: pip install "
+            "'rocsteady[report]'"
+        ) from None
+    _check_measure(measure, rows)
+    names, chosen = _chosen(newest, measure, models)
+    whole = pc.and_(
+        pc.equal(rows.column("slice"), ""), pc.is_in(rows.column("model"), pa.array(names, pa.string()))
+    )
+    all_rows = report_rows(rows.filter(whole))
+    drawn = thinned(all_rows, ROWS_DRAWN)
+    moments = drawn.columns["time"]
+    by_time = bool(len(drawn)) and not np.isnan(moments).any()
+    at = moments.astype(np.int64).astype("datetime64[us]") if by_time else drawn.columns["seq"]
+    figure = go.Figure()
+    place_of = {name: place for place, name in enumerate(names)}
+    spans = [(drawn.models[model], slice(first, stop)) for model, _, first, stop in drawn.series.tolist()]
+    for name, span in sorted(spans, key=lambda each: place_of[each[0]]):
+        color = qualitative.Plotly[place_of[name] % len(qualitative.Plotly)]
+        if measure == "auc":
+            fill = f"rgba({', '.join(map(str, hex_to_rgb(color)))}, {_BAND})"
+            figure.add_trace(go.Scatter(
+                **_band(at[span], drawn, span), fill="toself", fillcolor=fill, line={"width": 0},
+                mode="lines", hoverinfo="skip", legendgroup=name, showlegend=False, name=name,
+            ))  # fmt: skip
+        figure.add_trace(go.Scatter(
+            x=at[span], y=drawn.columns[measure][span], mode="lines" if len(at[span]) > 1 else "markers",
+            line={"color": color}, marker={"color": color}, name=name, legendgroup=name,
+        ))  # fmt: skip
+    said = [chosen]
+    if len(drawn) < len(all_rows):
+        said.append(f"{len(drawn):,} of {counted(len(all_rows), 'row')} are drawn, extremes among them")
+    label = MEANINGS[measure].label
+    figure.update_layout(
+        title={"text": label, "subtitle": {"text": "; ".join(said)}},
+        xaxis_title="time (UTC)" if by_time else "events applied",
+        yaxis_title=label,
+        showlegend=True,
+    )
+    return figure
+
+
+def _check_measure(measure: str, rows: pa.Table) -> None:
+    """Raise ConfigError for a measure that is unknown, or that is null in every row."""
+    if measure not in MEASURES:
+        near = near_names(measure, MEASURES) if isinstance(measure, str) else []
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        raise ConfigError(f"measure={measure!r} is not known; {meant}There are {', '.join(MEASURES)}")
+    if rows.num_rows and rows.column(measure).null_count == rows.num_rows:
+        raise ConfigError(
+            f"measure={measure!r} is null in every row: ask for it with measures= of evaluate(), or see the "
+            "column reason"
+        )
+
+
+def _chosen(newest: Rows, measure: str, models: int | Sequence[str]) -> tuple[list[str], str]:
+    """Return the names of the models to draw, and a sentence on the models that are left out."""
+    known = [newest.keys[code][0] for code in newest.key_codes.tolist()]
+    if not isinstance(models, int):
+        names = [models] if isinstance(models, str) else [*models]
+        for name in names:
+            if name not in known:
+                shown = ", ".join(near_names(str(name), known, 5) or known[:5])
+                more = ", ..." if len(known) > 5 else ""
+                raise InputError(f"models={name!r} has no rows; the models are {shown}{more}")
+        return names, counted(len(names), "model")
+    if isinstance(models, bool) or models < 1:
+        raise ConfigError(f"models={models!r}: give how many models to draw, 1 or more, or their names")
+    if len(known) <= models:
+        return known, counted(len(known), "model")
+    values = newest.number(measure)
+    is_lower = MEANINGS[measure].better == "lower"
+    order = np.argsort(-values if is_lower else values, kind="stable")  # NaN comes last
+    worst = "highest" if is_lower else "lowest"
+    return [known[place] for place in order[:models].tolist()], (
+        f"the {models:,} of {len(known):,} models with the {worst} newest {MEANINGS[measure].label}; "
+        f"{counted(len(known) - models, 'model')} left out"
+    )
+
+
+def _band(at: Any, rows: ReportRows, span: slice) -> dict[str, Any]:
+    """Return the outline of the AUC's interval: a polygon for each run of rows that have an interval."""
+    low, high = rows.columns["auc_low"][span], rows.columns["auc_high"][span]
+    x: list[Any] = []
+    y: list[float | None] = []
+    for run in _runs(np.isnan(low) | np.isnan(high)):
+        x += [*at[run], *at[run][::-1], None]
+        y += [*high[run].tolist(), *low[run][::-1].tolist(), None]
+    return {"x": x, "y": y}
+
+
+def _runs(gaps: Any) -> Iterator[slice]:
+    """Yield the runs of rows between gaps."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([True], gaps, [True]))))
+    yield from (slice(start, stop) for start, stop in edges.reshape(-1, 2).tolist())
