@@ -13,11 +13,13 @@ from datetime import timedelta
 from time import time_ns
 from typing import Any, Literal, TypedDict, Unpack
 
+import numpy as np
 import pyarrow as pa
 
 from ...core.errors import ConfigError
 from ...core.events.records import Batch, EndOfInput
 from ...core.events.rejected import Rejected
+from ...core.events.times import END_OF_TIME, NO_TIME
 from ...core.ids.sharding import Packet, Packets
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
@@ -40,7 +42,7 @@ from ...transforms.evaluate.choices import chosen_settings, events_at_once
 from ...transforms.events import time_doubts
 from ...transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetters, RejectedLetters
 from ...transforms.events.fields import RECORD_COUNTERS, check_keywords
-from ...transforms.events.lateness import Timing
+from ...transforms.events.lateness import Timing, time_span
 from ...transforms.events.validate import validate_as
 from ...transforms.sinks.kinds import CURVES, DEAD_LETTERS, ROWS, TableKind, curve_batches, sorted_table
 from .evaluated import Evaluated
@@ -194,10 +196,13 @@ class _FrameEvaluation:
     def result(self) -> Evaluated:
         """Evaluate all events."""
         time_doubts.reset()
-        packets = Packets(NAME, 0, 1, 1)
-        for batch in self._batches():
+        packets, high_water = Packets(NAME, 0, 1, 1), NO_TIME
+        for batch, settled in self._with_settled():
             self._apply(packets.split(batch))
-        self._apply(packets.ends(self._timing.high_water))
+            high_water = max(high_water, batch.packet().high_water)
+            if NO_TIME < settled < END_OF_TIME:
+                self._apply(packets.heartbeats(settled, high_water))
+        self._apply(packets.ends(high_water))
         self._apply([("", EndOfInput().pack())])
         rows = Rows.concat(self._rows)
         tables = {
@@ -212,6 +217,20 @@ class _FrameEvaluation:
         return Evaluated(
             tables, newest_rows(rows), counts, self._frame.kind, self._settings.evaluator, time_doubts.told()
         )
+
+    def _with_settled(self) -> Iterator[tuple[Batch, int]]:
+        """Yield each batch, and the time that no later event precedes; NO_TIME where times do not matter.
+
+        With these times the table applies a batch while the batch is in the processor's cache: a frame in
+        order of time takes half as long as one that is applied as a whole.
+        """
+        if not self._settings.evaluator.by_time:
+            yield from ((batch, NO_TIME) for batch in self._batches())
+            return
+        batches = [*self._batches()]
+        least = [END_OF_TIME if (span := time_span(batch)) is None else span[0] for batch in batches]
+        later = np.minimum.accumulate([END_OF_TIME, *reversed(least)])[-2::-1]
+        yield from zip(batches, later.tolist(), strict=True)
 
     def _batches(self) -> Iterator[Batch]:
         """Yield the valid events of the frame; keep dead letters of the others."""

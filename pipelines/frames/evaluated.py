@@ -150,6 +150,13 @@ class Evaluated:
         lines += [f"  {count:,} x {reason}" for _, reason, count in lost[:_REASONS_SHOWN]]
         if len(lost) > _REASONS_SHOWN:
             lines.append(f"  and {len(lost) - _REASONS_SHOWN} more reasons")
+        if tied := counts["events_tied"]:
+            lines.append(
+                f"{counted(tied, 'event')} share their time with others of their model, in an arbitrary "
+                "order: id= tells them apart, and deduplicate= drops repeated ones"
+            )
+        if beyond := counts["events_in_other"]:
+            lines.append(f"{counted(beyond, 'event')} of slices are in a slice of others: see slice_cap=")
         return lines
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ Only the columns that an evaluation needs are read. A lazy frame is collected wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
@@ -23,6 +23,10 @@ MODEL = "model"
 """The model of the events of a frame without a column of models. A file gives its own name instead."""
 
 
+_NOT_ARROW = (pa.ArrowException, TypeError, ValueError, OverflowError)
+"""What a package raises for a column that is no column of Arrow."""
+
+
 class Frame:
     """A user's frame, and the roles of its columns.
 
@@ -34,7 +38,7 @@ class Frame:
 
     def __init__(self, given: Any, fields: EventFields) -> None:
         frame = _as_narwhals(given)
-        names = [str(name) for name in frame.collect_schema().names()]
+        names = [name for name in frame.collect_schema().names() if isinstance(name, str)]
         self.fields = fields.resolved(names, MODEL)
         check_names(f"the {NAME}", names, self.fields, keywords=True)
         selected = frame.select([name for name in self.fields.columns if name in names])
@@ -46,11 +50,12 @@ class Frame:
         """Return the needed columns, in the order of `EventFields.columns`, as a Parquet file is read."""
         frame, numbers = self._columns, self.fields.number_columns
         try:
-            table: pa.Table = frame.to_arrow()
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a column of objects of pandas
-            names: Sequence[str] = frame.columns
-            return pa.table([_column(frame[name], name, numbers) for name in names], names=names)
-        return table
+            if not (self.kind.is_polars() and nw.Object in frame.schema.dtypes()):
+                table: pa.Table = frame.to_arrow()
+                return table
+        except _NOT_ARROW:
+            pass  # a column of pandas that mixes types
+        return pa.table({name: _column(frame[name], as_numbers=name in numbers) for name in frame.columns})
 
 
 def _as_narwhals(given: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
@@ -69,12 +74,13 @@ def _as_narwhals(given: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     return frame
 
 
-def _column(column: nw.Series[Any], name: str, numbers: Collection[str]) -> pa.Array:
+def _column(column: nw.Series[Any], *, as_numbers: bool) -> pa.Array:
     """Return a column in Arrow's form; a column that mixes types becomes text."""
-    try:
-        return column.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return column_of(column.to_list(), as_numbers=name in numbers)
+    is_of_objects = column.implementation.is_polars() and column.dtype == nw.Object
+    with suppress(*_NOT_ARROW):
+        if not is_of_objects:  # polars would give the addresses of the objects
+            return column.to_arrow()
+    return column_of(column.to_list(), as_numbers=as_numbers)
 
 
 def frame_of(table: pa.Table, kind: nw.Implementation) -> Any:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from frame_runs import NAMED, assert_as_command, some_frame
+from frame_runs import NAMED, assert_as_command, assert_same, of_command, some_frame
+from rocsteady.transforms.evaluate import choices
 
 COLUMNS = ("--score", "p", "--label", "clicked")
+
+
+@pytest.fixture(params=[100_000, 97], ids=["whole", "in chunks"])
+def chunks(request, monkeypatch):
+    """How many events are validated and applied at once."""
+    monkeypatch.setattr(choices, "CHUNK_ROWS", request.param)
+    monkeypatch.setattr(choices, "_ROWS_AT_ONCE", 0)
 
 
 def as_parquet(frame, tmp_path):
@@ -34,6 +44,7 @@ def as_parquet(frame, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip
+@pytest.mark.usefixtures("chunks")
 def test_by_position(capsys, tmp_path, options, keywords):
     frame = some_frame(1_500, seed=1)
     path = as_parquet(frame, tmp_path)
@@ -59,8 +70,72 @@ def test_by_position(capsys, tmp_path, options, keywords):
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip
 @pytest.mark.parametrize("in_order", [False, True], ids=["mixed", "in order"])
+@pytest.mark.usefixtures("chunks")
 def test_by_time(capsys, tmp_path, options, keywords, in_order):
     frame = some_frame(1_500, seed=2, in_order=in_order)
     path = as_parquet(frame, tmp_path)
     evaluated = rs.evaluate(frame, **NAMED, time="t", **keywords)
     assert_as_command(capsys, evaluated, path, *COLUMNS, "--time", "t", *options)
+
+
+def test_times_that_are_texts(capsys, tmp_path):
+    frame = some_frame(1_500, seed=3).with_columns(
+        t=pl.from_epoch("t").dt.to_string("%d/%m/%Y %H:%M").fill_null("soon")
+    )
+    path = as_parquet(frame, tmp_path)
+    form = "%d/%m/%Y %H:%M"
+    evaluated = rs.evaluate(frame, **NAMED, time="t", time_format=form, every="1d")
+    assert_as_command(
+        capsys, evaluated, path, *COLUMNS, "--time", "t", "--time-format", form, "--every", "1d"
+    )
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_times_with_a_type_of_their_own(capsys, tmp_path, unit, zone):
+    frame = some_frame(1_500, seed=4).with_columns(t=pl.col("t") % 10**9)
+    frame = frame.with_columns(
+        t=pl.from_epoch("t")
+        .dt.cast_time_unit(unit)
+        .dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+    )
+    path = as_parquet(frame, tmp_path)
+    evaluated = rs.evaluate(frame, **NAMED, time="t", window="last:7d", every="12h")
+    assert_as_command(
+        capsys, evaluated, path, *COLUMNS, "--time", "t", "--window", "last:7d", "--every", "12h"
+    )
+
+
+def test_columns_of_other_types(capsys, tmp_path):
+    """Categories, booleans, small numbers, decimals: whatever a column of a frame can be."""
+    frame = some_frame(1_500, seed=5, sound=True).with_columns(
+        model=pl.col("model").cast(pl.Categorical), p=pl.col("p").cast(pl.Float32),
+        clicked=pl.col("clicked").cast(pl.Boolean), w=pl.col("w").cast(pl.Decimal(10, 3)),
+        key=pl.int_range(pl.len()), country=pl.col("country").cast(pl.Enum(["NZ", "AU", "x,y=z", ""])),
+    )  # fmt: skip
+    path = as_parquet(frame, tmp_path)
+    evaluated = rs.evaluate(frame, **NAMED, weight="w", id="key", slices=["country"])
+    options = ("--weight", "w", "--id", "key", "--slice", "country")
+    assert_as_command(capsys, evaluated, path, *COLUMNS, *options)
+
+
+def test_rows_are_those_of_a_csv_file(capsys, tmp_path):
+    """A file of CSV has text alone, and its dead letters have whole records."""
+    frame = some_frame(1_500, seed=6)
+    path = tmp_path / "events.csv"
+    frame.write_csv(path)
+    options = ("--time", "t", "--weight", "w", "--slice", "country")
+    rows, letters, _ = of_command(capsys, path, *COLUMNS, *options)
+    evaluated = rs.evaluate(frame, **NAMED, time="t", weight="w", slices=["country"])
+    assert_same(evaluated.to_arrow(), rows)
+    for name in ("kind", "reason", "position", "time", "model", "field"):
+        assert evaluated.dead_letters[name].to_list() == letters.column(name).to_pylist(), name
+
+
+def test_curves_are_those_of_the_command(capsys, tmp_path):
+    frame = some_frame(1_500, seed=7)
+    path, curves = as_parquet(frame, tmp_path), tmp_path / "curves.parquet"
+    of_command(capsys, path, *COLUMNS, "--curves", curves, "--curves-every", "500")
+    evaluated = rs.evaluate(frame, **NAMED, curves=500)
+    assert pl.DataFrame(pq.read_table(curves)).equals(evaluated.curves)
+    assert evaluated.counters["curves_written"] == evaluated.curves.filter(point=0).height

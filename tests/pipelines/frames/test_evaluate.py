@@ -75,6 +75,13 @@ def test_every_value_of_a_column_of_objects_is_an_event_or_a_dead_letter():
     }  # fmt: skip
 
 
+def test_objects_in_a_frame_of_polars_are_what_they_say():
+    scores = pl.Series("score", [0.25, "0.5", "x", None], dtype=pl.Object)
+    evaluated = rs.evaluate(pl.DataFrame([scores, pl.Series("label", [0, 1, 1, 0])]))
+    assert evaluated.counters["events_applied"] == 2
+    assert evaluated.dead_letters["detail"].to_list() == ["score: 'x' is not a number", "score: missing"]
+
+
 def test_a_summary_is_a_row_a_model():
     frame = some_frame(900, seed=6, sound=True)
     evaluated = rs.evaluate(frame, **NAMED, slices=["country"], every=10_000)
@@ -86,6 +93,14 @@ def test_a_summary_is_a_row_a_model():
     assert repr(evaluated).startswith("900 events read = 900 applied + 0 dead letters; ")
     assert f"{summary['auc'][0]:.4f}" in repr(evaluated)
     assert "<table>" in evaluated._repr_html_()
+
+
+def test_it_tells_of_ties_and_of_values_without_a_slice():
+    frame = some_frame(600, seed=3, sound=True)
+    shown = repr(rs.evaluate(frame, **NAMED, time="t", slices=["country"], slice_cap=1))
+    assert " events share their time with others of their model, in an arbitrary order: id= " in shown
+    assert " events of slices are in a slice of others: see slice_cap=" in shown
+    assert "share their time" not in repr(rs.evaluate(frame, **NAMED))
 
 
 def test_other_packages_are_given_the_same_rows():

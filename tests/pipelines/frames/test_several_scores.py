@@ -11,6 +11,7 @@ import pytest
 import rocsteady as rs
 from command import call
 from frame_runs import SPAN, assert_as_command, assert_same, some_frame
+from rocsteady.transforms.evaluate import choices
 from rocsteady.transforms.events.fields import EventFields
 
 WAYS = [
@@ -47,7 +48,7 @@ def letters_of(evaluated):
 
 @pytest.mark.parametrize("keywords", WAYS, ids=str)
 @pytest.mark.parametrize("models", ["of a column", "bare", "one"])
-def test_rows_are_those_of_the_long_form(keywords, models):
+def test_rows_are_those_of_the_long_form(monkeypatch, keywords, models):
     frame = wide_frame(900, seed=1)
     if models == "of a column":
         long, how = long_form(frame, pl.when(pl.col("model") != "").then(pl.col("model") + "/")), {}
@@ -56,8 +57,10 @@ def test_rows_are_those_of_the_long_form(keywords, models):
         long, how = long_form(frame, pl.lit("")), {}
     else:
         long, how = long_form(frame, pl.lit("one/")), {"model_name": "one"}
-    wide = rs.evaluate(frame, score=["p", "q"], label="clicked", **how, **keywords)
     expected = rs.evaluate(long, score="p", label="clicked", **keywords)
+    monkeypatch.setattr(choices, "CHUNK_ROWS", 97)
+    monkeypatch.setattr(choices, "_ROWS_AT_ONCE", 0)
+    wide = rs.evaluate(frame, score=["p", "q"], label="clicked", **how, **keywords)
     assert_same(wide.to_arrow(), expected.to_arrow())
     assert wide.counters == expected.counters
     assert letters_of(wide) == letters_of(expected)
