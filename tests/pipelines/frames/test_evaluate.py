@@ -152,6 +152,11 @@ def test_a_mistake_is_named_with_its_remedy(keywords, words):
     assert words in str(told.value)
 
 
+def test_a_frame_without_columns_is_refused():
+    with pytest.raises(rs.InputError, match=r"the frame has no column 'score'; it has none\."):
+        rs.evaluate(pl.DataFrame())
+
+
 def test_an_unknown_keyword_is_a_type_error_with_the_nearest_name():
     with pytest.raises(
         TypeError, match=r"evaluate\(\) got an unexpected keyword argument 'windw'; did you mean window=\?"
