@@ -16,6 +16,7 @@ from ...core.errors import MissingPackageError
 from ...core.rows.arrow import table_to_pandas
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
+from ..sums import EVENTS
 from ..words import counted
 from .frames import frame_of
 from .summary import summary_of
@@ -142,11 +143,7 @@ class Evaluated:
     def _told(self) -> list[str]:
         """Return sentences on the counters and on the most frequent reasons of dead letters."""
         counts, lost = self.counters, self._lost()
-        terms = [f"{counts['events_applied']:,} applied", counted(counts["dead_letters"], "dead letter")]
-        for name, word in (("late", "late"), ("duplicate", "duplicates")):
-            terms += [f"{counts[name]:,} {word}"] if counts[name] else []
-        read, rows = counted(counts["events_read"], "event"), counted(counts["rows_written"], "row")
-        lines = [f"{read} read = {' + '.join(terms)}; {rows}"]
+        lines = [f"{EVENTS.told(counts, 'event')}; {counted(counts['rows_written'], 'row')}"]
         lines += [f"  {count:,} x {reason}" for _, reason, count in lost[:_REASONS_SHOWN]]
         if len(lost) > _REASONS_SHOWN:
             lines.append(f"  and {len(lost) - _REASONS_SHOWN} more reasons")
