@@ -114,7 +114,7 @@ class Evaluated:
             counters=EventCounters(
                 self.counters["events_read"], self.counters["events_applied"], self._lost()
             ),
-            title=TITLE if title is None else title,
+            title=title or TITLE,
             confidence=self._settings.confidence,
             settings={self._settings.config_hash(): read_object(canonical, "the settings of rows")},
             notes=self._notes,

@@ -100,6 +100,8 @@ def test_without_rows_the_figure_is_empty():
         ({"measure": "acu"}, "measure='acu' is not known; did you mean 'auc'? There are auc, "),
         ({"measure": "brier"}, "measure='brier' is null in every row: ask for it with measures="),
         ({"models": 0}, "models=0: give how many models to draw, 1 or more, or their names"),
+        ({"models": []}, "models=[]: give how many models to draw, 1 or more, or their names"),
+        ({"models": None}, "models=None: give how many"),
         ({"models": ["c"]}, "models='c' has no rows; the models are a, b, \u00fc"),
     ],
     ids=str,
