@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from ...core.events.rejected import Reason
 from ...core.events.times import PER_SECOND, SMALL
@@ -19,6 +18,7 @@ from ...core.state.compile_ahead import share_compiled
 from ...transforms.beam import progress
 from ...transforms.events import time_doubts
 from ...transforms.events.fields import EventFields
+from ..sums import EVENTS, LABELS
 from ..words import counted
 from .job import Alerts, Evaluation, Outcome
 
@@ -96,61 +96,6 @@ class ProgressLine:
         return f"{line}; {seconds:.0f} s"
 
 
-class _Sum(NamedTuple):
-    """Counters of events, or of labels, that add up to the records read and taken up.
-
-    taken_up  the counter of records that were read before and came with the state
-    kinds     records that were not applied: (singular, plural, counter); dead letters of events are shown
-              even if there are none
-    """
-
-    read: str
-    taken_up: str
-    applied: str
-    done: str
-    kinds: tuple[tuple[str, str, str], ...]
-
-    def told(self, counts: Counter[str], noun: str) -> str:
-        """Return the sum as text."""
-        terms = [f"{counts[self.applied]:,} {self.done}"]
-        for one, many, name in self.kinds:
-            if (count := counts[name]) or name == "dead_letters":
-                terms.append(f"{count:,} {one if count == 1 else many}")
-        source = f"{counted(counts[self.read], noun)} read"
-        if before := counts[self.taken_up]:
-            source += f" + {before:,} of the state"
-        return f"{source} = {' + '.join(terms)}"
-
-    def missing(self, counts: Counter[str]) -> int:
-        """Return how many of the records are in no counter."""
-        came = counts[self.read] + counts[self.taken_up]
-        return came - sum(counts[name] for name in (self.applied, *(name for *_, name in self.kinds)))
-
-
-_EVENTS = _Sum(
-    "events_read", "events_taken_up", "events_applied", "applied",
-    (
-        ("dead letter", "dead letters", "dead_letters"),
-        ("late", "late", "late"),
-        ("unmatched", "unmatched", "unmatched"),
-        ("duplicate", "duplicates", "duplicate"),
-        ("kept in the state", "kept in the state", "events_kept"),
-    ),
-)  # fmt: skip
-
-_LABELS = _Sum(
-    "labels_read", "labels_taken_up", "labels_used", "used",
-    (
-        ("unmatched", "unmatched", "labels_unmatched"),
-        ("duplicate", "duplicates", "labels_duplicate"),
-        ("second label", "second labels", "labels_second"),
-        ("dead letter", "dead letters", "labels_invalid"),
-        ("late", "late", "labels_late"),
-        ("kept in the state", "kept in the state", "labels_kept"),
-    ),
-)  # fmt: skip
-
-
 def summarise(outcome: Outcome, job: Evaluation) -> None:
     """Print how many events were applied or lost, as counters that add up to the input, and warnings."""
     counts, output = outcome.counts, job.output
@@ -158,7 +103,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     curves = f", {counted(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
     report = f", all of it in {job.report}" if job.report else ""
     say(
-        f"{_EVENTS.told(counts, 'event' if job.join is None else 'prediction')}; "
+        f"{EVENTS.told(counts, 'event' if job.join is None else 'prediction')}; "
         f"{counted(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)"
     )
     if job.join is not None:
@@ -178,7 +123,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
         _say_alerts(job.alerts, counts, [] if unsaved is None else unsaved["message"].to_pylist())
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
-    waits = sum(max(each.missing(counts), 0) for each in (_EVENTS, _LABELS))
+    waits = sum(max(each.missing(counts), 0) for each in (EVENTS, LABELS))
     if waits and goes_on(job) and not outcome.restarted:
         say(f"{counted(waits, 'record')} wait for their turn in the state of the job: a savepoint has them")
     for warning in warnings_of(outcome, job):
@@ -208,7 +153,7 @@ def _say_alerts(alerts: Alerts, counts: Counter[str], messages: Sequence[str]) -
 
 def sum_of_labels(counts: Counter[str]) -> str:
     """Return, as text, the counters of labels that add up to the number of labels read."""
-    return _LABELS.told(counts, "label")
+    return LABELS.told(counts, "label")
 
 
 def goes_on(job: Evaluation) -> bool:
@@ -222,7 +167,7 @@ def goes_on(job: Evaluation) -> bool:
 
 def _gaps(counts: Counter[str]) -> Iterator[str]:
     """Yield a sentence for counters that do not add up."""
-    for each, what in ((_EVENTS, "events"), (_LABELS, "labels")):
+    for each, what in ((EVENTS, "events"), (LABELS, "labels")):
         if missing := each.missing(counts):
             yield (
                 f"the counters of {what} do not add up: {missing:+,} of those that were read. A runner that "

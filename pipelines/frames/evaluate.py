@@ -98,11 +98,11 @@ def evaluate(
     beside the cost of the rows. Beam is not imported.
 
     frame        of polars, pandas or pyarrow. A lazy frame is collected, with the needed columns alone.
-    score, label, model, time, id, weight, predicted
+    score        the column of scores, or a list of columns: each row is then an event of each of them. The
+                 column "a" is the model "a", or "m/a" where the row's model, or `model_name`, is "m".
+    label, model, time, id, weight, predicted
                  names of columns. Without `model`, the column "model" has the models' names, if there is one.
     model_name   the one model of all events, instead of a column; "model" without either.
-                 `score` may be a list of columns: each row is then an event of each of them. The column "a"
-                 is the model "a", or "m/a" where a column of models, or `model_name`, says "m".
     slices       columns, and tuples of columns (crosses). Each model is also evaluated for each of their
                  values.
     positive     the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
@@ -120,23 +120,15 @@ def evaluate(
     column that is missing or there twice. No value in the frame raises an error: its event becomes a dead
     letter.
     """
-    scores = {"score": score} if isinstance(score, str) else {"scores": _names(score)}
     explicit = {
-        **scores, "label": label, "model": model, "slices": slices, "time": time, "id": id,
+        "score": score, "label": label, "model": model, "slices": slices, "time": time, "id": id,
         "weight": weight, "positive": positive, "window": window, "every": every, "cost": cost,
     }  # fmt: skip
-    check_keywords("evaluate", choices, {"score": score, **explicit, **FrameChoices.__annotations__})
+    check_keywords("evaluate", choices, {**explicit, **FrameChoices.__annotations__})
     chosen = _in_words({**explicit, **choices})
     chosen["order"] = _order(chosen.get("order"), time)
     fields, settings = chosen_settings({**chosen, "shards": 1})
     return _FrameEvaluation(Frame(frame, fields), settings, _timing(settings, chosen)).result()
-
-
-def _names(scores: object) -> tuple[Any, ...]:
-    """Return the columns of scores of several models. Raises ConfigError."""
-    if not isinstance(scores, Iterable) or not (names := tuple(scores)):
-        raise ConfigError(f"score={scores!r}: give the name of a column, or a list of names")
-    return names
 
 
 def _in_words(chosen: Mapping[str, Any]) -> dict[str, Any]:

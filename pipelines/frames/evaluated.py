@@ -16,6 +16,7 @@ from ...core.errors import MissingPackageError
 from ...core.rows.arrow import table_to_pandas
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
+from ..sums import EVENTS
 from ..words import counted
 from .frames import frame_of
 from .summary import summary_of
@@ -72,8 +73,13 @@ class Evaluated:
         return frame_of(self._tables["curves"], self._kind)
 
     def summary(self) -> Any:
-        """Return the newest values of every model: a row a model."""
-        return frame_of(summary_of(self._newest), self._kind)
+        """Return a row a model: its newest values, whether it got worse, by how much and since when.
+
+        The latest full window is compared with all earlier windows that share no event with it. Intervals and
+        p-values are corrected for the number of models and slices, as in the report.
+        """
+        summary = summary_of(self._newest, self._tables["rows"], self._settings.confidence)
+        return frame_of(summary, self._kind)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as a pyarrow.Table."""
@@ -113,7 +119,7 @@ class Evaluated:
             counters=EventCounters(
                 self.counters["events_read"], self.counters["events_applied"], self._lost()
             ),
-            title=TITLE if title is None else title,
+            title=title or TITLE,
             confidence=self._settings.confidence,
             settings={self._settings.config_hash(): read_object(canonical, "the settings of rows")},
             notes=self._notes,
@@ -126,8 +132,7 @@ class Evaluated:
         models   the names of models, or how many: those whose newest value is worst. The figure says how
                  many models are left out
 
-        Raises ConfigError for a measure that was not computed, InputError for an unknown model,
-        MissingPackageError without plotly.
+        Raises ConfigError for a measure that was not computed, InputError for an unknown model.
         """
         from .plot import figure_of
 
@@ -142,11 +147,7 @@ class Evaluated:
     def _told(self) -> list[str]:
         """Return sentences on the counters and on the most frequent reasons of dead letters."""
         counts, lost = self.counters, self._lost()
-        terms = [f"{counts['events_applied']:,} applied", counted(counts["dead_letters"], "dead letter")]
-        for name, word in (("late", "late"), ("duplicate", "duplicates")):
-            terms += [f"{counts[name]:,} {word}"] if counts[name] else []
-        read, rows = counted(counts["events_read"], "event"), counted(counts["rows_written"], "row")
-        lines = [f"{read} read = {' + '.join(terms)}; {rows}"]
+        lines = [f"{EVENTS.told(counts, 'event')}; {counted(counts['rows_written'], 'row')}"]
         lines += [f"  {count:,} x {reason}" for _, reason, count in lost[:_REASONS_SHOWN]]
         if len(lost) > _REASONS_SHOWN:
             lines.append(f"  and {len(lost) - _REASONS_SHOWN} more reasons")

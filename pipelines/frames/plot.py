@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...core.errors import ConfigError, InputError, MissingPackageError
+from ...core.errors import ConfigError, InputError
 from ...core.process.near_names import near_names
 from ...core.rows.rows import Rows
 from ...core.settings.measure_names import MEASURES
+from ...core.settings.windows import is_count
 from ..report.data import MEANINGS, thinned
 from ..report.rows import ReportRows, report_rows
 from ..words import counted
@@ -34,17 +35,11 @@ def figure_of(rows: pa.Table, newest: Rows, measure: str, models: int | Sequence
     models  the names of the models, or how many: those whose newest value is worst. The title says how many
             models are left out
 
-    Raises ConfigError for a measure that is unknown or was not computed, InputError for an unknown model,
-    MissingPackageError without plotly.
+    Raises ConfigError for a measure that is unknown or was not computed, InputError for an unknown model.
     """
-    try:
-        import plotly.graph_objects as go
-        from plotly.colors import hex_to_rgb, qualitative
-    except ImportError:
-        raise MissingPackageError(
-            "plot() needs the package plotly, which is not installed here; run: pip install "
-            "'rocsteady[report]'"
-        ) from None
+    import plotly.graph_objects as go
+    from plotly.colors import hex_to_rgb, qualitative
+
     _check_measure(measure, rows)
     names, chosen = _chosen(newest, measure, models)
     whole = pc.and_(
@@ -99,25 +94,26 @@ def _check_measure(measure: str, rows: pa.Table) -> None:
 def _chosen(newest: Rows, measure: str, models: int | Sequence[str]) -> tuple[list[str], str]:
     """Return the names of the models to draw, and a sentence on the models that are left out."""
     known = [newest.keys[code][0] for code in newest.key_codes.tolist()]
-    if not isinstance(models, int):
-        names = [models] if isinstance(models, str) else [*models]
-        for name in names:
-            if name not in known:
-                shown = ", ".join(near_names(str(name), known, 5) or known[:5])
-                more = ", ..." if len(known) > 5 else ""
-                raise InputError(f"models={name!r} has no rows; the models are {shown}{more}")
+    names = [models] if isinstance(models, str) else [*models] if isinstance(models, Iterable) else []
+    for name in names:
+        if name not in known:
+            shown = ", ".join(near_names(str(name), known, 5) or known[:5])
+            more = ", ..." if len(known) > 5 else ""
+            raise InputError(f"models={name!r} has no rows; the models are {shown}{more}")
+    if names:
         return names, counted(len(names), "model")
-    if isinstance(models, bool) or models < 1:
+    if isinstance(models, Iterable) or not is_count(models):
         raise ConfigError(f"models={models!r}: give how many models to draw, 1 or more, or their names")
-    if len(known) <= models:
+    most = int(models)
+    if len(known) <= most:
         return known, counted(len(known), "model")
     values = newest.number(measure)
     is_lower = MEANINGS[measure].better == "lower"
     order = np.argsort(-values if is_lower else values, kind="stable")  # NaN comes last
     worst = "highest" if is_lower else "lowest"
-    return [known[place] for place in order[:models].tolist()], (
-        f"the {models:,} of {len(known):,} models with the {worst} newest {MEANINGS[measure].label}; "
-        f"{counted(len(known) - models, 'model')} left out"
+    return [known[place] for place in order[:most].tolist()], (
+        f"the {most:,} of {len(known):,} models with the {worst} newest {MEANINGS[measure].label}; "
+        f"{counted(len(known) - most, 'model')} left out"
     )
 
 

@@ -1,18 +1,24 @@
-"""The newest row of every model: the summary of an evaluation."""
+"""The summary of an evaluation: the newest row of every model, and whether the model got worse."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ...core.rows.arrow import rows_to_table
 from ...core.rows.rows import Rows
+from ..report.rows import report_rows
+from ..report.verdicts import ModelVerdict, judge_rows
 
 SUMMARY = (
     "model", "seq", "time", "window_events", "prevalence", "auc", "auc_low", "auc_high", "h", "ks", "brier",
     "kappa", "kappa_m", "reason",
 )  # fmt: skip
-"""The columns of a summary."""
+"""The columns of a summary on the newest row."""
 
 
 def newest_rows(rows: Rows) -> Rows:
@@ -27,6 +33,51 @@ def newest_rows(rows: Rows) -> Rows:
     return rows.take(np.array([newest[model, ""] for model in models], np.int64))
 
 
-def summary_of(newest: Rows) -> pa.Table:
-    """Return the summary of the rows that `newest_rows` gave: a row a model."""
-    return rows_to_table(newest).select(SUMMARY)
+VERDICT = pa.schema(
+    [
+        ("state", pa.string()), ("change", pa.float64()), ("change_low", pa.float64()),
+        ("change_high", pa.float64()), ("change_p", pa.float64()), ("since", pa.timestamp("us", "UTC")),
+        ("since_event", pa.int64()), ("changed_slice", pa.string()),
+    ]
+)  # fmt: skip
+"""The columns of a summary on the model's verdict.
+
+state          worse, better, no change shown, cannot tell
+change         the AUC of the latest full window less that of the reference; low, high: the corrected interval
+change_p       the corrected p-value of "nothing changed"
+since          when the change began; since_event: the same as a number of events
+changed_slice  the slice that all of these speak of, where it changed and the whole model did not
+"""
+
+
+def summary_of(newest: Rows, rows: pa.Table, confidence: float) -> pa.Table:
+    """Return the newest values of every model and its verdict: a row a model, by name.
+
+    newest      as `newest_rows` gives them
+    rows        all rows
+    confidence  the level of their intervals
+    """
+    ordered = report_rows(rows)
+    names = rows_to_table(newest).column("model").to_pylist()
+    verdicts = {ordered.models[one.model]: one for one in judge_rows(ordered, confidence).models}
+    lines = [_line(verdicts[name], ordered.slices) for name in names]
+    summary = rows_to_table(newest).select(SUMMARY)
+    for field in VERDICT:
+        summary = summary.append_column(field, pa.array([line[field.name] for line in lines], field.type))
+    return summary
+
+
+def _line(one: ModelVerdict, slices: Sequence[str]) -> dict[str, Any]:
+    shown, since = one.shown, None if one.shown is None else one.shown.since
+    numbers = (math.nan,) * 4 if shown is None else (shown.change, shown.low, shown.high, shown.p)
+    change, low, high, p = (None if math.isnan(value) else value for value in numbers)
+    return {
+        "state": one.state,
+        "change": change,
+        "change_low": low,
+        "change_high": high,
+        "change_p": p,
+        "since": None if since is None or math.isnan(since.time) else round(since.time),
+        "since_event": None if since is None else round(since.place),
+        "changed_slice": slices[one.slices[0].slice] if one.only_in_slices else None,
+    }

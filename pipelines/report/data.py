@@ -180,7 +180,7 @@ def rounded(values: FloatArray) -> FloatArray:
     """Return fractions with 14 binary digits, which is 4 decimal ones; whole numbers as they are. O(n).
 
     >>> rounded(np.array([2 / 3])).tolist(), rounded(np.array([1e9 + 1, np.nan])).tolist()
-    ([0.6666717529296875], [1000000001.0, nan])
+    ([0.66668701171875], [1000000001.0, nan])
     """
     known = values[np.isfinite(values)]
     if (known == np.rint(known)).all():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote
+from urllib.parse import parse_qs
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +51,7 @@ def test_the_link_holds_what_is_shown_and_back_and_forward_work(browser, report)
     with opened(browser, report) as page:
         first = chosen(page)
         asked = page.url.partition("#")[2]
-        assert all(f"model={quote(name, safe='')}" in asked for name in first if "<" not in name)
+        assert parse_qs(asked)["model"] == first
         page.select_option("#measure", "h")
         title(page, "H-measure, all events")
         page.select_option("#slice", label="site=a")

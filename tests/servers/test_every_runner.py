@@ -53,7 +53,10 @@ def runner(request):
 
 @pytest.fixture(scope="module")
 def streams(tmp_path_factory):
-    """Predictions of four models and the labels of most of their ids, each out of order in two files."""
+    """Predictions of four models, with two scores, and the labels of most of their ids.
+
+    Both are out of order, in two files each.
+    """
     folder = tmp_path_factory.mktemp("streams")
     rng = np.random.default_rng(11)
     n = 3_000
@@ -65,6 +68,7 @@ def streams(tmp_path_factory):
             "model": f"m{number % 4}",
             "time": int(made[number]),
             "score": round(float(rng.normal(0.7 * label[number], 1)), 3),
+            "other": round(float(rng.normal(0.3 * label[number], 1)), 3),
             "country": "NZ" if number % 3 else "DE",
         }
         for number in range(n)
@@ -84,7 +88,7 @@ def streams(tmp_path_factory):
 
 WINDOWS = [
     "--id=id", "--time=time", "--time-unit=us", "--slice=country", "--window=last:300", "--every=40",
-    "--ttl=1d", "--label-lead=0s", "--label-time=known",
+    "--ttl=1d", "--label-lead=0s", "--label-time=known", "--score=score", "--score=other",
 ]  # fmt: skip
 
 
@@ -98,7 +102,7 @@ def expected(streams, tmp_path_factory):
     output = tmp_path_factory.mktemp("local") / "rows.csv"
     globs = str(streams / "predictions-*.jsonl"), str(streams / "labels-*.jsonl")
     said = evaluate(words(globs[:1], globs[1:], output))
-    assert "3,000 predictions read = 2,940 applied" in said
+    assert "6,000 predictions read = 5,880 applied" in said
     return output.read_text()
 
 

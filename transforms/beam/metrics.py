@@ -24,7 +24,7 @@ from . import progress
 METRICS_NAMESPACE = "rocsteady"
 
 COUNTERS = {
-    "events_read": "Records of events or predictions that were read.",
+    "events_read": "Events or predictions that were read; a record with several scores is one for each.",
     "events_applied": "Events that count in the rows.",
     "dead_letters": "Records that are no event: see the dead letters for the reasons.",
     "late": "Events that came further behind their source than --order allows.",

@@ -14,7 +14,7 @@ from ...core.evaluator.ranking import stride_of
 from ...core.settings.evaluator import EvaluatorSettings, check_signal
 from ...core.settings.table import TableSettings, checked_spans
 from ..events.dead_letters import CHUNK_ROWS
-from ..events.fields import EventFields
+from ..events.fields import EventFields, named_fields
 
 _MOST_EVENTS = 1_000_000
 """Events that are evaluated at once, at most. 10M events of 100,000 models took 36 s of processor time with
@@ -33,16 +33,14 @@ def chosen_settings(choices: Mapping[str, Any]) -> tuple[EventFields, TableSetti
     """Return the roles of columns and the settings of the table that keywords choose. Raises ConfigError.
 
     choices  fields of `EventFields`, `EvaluatorSettings` and `TableSettings`. None for a window, an emission
-             or a cost is the default. A slice of one column may be given as text
+             or a cost is the default. See `named_fields` for columns
     """
     chosen = {
         name: value
         for name, value in choices.items()
         if name not in ("window", "every", "cost") or value is not None
     }
-    if isinstance(slices := chosen.get("slices"), str):
-        chosen["slices"] = (slices,)
-    of_events = EventFields(**_of(EventFields, chosen))
+    of_events = named_fields(_of(EventFields, chosen))
     curves, predicted = chosen.get("curves"), of_events.predicted
     if curves is not None and predicted is not None and of_events.positive is None:
         raise ConfigError(

@@ -24,7 +24,7 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...core.state.compile_ahead import warm_up
 from ..beam.machine import unchanged
 from ..events.dead_letters import DeadLetter
-from ..events.fields import EventFields, RecordColumns, check_keywords
+from ..events.fields import RecordColumns, check_keywords, named_fields
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .shards import EvaluateShards, ExportingFactory
 
@@ -133,10 +133,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
                 raise ConfigError(f"{name}=None: labels are joined by id, in event time; name the field")
         if label_time is not None and (not isinstance(label_time, str) or not label_time):
             raise ConfigError(f"label_time={label_time!r}: give the name of a column, as text")
-        named: dict[str, Any] = {**columns}
-        if isinstance(slices := named.get("slices"), str):
-            named["slices"] = (slices,)
-        self._fields = EventFields(time=time, id=id, **named)
+        self._fields = named_fields({**columns, "time": time, "id": id})
         self._label_time = time if label_time is None else label_time
         self._settings = JoinSettings.of(
             ttl, label_lead, second=second_label, shards=shards, evaluator_shards=1

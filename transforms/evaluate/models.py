@@ -78,6 +78,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     clock        "runner", with order="time": Beam's watermark decides up to which time events are complete.
                  Rows on a grid of times are then made only at events of the model, because the moments at
                  which the watermark is seen are random.
+    score        a column, or a list of columns: an element is then an event of each. The column "a" is the
+                 model "a" where model_name="", or "m/a" where the element's model, or model_name, is "m".
     positive     the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
     model_name   the one model of all events, instead of a column.
     time_unit    "s", "ms", "us" or "ns", for times that are numbers. The log warns if another unit is likely.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from ...core.errors import ConfigError, InputError
 from ...core.events.times import checked_unit
@@ -66,7 +66,7 @@ class RecordColumns(TypedDict, total=False):
     `probabilities` is not among them, because the settings of an evaluator have it too.
     """
 
-    score: str
+    score: str | Sequence[str]
     label: str
     positive: object
     model: str | None
@@ -285,6 +285,26 @@ class EventFields:
         return replace(self, model_name="" if self.scores else default_model)
 
 
+def named_fields(columns: Mapping[str, Any]) -> EventFields:
+    """Return the fields that keywords name. Raises ConfigError.
+
+    Several columns of scores are given by `score` as a list; a slice of one column may be text.
+
+    >>> named_fields({"score": ["a", "b"], "slices": "country"}).scores
+    ('a', 'b')
+    """
+    named = dict(columns)
+    score = named.get("score", "")
+    if not isinstance(score, str):
+        if not isinstance(score, Iterable) or not (names := tuple(score)):
+            raise ConfigError(f"score={score!r}: give the name of a column as text, or a list of names")
+        del named["score"]
+        named["scores"] = names
+    if isinstance(slices := named.get("slices"), str):
+        named["slices"] = (slices,)
+    return EventFields(**named)
+
+
 _OPTIONS_OF_ROLES = {("label", "time"): "--label-time", ("instance", "slices"): "--feature"}
 
 
@@ -310,7 +330,7 @@ def check_names(
     check_once(name, names, fields, role)
     for field, column in needed:
         if column not in names:
-            shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
+            shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "") or "none"
             taken = {other for _, other in needed}  # these columns have a role already
             near = near_names(column, (other for other in names if other not in taken))
             meant = f" (did you mean {near[0]!r}?)" if near else ""

@@ -102,7 +102,8 @@ class PackRecords(beam.DoFn):
             return (self.role,)
         if record.get(self.fields.label) is None:
             return ("prediction",)
-        return ("label",) if record.get(self.fields.score) is None else ("prediction", "label")
+        has_score = any(record.get(name) is not None for name in self.fields.score_columns)
+        return ("prediction", "label") if has_score else ("label",)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yield the packets of the records still held."""

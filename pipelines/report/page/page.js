@@ -395,6 +395,7 @@ async function begin() {
   layOutCurves();
   fillKeys();
   holdPlace();
+  if (meta.heatmap) await drawHeatmap();
   await drawLatest();
   await readAlerts();
   wireAlerts();
@@ -407,10 +408,7 @@ async function begin() {
     showChanges();
     if (extremeTraces(state.measure).length) await drawMain();
   }
-  waiting.set("slices", () => {
-    drawSlices();
-    if (meta.heatmap) drawHeatmap();
-  });
+  waiting.set("slices", drawSlices);
   waiting.set("curves", drawCurves);
   watchSections();
   if (section) goTo(section);

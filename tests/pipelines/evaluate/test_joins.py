@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from command import call
-from rocsteady.pipelines.evaluate import on_beam as evaluate
+from rocsteady.transforms.evaluate import choices
 from rocsteady.transforms.sources.files import read as file_partition
 from thorough import others_slow
 
@@ -29,8 +29,8 @@ def _folder(tmp_path, monkeypatch):
 @pytest.fixture
 def _small_chunks(monkeypatch):
     """Read Parquet a few rows at a time, so that files of hundreds of rows are merged as large ones are."""
-    monkeypatch.setattr(evaluate, "CHUNK_ROWS", 40)
-    monkeypatch.setattr(evaluate, "_ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(choices, "CHUNK_ROWS", 40)
+    monkeypatch.setattr(choices, "_ROWS_AT_ONCE", 1)
     chunks = file_partition.parquet_chunks
     monkeypatch.setattr(
         file_partition, "parquet_chunks", lambda source, columns, _=0: chunks(source, columns, 40)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
@@ -139,3 +141,42 @@ def test_curves_are_those_of_the_command(capsys, tmp_path):
     evaluated = rs.evaluate(frame, **NAMED, curves=500)
     assert pl.DataFrame(pq.read_table(curves)).equals(evaluated.curves)
     assert evaluated.counters["curves_written"] == evaluated.curves.filter(point=0).height
+
+
+CHOICES = {
+    "--window": ["last:70", "last:9d", "fading:40", "fading:5d", "adaptive:0.2", "all"],
+    "--every": ["1", "33", "7h", "2d"],
+    "--order": [None, "time:0s", "time:9d", "position"],
+    "--weight": [None, "w"],
+    "--id": [None, "key"],
+    "--slice": [None, "country", "device,country"],
+    "--slice-cap": [None, "1", "3"],
+    "--deduplicate": [None, "1s", "12d"],
+    "--idle-ttl": [None, "3h", "8d"],
+    "--positive": [None, "0", "2"],
+    "--measures": [None, "auc,h", "all"],
+    "--cost": [None, "severity:0.3", "uniform"],
+    "--time-unit": [None, "ms"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_any_options(capsys, tmp_path, monkeypatch, seed):
+    rng = random.Random(seed)
+    monkeypatch.setattr(choices, "CHUNK_ROWS", rng.choice([1, 10, 400, 100_000]))
+    monkeypatch.setattr(choices, "_ROWS_AT_ONCE", 0)
+    said = {option: rng.choice(values) for option, values in CHOICES.items()}
+    said = {option: value for option, value in said.items() if value is not None}
+    if "--deduplicate" in said:
+        said["--id"] = "key"
+    frame = some_frame(rng.choice([30, 400]), seed, sound=rng.random() < 0.2, in_order=rng.random() < 0.5)
+    path = as_parquet(frame, tmp_path)
+    keywords = {option[2:].replace("-", "_"): value for option, value in said.items()}
+    if "slice" in keywords:
+        keywords["slices"] = [tuple(keywords.pop("slice").split(","))]
+    if "slice_cap" in keywords:
+        keywords["slice_cap"] = int(keywords["slice_cap"])
+    evaluated = rs.evaluate(frame, **NAMED, time="t", **keywords)
+    options = [word for option in said.items() for word in option]
+    assert_as_command(capsys, evaluated, path, *COLUMNS, "--time", "t", *options)

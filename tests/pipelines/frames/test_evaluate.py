@@ -95,6 +95,32 @@ def test_a_summary_is_a_row_a_model():
     assert "<table>" in evaluated._repr_html_()
 
 
+def test_a_summary_says_which_model_got_worse_and_since_when():
+    rng = np.random.default_rng(1)
+    n = 9_000
+    labels = rng.integers(0, 2, n)
+    model = np.arange(n) % 3
+    hour = np.arange(n).astype("datetime64[h]").astype("datetime64[us]")
+    falls = (model == 1) & (np.arange(n) >= 6_000)
+    rare = (model == 2) & (rng.random(n) < 0.97)
+    frame = pl.DataFrame(
+        {
+            "model": [f"m{code}" for code in model],
+            "score": rng.normal(labels * np.where(falls, 0.1, 1.5)),
+            "label": np.where(rare, 0, labels),
+            "t": hour,
+        }
+    )
+    summary = rs.evaluate(frame, time="t", window="last:400", every=50).summary()
+    assert summary["state"].to_list() == ["no change shown", "worse", "cannot tell"]
+    assert summary["change_high"][1] < 0 < summary["change_high"][0]
+    assert summary["change_p"][1] < 0.05 < summary["change_p"][0]
+    assert summary["change"][2] is None
+    assert abs(summary["since_event"][1] - 2_000) <= 100
+    assert abs((summary["since"][1].replace(tzinfo=None) - hour[6_000].item()).days) <= 13
+    assert summary["changed_slice"].to_list() == [None] * 3
+
+
 def test_it_tells_of_ties_and_of_values_without_a_slice():
     frame = some_frame(600, seed=3, sound=True)
     shown = repr(rs.evaluate(frame, **NAMED, time="t", slices=["country"], slice_cap=1))
@@ -150,6 +176,11 @@ def test_a_mistake_is_named_with_its_remedy(keywords, words):
     with pytest.raises((rs.ConfigError, rs.InputError)) as told:
         rs.evaluate(pl.DataFrame({"score": [0.5], "label": [1]}), **keywords)
     assert words in str(told.value)
+
+
+def test_a_frame_without_columns_is_refused():
+    with pytest.raises(rs.InputError, match=r"the frame has no column 'score'; it has none\."):
+        rs.evaluate(pl.DataFrame())
 
 
 def test_an_unknown_keyword_is_a_type_error_with_the_nearest_name():

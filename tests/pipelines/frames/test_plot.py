@@ -100,6 +100,8 @@ def test_without_rows_the_figure_is_empty():
         ({"measure": "acu"}, "measure='acu' is not known; did you mean 'auc'? There are auc, "),
         ({"measure": "brier"}, "measure='brier' is null in every row: ask for it with measures="),
         ({"models": 0}, "models=0: give how many models to draw, 1 or more, or their names"),
+        ({"models": []}, "models=[]: give how many models to draw, 1 or more, or their names"),
+        ({"models": None}, "models=None: give how many"),
         ({"models": ["c"]}, "models='c' has no rows; the models are a, b, \u00fc"),
     ],
     ids=str,
@@ -108,12 +110,6 @@ def test_what_cannot_be_drawn_is_refused(evaluated, keywords, words):
     with pytest.raises((rs.ConfigError, rs.InputError)) as told:
         evaluated.plot(**keywords)
     assert words in str(told.value)
-
-
-def test_without_plotly_it_says_what_to_install(evaluated, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
-    with pytest.raises(rs.MissingPackageError, match=r"plot\(\) needs the package plotly"):
-        evaluated.plot()
 
 
 def test_without_polars_it_says_what_to_install(monkeypatch):

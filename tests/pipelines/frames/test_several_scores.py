@@ -108,7 +108,7 @@ def test_columns_that_do_not_tell_models_apart_are_refused(fields, words):
 
 @pytest.mark.parametrize("score", [[], (), 1, None], ids=str)
 def test_no_column_of_scores_is_refused(score):
-    with pytest.raises(rs.ConfigError, match="give the name of a column, or a list of names"):
+    with pytest.raises(rs.ConfigError, match="give the name of a column as text, or a list of names"):
         rs.evaluate(pl.DataFrame({"score": [0.5], "label": [1]}), score=score)
 
 

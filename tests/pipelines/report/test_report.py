@@ -29,6 +29,7 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.verdicts.series import Series, series_of
+from rocsteady.pipelines.report import data
 from rocsteady.pipelines.report.changes import NO_TEST, change_of, greatest_difference
 from rocsteady.pipelines.report.data import (
     CONTEXT,
@@ -37,6 +38,7 @@ from rocsteady.pipelines.report.data import (
     curve_blocks,
     null_reasons,
     packed,
+    rounded,
     script_json,
     thinned,
 )
@@ -497,7 +499,7 @@ def test_rows_beyond_the_limit_are_left_out_but_for_extremes_and_ends():
     kappa_m[1_111] = 9.0
     table = report_rows(filled([("a", 6_000), ("b", 2_999), ("c", 1)], auc=auc, kappa_m=kappa_m))
     for limit in (8_999, 1_200, 30, 1):
-        kept = thinned(table, limit)
+        kept = thinned(table, limit=limit)
         assert len(kept) <= max(limit, 5)
         assert kept.total == 9_000
         for (_, _, first, stop), (_, _, a, b) in zip(table.series, kept.series, strict=True):
@@ -511,14 +513,38 @@ def test_rows_beyond_the_limit_are_left_out_but_for_extremes_and_ends():
         place = {row: at for at, row in enumerate(zip(table.columns["h"], table.columns["seq"], strict=True))}
         order = [place[row] for row in zip(kept.columns["h"], kept.columns["seq"], strict=True)]
         assert order == sorted(order)
-    assert thinned(table, 9_000) is table
+    assert thinned(table, limit=9_000) is table
+
+
+def test_the_worst_models_keep_all_their_rows(monkeypatch):
+    table = report_rows(filled([("a", 3_000), ("b", 3_000), ("c", 3_000)]))
+    kept = thinned(table, [2, 0, 1], limit=100)
+    lengths = (kept.series[:, 3] - kept.series[:, 2]).tolist()
+    assert lengths == [3_000] * 3
+    monkeypatch.setattr(data, "WORST", 1)
+    kept = thinned(table, [2, 0, 1], limit=100)
+    lengths = (kept.series[:, 3] - kept.series[:, 2]).tolist()
+    assert lengths[2] == 3_000
+    assert 2 < lengths[0] < 60
+    monkeypatch.setattr(data, "ROWS_OF_WORST", 2_000)
+    assert len(thinned(table, [2, 0, 1], limit=100)) <= 100
+
+
+def test_rounded_numbers_differ_by_less_than_a_shown_digit():
+    values = np.random.default_rng(1).random(1_000)
+    assert np.abs(rounded(values) - values).max() < 0.5e-4
+    assert len(packed(rounded(values))) < 0.4 * len(packed(values))
+    whole = np.array([123_456_789.0, np.nan, -1.0])
+    np.testing.assert_array_equal(rounded(whole), whole)
+    mixed = np.array([np.inf, np.nan, 0.0, -0.1])
+    np.testing.assert_allclose(rounded(mixed), mixed, rtol=1e-4)
 
 
 def test_thinned_rows_keep_where_a_window_shrank():
     drift = np.zeros(6_000, bool)
     drift[[17, 3_333, 5_000]] = True
     table = report_rows(filled([("a", 6_000)], drift=pa.array(drift)))
-    kept = thinned(table, 1_000)
+    kept = thinned(table, limit=1_000)
     assert kept.columns["seq"][kept.columns["drift"] == 1].tolist() == [1_800, 333_400, 500_100]
 
 
@@ -527,7 +553,7 @@ def test_the_page_says_how_many_rows_are_drawn(monkeypatch):
 
     table = report_rows(filled([("a", 3_000)]))
     assert "All 3,000 rows are in this page" in report_page(table)
-    monkeypatch.setattr(report, "thinned", lambda rows: thinned(rows, 600))
+    monkeypatch.setattr(report, "thinned", lambda rows, worst: thinned(rows, worst[:0], 600))
     page = report_page(table)
     drawn = meta(page)["kept"]
     assert drawn <= 600
@@ -631,7 +657,7 @@ def test_charts_come_before_tables_and_words(rows):
     page = report_page(report_rows(rows), alerts=alert_events({"model": "good", "row": 3}))
     sections = re.findall('<section id="([^"]+)"', page)
     assert sections == [
-        "over-time", "alerts", "slices", "changes", "measures", "curves", "latest", "meanings",
+        "overview", "over-time", "alerts", "slices", "changes", "measures", "curves", "latest", "meanings",
     ]  # fmt: skip
     assert re.findall('<a href="#([^"]+)">', page.partition("<nav")[2].partition("</nav>")[0]) == sections
 

@@ -253,6 +253,21 @@ def test_what_is_behind_the_clock_of_the_join_is_late_by_how_much(tmp_path: Path
     assert joined(tmp_path) == {0: ("a", 39 * S, 1)}
 
 
+def test_a_label_serves_every_score_of_its_prediction(tmp_path: Path) -> None:
+    records = [
+        {"id": "i", "made": 1 * S, "model": "m", "a": None, "b": 0.25},
+        {"id": "j", "made": 2 * S, "model": "m", "a": 0.5, "b": 0.75},
+        *({"id": name, "known": 3 * S, "label": 1} for name in "ij"),
+    ]
+    with pipeline() as p:
+        keep_all(p | InOrder(records) | join(score=["a", "b"]), tmp_path)
+    batches = [EventBatch.unpack(packet.value) for packet in kept(tmp_path, "events")]
+    events = [event for each in batches for event in zip(each.models.to_list(), each.scores, strict=True)]
+    assert sorted(events) == [("m/a", 0.5), ("m/b", 0.25), ("m/b", 0.75)]
+    (letter,) = letters(tmp_path, "dead_letters")
+    assert (letter.model, letter.field, letter.reason) == ("m/a", "a", "score is missing")
+
+
 def test_what_is_neither_prediction_nor_label_is_a_dead_letter(tmp_path: Path) -> None:
     good: list[Any] = [
         {"id": "a", "made": 1, "score": 0.5, "model": "m"}, {"id": "a", "known": 2, "label": 0},

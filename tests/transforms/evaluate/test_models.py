@@ -130,6 +130,18 @@ def test_rows_are_equal_on_every_runner(runner: str, cache_bytes: int, tmp_path:
     assert kept(tmp_path, "dead") == []
 
 
+def test_an_element_with_several_scores_is_an_event_of_each(tmp_path: Path) -> None:
+    names = ("score", "other")
+    wide = [event | {"other": round(1 - event["score"], 2)} for event in EVENTS]
+    long = [
+        event | {"model": f"{event['model']}/{name}", "score": event[name]}
+        for event in wide
+        for name in names
+    ]
+    assert run(wide, tmp_path, score=[*names]) == expected(long)
+    assert kept(tmp_path, "dead") == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_curves_are_equal_on_every_runner(
@@ -470,7 +482,7 @@ def test_settings_may_be_given_as_a_whole_with_others_beside_them() -> None:
 
 def test_columns_of_an_event_are_keywords() -> None:
     columns = {field.name for field in fields(EventFields)}
-    assert EventColumns.__annotations__.keys() == columns - {"probabilities", "features", "classes"}
+    assert EventColumns.__annotations__.keys() == columns - {"probabilities", "features", "classes", "scores"}
     with pytest.raises(TypeError, match=r"EvaluateModels.__init__\(\) got an unexpected .* 'features'"):
         EvaluateModels(features=("x",))  # type: ignore[call-arg]
 
