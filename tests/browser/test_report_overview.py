@@ -93,7 +93,7 @@ def test_the_worst_are_chosen_and_a_click_leads_to_a_model_and_its_slice(browser
         page.wait_for_function("document.getElementById('over-time').getBoundingClientRect().top < 200")
         assert link.get_attribute("href").startswith("#model=")
         link_of = page.url
-    with opened(browser, path, fragment=link_of.partition("#")[2]) as page:
+    with opened(browser, path, fragment="#" + link_of.partition("#")[2]) as page:
         assert page.locator("#legend li .name").all_inner_texts() == [sliced]
         assert page.locator("#main-title").inner_text() == "AUC, region=eu"
 
