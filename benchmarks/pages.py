@@ -34,6 +34,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks/learning.md": ("core/learning", "core/measures"),
     "docs/benchmarks/pipeline.md": (*_FILES, "core/evaluator", "pipelines/evaluate"),
     "docs/benchmarks/prequential.md": ("core/prequential", "core/compare", "transforms/prequential"),
+    "docs/benchmarks/report.md": ("core/verdicts", "pipelines/report"),
     "docs/benchmarks/sketch.md": ("core/sketches",),
     "docs/benchmarks/start.md": (*_TREES, "core/state", "pipelines/cli.py", "pipelines/demo"),
     "docs/benchmarks/streams.md": (*_FILES, "core/join"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-WIDTH, MARGIN = 1000, 14
+WIDTH, MARGIN = 1180, 14
 
 
 def photograph(report: str, picture: str) -> None:
@@ -23,8 +23,8 @@ def photograph(report: str, picture: str) -> None:
         page.goto(Path(report).resolve().as_uri())
         page.wait_for_function("document.documentElement.dataset.ready === '1'")
         page.wait_for_timeout(1_000)
-        top = page.locator("#legend").bounding_box()
-        bottom = page.locator("#main-caption").bounding_box()
+        top = page.locator("#overview-title").bounding_box()
+        bottom = page.locator("#overview .about-verdicts").bounding_box()
         assert top
         assert bottom
         clip = {

@@ -7,6 +7,8 @@ clicks. Needs the extra `browser` and a Chromium on the machine.
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -39,8 +41,8 @@ DISTINCT = 50
 HEAD = """# A large report
 
 `python -m benchmarks.report` wrote this page. Pages of models with {slices} slices and {days} rows for each
-model and slice, opened in Chromium by turns: the median of {turns} openings, and of the clicks of each kind. An
-opening ends when every chart of the first screen is drawn. In bold the ratio to the page of {few} models.
+model and slice, opened in Chromium by turns: the median of {turns} openings, and of the clicks of each kind.
+An opening ends when every chart of the first screen is drawn. In bold the ratio to the page of {few} models.
 
 """
 
@@ -163,9 +165,11 @@ def main() -> None:
 
 
 def _chromium() -> str | None:
-    import shutil
-
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """Return the Chromium to drive: $ROCSTEADY_CHROMIUM, or what the system has."""
+    asked = os.environ.get("ROCSTEADY_CHROMIUM")
+    return (
+        asked or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    )
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def test_the_pipeline_prints_its_rows(capsys):
 def test_the_evaluate_command_runs_as_written(tmp_path, monkeypatch, capsys):
     command = re.search(r"```bash\n(rocsteady evaluate .*?)```", README, re.DOTALL)
     assert command
-    words = shlex.split(command.group(1).replace("\\\n", " "))
+    lines = command.group(1).replace("\\\n", " ").splitlines()
     monkeypatch.chdir(tmp_path)
     n = 3_000
     table = pa.table(
@@ -82,7 +82,8 @@ def test_the_evaluate_command_runs_as_written(tmp_path, monkeypatch, capsys):
         }
     )
     pa.csv.write_csv(table, "scores.csv")
-    assert main(words[1:]) == 0
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "rejected.jsonl",
         "report.html",

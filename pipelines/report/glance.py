@@ -47,7 +47,7 @@ def glance(
     judged = judge_rows(rows, confidence, reference)
     names = [name_text(name, _NAME_WIDTH) for name in rows.models]
     slices = [name_text(name, _NAME_WIDTH) for name in rows.slices]
-    head = textwrap.wrap(sentence(judged.models, names, slices), width)[:4]
+    head = textwrap.wrap(sentence(judged.models, names, slices, ways=bool(rows.ways)), width)[:4]
     below = [line for each in below for line in textwrap.wrap(each, width)]
     room = LINES - len(head) - len(below) - 3  # two empty lines and the titles
     shown = judged.models if len(judged.models) <= room else judged.models[: room - 1]

@@ -120,7 +120,7 @@ def overview_of(
         for place, one in enumerate(judged.models)
     ]
     return Overview(
-        sentence(judged.models, rows.models, rows.slices),
+        sentence(judged.models, rows.models, rows.slices, ways=bool(rows.ways)),
         about_verdicts(judged, confidence, reference),
         lines,
         {state: sum(one.state == state for one in judged.models) for state in STATES},

@@ -109,8 +109,13 @@ def _place(one: ModelVerdict, name: str) -> tuple[float, float, str]:
     return rank, math.inf if math.isnan(change) else change, name
 
 
-def sentence(models: Sequence[ModelVerdict], names: Sequence[str], slices: Sequence[str]) -> str:
-    """Return what a page shows, in one sentence. The caller makes the names safe to show."""
+def sentence(
+    models: Sequence[ModelVerdict], names: Sequence[str], slices: Sequence[str], *, ways: bool = False
+) -> str:
+    """Return what a page shows, in one sentence. The caller makes the names safe to show.
+
+    ways  whether models were evaluated under several settings, so that a model has several verdicts
+    """
     if not models:
         return "There is no model to judge."
     if len(models) == 1:
@@ -123,7 +128,8 @@ def sentence(models: Sequence[ModelVerdict], names: Sequence[str], slices: Seque
         groups.setdefault(kind, []).append(one)
     worse = groups.pop("worse", [])
     count = str(len(worse)) if worse else "None"
-    first = f"{count} of {len(models):,} models {'rank' if len(worse) > 1 else 'ranks'} worse than "
+    noun = "evaluations of models" if ways else "models"
+    first = f"{count} of {len(models):,} {noun} {'rank' if len(worse) > 1 else 'ranks'} worse than "
     parts = [first + ("they did" if len(worse) > 1 else "it did")]
     order = ["worse in slices", "better", "better in slices", "no change shown"]
     kinds = [one for one in (*order, *(one for one in groups if one not in order)) if one in groups]
