@@ -143,6 +143,16 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
     )
 
 
+def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
+    """Return the number of dead letters of each model; none of those that no file of this job holds."""
+    from ...transforms.tables.read import read_tables
+    from ..report.rows import letters_by_model
+
+    if job.dead_letters is None or is_streamed(job.dead_letters) or not outcome.letters:
+        return {}
+    return letters_by_model(read_tables([job.dead_letters], "dead letters")[0])
+
+
 def report_on(job: Evaluation, outcome: Outcome) -> None:
     """Write the report about a job whose output files are complete, if one is asked for."""
     if not job.report:
@@ -170,6 +180,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
             outcome.counts["events_read"],
             outcome.counts["events_applied"],
             _not_applied(job, outcome),
+            _letters_by_model(job, outcome),
         ),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,

@@ -109,7 +109,7 @@ class Evaluated:
         """
         from ...core.encoding.json import read_object
         from ..report.report import TITLE, write_report
-        from ..report.rows import EventCounters
+        from ..report.rows import EventCounters, letters_by_model
 
         canonical = self._settings.canonical()
         return write_report(
@@ -117,7 +117,10 @@ class Evaluated:
             path,
             curves=None if self._settings.curves is None else self._tables["curves"],
             counters=EventCounters(
-                self.counters["events_read"], self.counters["events_applied"], self._lost()
+                self.counters["events_read"],
+                self.counters["events_applied"],
+                self._lost(),
+                letters_by_model(self._tables["dead letters"]),
             ),
             title=title or TITLE,
             confidence=self._settings.confidence,

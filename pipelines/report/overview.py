@@ -54,6 +54,7 @@ class Line(NamedTuple):
     slices  the slices that changed in the direction of `state`; since when, if the whole model did not
     events  the number of events applied
     nulls   how many rows have no AUC, in words; "" if all have one
+    lost    the number of dead letters, as far as they are known
     alerts  the number of open alerts
     keys    the numbers that lines are sorted by; NaN = null
     """
@@ -72,6 +73,7 @@ class Line(NamedTuple):
     slices: list[SliceLine]
     events: float
     nulls: str
+    lost: int
     alerts: int
     keys: dict[str, float]
 
@@ -98,10 +100,12 @@ def overview_of(
     confidence: float,
     reference: Span | Period | None = None,
     alerts: Mapping[tuple[str, str], int] | None = None,
+    lost: Mapping[str, int] | None = None,
 ) -> Overview:
     """Return the facts of the overview.
 
     alerts  the number of open alerts by (model, slice); None where no alerts were given
+    lost    the number of dead letters by model, as far as they are known
     """
     base_of = rows.bases()
     of_models: dict[str, int] = {}
@@ -116,8 +120,9 @@ def overview_of(
         )
     )
     lines = [
-        _line(one, place, rows, axis, dates, of_models.get(base_of[one.model][0], 0))
+        _line(one, place, rows, axis, dates, of_models.get(base, 0), (lost or {}).get(base, 0))
         for place, one in enumerate(judged.models)
+        for base in (base_of[one.model][0],)
     ]
     return Overview(
         sentence(judged.models, rows.models, rows.slices, ways=bool(rows.ways)),
@@ -128,7 +133,9 @@ def overview_of(
     )
 
 
-def _line(one: ModelVerdict, place: int, rows: ReportRows, axis: Axis, dates: bool, alerts: int) -> Line:
+def _line(
+    one: ModelVerdict, place: int, rows: ReportRows, axis: Axis, dates: bool, alerts: int, lost: int
+) -> Line:
     verdict, series = one.whole, one.series
     auc, low, high, time = (math.nan,) * 4
     events, nulls, spark = math.nan, 0, ""
@@ -166,6 +173,7 @@ def _line(one: ModelVerdict, place: int, rows: ReportRows, axis: Axis, dates: bo
         f"AUC is null in {nulls:,} of {counted(len(series.seq), 'row')}"
         if nulls and series is not None
         else "",
+        lost,
         alerts,
         {
             "place": place,

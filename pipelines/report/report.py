@@ -110,7 +110,9 @@ def report_page(
         told_alerts = shown_alerts(alerts, rows, TABLE_ROWS, dates=meta["dates"])
         blocks["alerts"] = packed_text(script_json(told_alerts.lines))
     opened = None if alerts is None else open_alerts(alerts)
-    overview = overview_of(rows, judged, confidence, reference, opened)
+    overview = overview_of(
+        rows, judged, confidence, reference, opened, None if counters is None else counters.of_models
+    )
     heatmap = heatmap_of(rows, judged, confidence)
     if heatmap is not None:
         blocks["heatmap"] = packed_text(script_json(heatmap.cells))

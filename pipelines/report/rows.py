@@ -28,11 +28,13 @@ class EventCounters:
 
     read, applied  the number of events; None = not known
     lost           (kind, reason, count), most frequent first: kind is invalid, late, unmatched or duplicate
+    of_models      the number of lost events by model, as far as their models are known
     """
 
     read: int | None = None
     applied: int | None = None
     lost: Sequence[tuple[str, str, int]] = ()
+    of_models: Mapping[str, int] = field(default_factory=dict)
 
     def total(self, kind: str) -> int:
         """Return the number of lost events of a kind."""
@@ -246,7 +248,16 @@ def count_dead_letters(table: pa.Table) -> EventCounters:
         reason = _VALUE.sub("...", line["reason"] or "no reason given")
         counts[line["kind"] or "invalid", reason] += line["count_all"]
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return EventCounters(lost=tuple((kind, reason, count) for (kind, reason), count in ranked))
+    return EventCounters(
+        lost=tuple((kind, reason, count) for (kind, reason), count in ranked),
+        of_models=letters_by_model(table),
+    )
+
+
+def letters_by_model(table: pa.Table) -> dict[str, int]:
+    """Return the number of dead letters of each model; letters without a model are left out. O(letters)."""
+    grouped = table.select(["model"]).group_by(["model"]).aggregate([([], "count_all")])
+    return {line["model"]: line["count_all"] for line in grouped.to_pylist() if line["model"] is not None}
 
 
 def applied_events(rows: ReportRows) -> int | None:

@@ -312,3 +312,19 @@ def test_names_from_outside_cannot_move_the_cursor(here, capsys):
     assert "m\\x1b[2J" in ran.out
     assert "worse" in ran.out
     assert not any(line.startswith("rocsteady: all is well") for line in ran.out.splitlines())
+
+
+def test_dead_letters_stand_beside_their_models(here, capsys):
+    table = {
+        "model": ["a"] * 300 + ["b"] * 300,
+        "score": [None, *(i % 7 for i in range(299)), *(i % 5 for i in range(300))],
+        "label": [int(i % 3 == 0) for i in range(600)],
+    }
+    pq.write_table(pa.table(table), "e.parquet")
+    asked = ("evaluate", "e.parquet", "--output", "rows.parquet", "--dead-letters", "dead.jsonl")
+    assert call(capsys, *asked, "--report", "r.html").status == 0
+    again = ("report", "rows.parquet", "--dead-letters", "dead.jsonl", "-o", "again.html")
+    assert call(capsys, *again).status == 0
+    for page in ("r.html", "again.html"):
+        told = [text_of(line) for line in lines_of((here / page).read_text())]
+        assert ["1 dead letter" in line for line in sorted(told)] == [True, False]
