@@ -57,6 +57,7 @@ class Line(NamedTuple):
     lost    the number of dead letters, as far as they are known
     alerts  the number of open alerts
     keys    the numbers that lines are sorted by; NaN = null
+    began   where changes began: (slice's place, event, time or NaN) of the model and of its slices
     """
 
     model: int
@@ -76,6 +77,7 @@ class Line(NamedTuple):
     lost: int
     alerts: int
     keys: dict[str, float]
+    began: list[tuple[int, float, float]]
 
 
 class Overview(NamedTuple):
@@ -183,6 +185,11 @@ def _line(
             "events": events,
             "alerts": alerts,
         },
+        [
+            (each.slice, each.since.place, each.since.time)
+            for each in (*([] if verdict is None else [verdict]), *one.slices)
+            if each.since is not None
+        ],
     )
 
 
@@ -196,6 +203,10 @@ def overview_lines(overview: Overview, render: Callable[..., str]) -> list[dict[
             "model": line.model,
             "state": line.state,
             "slices": "\n".join(part.name for part in line.slices),
+            "began": [
+                [part, round(event), None if math.isnan(time) else round(time)]
+                for part, event, time in line.began
+            ],
             "keys": {name: None if math.isnan(key) else key for name, key in line.keys.items()},
             "html": render(line=line, overview=overview),
         }

@@ -98,6 +98,22 @@ def test_the_worst_are_chosen_and_a_click_leads_to_a_model_and_its_slice(browser
         assert page.locator("#main-title").inner_text() == "AUC, region=eu"
 
 
+def test_the_chart_marks_where_changes_began(browser, page_of):
+    _, faults, path = page_of
+    with opened(browser, path) as page:
+        shapes = """() => document.getElementById("main-chart").layout.shapes
+            .filter((one) => one.name === "beginning").map((one) => one.x0)"""
+        page.wait_for_function("document.getElementById('main-chart').dataset.drawn")
+        marked = [(at * 1_000 - FIRST) / DAY for at in page.evaluate(shapes)]
+        began = [at for kind, at in faults.values() if kind in ("abrupt", "gradual")]
+        assert len(marked) == 2
+        assert np.abs(np.sort(marked) - np.sort(began)).max() <= 1.4 * WINDOW_DAYS
+        assert "where a change began" in page.locator("#main-notes").inner_text()
+        page.select_option("#measure", "h")
+        page.wait_for_function("document.getElementById('main-chart').dataset.drawn.startsWith('h|')")
+        assert page.evaluate(shapes) == []
+
+
 def test_it_is_filtered_searched_ordered_and_paged(browser, page_of):
     models, _, path = page_of
     with opened(browser, path) as page:

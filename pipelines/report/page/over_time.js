@@ -10,6 +10,7 @@ async function drawMain() {
   byId("main-meaning").textContent = said.sentence;
   await needFor(measure);
   const Plotly = await plotly();
+  const began = await beginnings(measure);
   if (turn !== main.turn) return;
   const chart = byId("main-chart");
   const traces = measureTraces(measure, main.view, chart.clientWidth, false);
@@ -17,14 +18,17 @@ async function drawMain() {
   tellAlerts(traces, marks);
   traces.push(...extremeTraces(measure), ...marks);
   const layout = baseLayout(axisLayout(measure, false));
-  layout.shapes = intoPanels(traces, layout);
+  const veils = intoPanels(traces, layout);
+  layout.shapes = [...veils, ...began];
   if (main.view)
     layout.xaxis.range =
       state.axis === "time" ? main.view.map((ms) => new Date(ms).toISOString()) : main.view.slice();
   layout.uirevision = Math.random();
   byId("main-caption").textContent = summary(measure);
   byId("main-notes").textContent =
-    drawnNote(traces, measure) + (layout.shapes.length ? " Fainter: before the first full window." : "");
+    drawnNote(traces, measure) +
+    (veils.length ? " Fainter: before the first full window." : "") +
+    (began.length ? " Dotted upright lines: where a change began, as told in the overview." : "");
   await paint(Plotly, chart, traces, layout);
   showBands();
   chart.dataset.drawn = `${measure}|${state.slice}|${state.axis}|${state.models.join(",")}|${isDark() ? "dark" : "light"}`;
@@ -97,6 +101,31 @@ function veil(until, [bottom, top]) {
     line: { width: 0 },
     layer: "above",
   };
+}
+
+/** Upright lines where the changes of the chosen models began, as told in the overview. */
+async function beginnings(measure) {
+  if (measure !== "auc" || !byId("overview")) return [];
+  const lines = [];
+  for (const line of await overviewLines()) {
+    if (!state.models.includes(line.model)) continue;
+    for (const [slice, event, time] of line.began) {
+      if (slice !== state.slice || (state.axis === "time" && time === null)) continue;
+      const x = state.axis === "time" ? time / 1000 : event;
+      lines.push({
+        type: "line",
+        xref: "x",
+        yref: "paper",
+        x0: x,
+        x1: x,
+        y0: 0,
+        y1: 1,
+        name: "beginning",
+        line: { color: styleOf(line.model).colour, width: 1.5, dash: "dot" },
+      });
+    }
+  }
+  return lines;
 }
 
 function drawnNote(traces, measure) {
