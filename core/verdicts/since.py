@@ -59,6 +59,7 @@ class Since(NamedTuple):
     time, time_earliest, time_latest  the same in microseconds UTC, NaN = null
     until       place at which a gradual change was complete; `place` for a sudden change
     time_until  the same in time
+    before      the AUC before the change, as the least squares estimate it
     """
 
     place: float
@@ -69,6 +70,7 @@ class Since(NamedTuple):
     time_latest: float
     until: float
     time_until: float
+    before: float
 
     @property
     def gradual(self) -> bool:
@@ -95,11 +97,9 @@ def change_began(
     spans = end - begin
     independent = min(1.0, float(end.max() - begin.min()) / float(spans.sum()))
     length = float(np.median(spans))
-    gains = np.stack([
-        _gains(begin, end, auc, weight, moments, times * length, direction)
-        for times in _LENGTHS
-        if times * length < float(end.max() - begin.min())
-    ]) * independent  # fmt: skip
+    durations = [times * length for times in _LENGTHS if times * length < float(end.max() - begin.min())]
+    shares = [_shares(begin, end, moments, duration) for duration in durations]
+    gains = np.stack([_gains(share, auc, weight, direction) for share in shares]) * independent
     best_of = gains.max(axis=1)
     best = int(np.argmax(best_of))
     limit = -2 * math.log(1 - math.sqrt(confidence))
@@ -115,21 +115,14 @@ def change_began(
         return None
     inside = np.flatnonzero(possible >= possible.max() - limit)
     place, earliest, latest_place = (float(moments[one]) for one in (at, inside[0], inside[-1]))
-    until = min(place + _LENGTHS[best] * length, float(end[-1]))
+    until = min(place + durations[best], float(end[-1]))
     time, first, last, time_until = _times(series, [place, earliest, latest_place, until])
-    return Since(place, earliest, latest_place, time, first, last, until, time_until)
+    before = _level_before(shares[best][at], auc, weight)
+    return Since(place, earliest, latest_place, time, first, last, until, time_until, before)
 
 
-def _gains(
-    begin: FloatArray,
-    end: FloatArray,
-    auc: FloatArray,
-    weight: FloatArray,
-    moments: FloatArray,
-    duration: float,
-    direction: float,
-) -> FloatArray:
-    """Return by how much each moment lowers the weighted sum of squares; 0 for the wrong direction."""
+def _shares(begin: FloatArray, end: FloatArray, moments: FloatArray, duration: float) -> FloatArray:
+    """Return the mean of the change over each window's events: a row for each moment."""
 
     def change_up_to(ordinal: FloatArray) -> FloatArray:
         """Return the sum of the change over all events up to `ordinal`, a row for each moment."""
@@ -139,12 +132,25 @@ def _gains(
         within = np.minimum(after, duration)
         return after - within + within**2 / (2 * duration)
 
-    share = (change_up_to(end) - change_up_to(begin)) / (end - begin)
-    share = share - (share @ weight / weight.sum())[:, None]
+    shares: FloatArray = (change_up_to(end) - change_up_to(begin)) / (end - begin)
+    return shares
+
+
+def _gains(shares: FloatArray, auc: FloatArray, weight: FloatArray, direction: float) -> FloatArray:
+    """Return by how much each moment lowers the weighted sum of squares; 0 for the wrong direction."""
+    share = shares - (shares @ weight / weight.sum())[:, None]
     centred = auc - auc @ weight / weight.sum()
     both, own = share @ (weight * centred), share**2 @ weight
     known = (own > 1e-9 * weight.sum()) & (both * direction > 0)
     return np.where(known, both**2 / np.where(known, own, 1), 0.0)
+
+
+def _level_before(share: FloatArray, auc: FloatArray, weight: FloatArray) -> float:
+    """Return the AUC where the share of the change is 0, by the regression on the shares of one moment."""
+    mean, level = share @ weight / weight.sum(), auc @ weight / weight.sum()
+    centred = share - mean
+    slope = float(centred @ (weight * (auc - level)) / (centred**2 @ weight))
+    return float(min(max(level - slope * mean, 0.0), 1.0))
 
 
 def _times(series: Series, places: list[float]) -> list[float]:

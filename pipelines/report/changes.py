@@ -188,8 +188,8 @@ def _figures(series: Series, earlier: int, later: int) -> str:
 
 
 def signed(value: float) -> str:
-    """Return a value with three decimals, but never "-0.000"."""
-    return f"{value:.3f}".replace("-0.000", "0.000")
+    """Return a value with three decimals, the sign "\u2212", and never "\u22120.000"."""
+    return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "\u2212")
 
 
 def _window(series: Series, row: int) -> str:

@@ -75,7 +75,7 @@ def _table(
             float(rows.columns[name][row]) if row >= 0 else math.nan
             for name in ("auc", "auc_low", "auc_high", *(name for name, _ in _MEASURES))
         )
-        events = math.nan if one.series is None or verdict is None else float(one.series.seq[-1])
+        events = math.nan if verdict is None else float(one.series[verdict.slice].seq[-1])
         cells.append(
             [
                 names[one.model],

@@ -22,7 +22,7 @@ class Heatmap(NamedTuple):
     """The facts of the section.
 
     sentence  which slices rank worse than the other slices of their model
-    cells     [model, slice, gap, its p, change, its p]; null = nothing to compare
+    cells     [model, slice, gap, its p, change, its p, what lacks for a change]; null = nothing to compare
     models    the models with slices, worst first
     groups    (columns, slices) of each set of columns that slices cross
     """
@@ -45,7 +45,10 @@ def heatmap_of(rows: ReportRows, judged: Verdicts, confidence: float) -> Heatmap
     sliced = {one.model for one in verdicts}
     return Heatmap(
         _sentence(verdicts, rows, confidence),
-        [[one.model, one.slice, *_gap(one), _known(one.change, 4), _known(one.p, 6)] for one in verdicts],
+        [
+            [one.model, one.slice, *_gap(one), _known(one.change, 4), _known(one.p, 6), one.why]
+            for one in verdicts
+        ],
         [one.model for one in judged.models if one.model in sliced],
         [(" and ".join(columns), slices) for columns, slices in groups.items()],
     )

@@ -26,6 +26,7 @@ from .verdicts import (
     sentence,
     since_text,
     state_text,
+    unjudged_text,
 )
 
 LINES = 25
@@ -36,9 +37,10 @@ PRESELECTED = 5
 
 
 class SliceLine(NamedTuple):
-    """A slice that changed: its name, its change and since when, in words."""
+    """A slice that changed beside what the line is of: its name, its change and since when, in words."""
 
     name: str
+    state: State
     change: str
     since: str
 
@@ -48,10 +50,13 @@ class Line(NamedTuple):
 
     model   its place in the page's models
     words   the state in words; `why` says what is missing
+    part    the slice that the AUC, the change and the drawings are of; "" = the whole model
     auc     the AUC of the latest full window with its interval; `time` is the time of that window
     bar     the same as a drawing, with the reference
     change  against the reference, with its corrected interval
-    slices  the slices that changed in the direction of `state`; since when, if the whole model did not
+    since   when the change began; `levels` says from where to where the AUC went
+    slices  the other slices that changed
+    whole   the change of the whole model, where the line is of a slice
     events  the number of events applied
     nulls   how many rows have no AUC, in words; "" if all have one
     lost    the number of dead letters, as far as they are known
@@ -65,13 +70,16 @@ class Line(NamedTuple):
     state: State
     words: str
     why: str
+    part: str
     auc: str
     time: str
     bar: str
     change: str
     since: str
+    levels: str
     spark: str
     slices: list[SliceLine]
+    whole: str
     events: float
     nulls: str
     lost: int
@@ -85,12 +93,14 @@ class Overview(NamedTuple):
 
     sentence  what the page shows
     about     the question that the verdicts answer, and their promise
+    unjudged  how many slices could not be judged, in a sentence; "" if all were judged
     states    the number of models in each state
     alerted   whether alerts were given
     """
 
     sentence: str
     about: str
+    unjudged: str
     lines: list[Line]
     states: dict[State, int]
     alerted: bool
@@ -114,13 +124,12 @@ def overview_of(
     for (model, _), count in (alerts or {}).items():
         of_models[model] = of_models.get(model, 0) + count
     dates = all_dates(rows.columns["time"])
-    axis = common_axis(
-        *(
-            np.array([values[one.whole.row] for values in (one.series.auc, one.series.low, one.series.high)])
-            for one in judged.models
-            if one.whole is not None and one.series is not None
-        )
-    )
+    latest = [
+        [float(values[each.row]) for values in (series.auc, series.low, series.high)]
+        for one in judged.models
+        if (each := one.shown) is not None and len((series := one.series[each.slice]).seq)
+    ]
+    axis = common_axis(np.array(latest, np.float64).ravel())
     lines = [
         _line(one, place, rows, axis, dates, of_models.get(base, 0), (lost or {}).get(base, 0))
         for place, one in enumerate(judged.models)
@@ -129,6 +138,7 @@ def overview_of(
     return Overview(
         sentence(judged.models, rows.models, rows.slices, ways=bool(rows.ways)),
         about_verdicts(judged, confidence, reference),
+        unjudged_text(judged),
         lines,
         {state: sum(one.state == state for one in judged.models) for state in STATES},
         alerts is not None,
@@ -138,39 +148,42 @@ def overview_of(
 def _line(
     one: ModelVerdict, place: int, rows: ReportRows, axis: Axis, dates: bool, alerts: int, lost: int
 ) -> Line:
-    verdict, series = one.whole, one.series
-    auc, low, high, time = (math.nan,) * 4
-    events, nulls, spark = math.nan, 0, ""
-    since = None
-    if verdict is not None and series is not None and len(series.seq):
+    shown, whole = one.shown, one.whole
+    series = None if shown is None else one.series[shown.slice]
+    auc, low, high, time, events = (math.nan,) * 5
+    nulls, spark = 0, ""
+    since = None if shown is None else shown.since
+    if shown is not None and series is not None and len(series.seq):
         auc, low, high, time = (
-            float(values[verdict.row]) for values in (series.auc, series.low, series.high, series.time)
+            float(values[shown.row]) for values in (series.auc, series.low, series.high, series.time)
         )
-        events, nulls = float(series.seq[-1]), int(np.count_nonzero(np.isnan(series.auc)))
-        since = verdict.since
+        nulls = int(np.count_nonzero(np.isnan(series.auc)))
         spark = sparkline(series, math.nan if since is None else since.place)
-    shown = one.shown
-    began = shown.since if shown is not None else None
+    if whole is not None and len(one.series[whole.slice].seq):
+        events = float(one.series[whole.slice].seq[-1])
+    named = (*one.slices, *one.others)
+    changes = [(whole, whole.since)] if whole is not None else []
+    changes += [(each, each.since) for each in named]
     return Line(
         one.model,
         rows.models[one.model],
         one.state,
         state_text(one, rows.slices),
         missing(one)[1] if one.state == "cannot tell" else "",
+        rows.slices[shown.slice] if shown is not None and one.only_in_slices else "",
         with_interval(auc, low, high),
         "" if math.isnan(time) else stamp(time, dates=dates),
-        bar(auc, low, high, math.nan if verdict is None else verdict.reference, axis),
-        signs(change_text(verdict)),
+        bar(auc, low, high, math.nan if shown is None else shown.reference, axis),
+        signs(change_text(shown)),
         since_text(since),
+        "" if since is None else f"from {since.before:.3f} to {auc:.3f}",
         spark,
         [
-            SliceLine(
-                rows.slices[each.slice],
-                signs(change_text(each)),
-                since_text(each.since) if one.only_in_slices else "",
-            )
-            for each in one.slices
+            SliceLine(rows.slices[each.slice], each.state, signs(change_text(each)), since_text(each.since))
+            for each in named
+            if each is not shown
         ],
+        signs(change_text(whole)) if one.only_in_slices else "",
         events,
         f"AUC is null in {nulls:,} of {counted(len(series.seq), 'row')}"
         if nulls and series is not None
@@ -181,15 +194,11 @@ def _line(
             "place": place,
             "auc": auc,
             "change": math.nan if shown is None else shown.change,
-            "since": math.nan if began is None else began.place if math.isnan(began.time) else began.time,
+            "since": math.nan if since is None else since.place if math.isnan(since.time) else since.time,
             "events": events,
             "alerts": alerts,
         },
-        [
-            (each.slice, each.since.place, each.since.time)
-            for each in (*([] if verdict is None else [verdict]), *one.slices)
-            if each.since is not None
-        ],
+        [(each.slice, began.place, began.time) for each, began in changes if began is not None],
     )
 
 
@@ -202,7 +211,7 @@ def overview_lines(overview: Overview, render: Callable[..., str]) -> list[dict[
         {
             "model": line.model,
             "state": line.state,
-            "slices": "\n".join(part.name for part in line.slices),
+            "slices": "\n".join([line.part, *(part.name for part in line.slices)]),
             "began": [
                 [part, round(event), None if math.isnan(time) else round(time)]
                 for part, event, time in line.began

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...core.alerts.rules import Period, Span
@@ -16,7 +16,7 @@ from ...core.rows.differences import FEWEST
 from ...core.verdicts.judge import Judged, State, Verdict, Why, judge
 from ...core.verdicts.series import Series, series_of
 from ...core.verdicts.since import Since
-from ..words import day, moment, share
+from ..words import counted, day, moment, share
 from .rows import ReportRows
 
 _DAY = 86_400_000_000
@@ -44,14 +44,16 @@ class ModelVerdict(NamedTuple):
     state   the state of the whole model; if that has no change, the state of the slices that changed
     whole   the verdict on the whole model; None without rows of the whole model
     slices  the verdicts on the slices that changed in the direction of `state`, greatest change first
-    series  the rows of the whole model, or of the first slice that changed; None without rows
+    others  the verdicts on the slices that changed in the other direction
+    series  the rows of the whole model and of each slice, by the slice's place
     """
 
     model: int
     state: State
     whole: Verdict | None
     slices: Sequence[Verdict]
-    series: Series | None
+    others: Sequence[Verdict]
+    series: Mapping[int, Series]
 
     @property
     def only_in_slices(self) -> bool:
@@ -95,10 +97,10 @@ def _of_model(model: int, parts: Sequence[tuple[Judged, Verdict]]) -> ModelVerdi
     state: State = "cannot tell" if whole is None else whole.state
     if state not in ("worse", "better") and slices:
         state = "worse" if any(verdict.state == "worse" for verdict in slices) else "better"
-    same = sorted((one for one in slices if one.state == state), key=lambda one: -abs(one.change))
-    series_by = {one.slice: one.series for one, _ in parts}
-    shown = whole.slice if whole is not None else same[0].slice if same else next(iter(series_by))
-    return ModelVerdict(model, state, whole, same, series_by[shown])
+    slices.sort(key=lambda one: -abs(one.change))
+    same = [one for one in slices if one.state == state]
+    others = [one for one in slices if one.state != state]
+    return ModelVerdict(model, state, whole, same, others, {one.slice: one.series for one, _ in parts})
 
 
 def _place(one: ModelVerdict, name: str) -> tuple[float, float, str]:
@@ -181,7 +183,7 @@ def change_text(verdict: Verdict | None) -> str:
 def since_text(since: Since | None, *, interval: bool = True) -> str:
     """Return when a change began, with its interval; "" where no moment explains the rows.
 
-    >>> since_text(Since(14_000, 13_500, 14_250, *[math.nan] * 3, 14_000, math.nan))
+    >>> since_text(Since(14_000, 13_500, 14_250, *[math.nan] * 3, 14_000, math.nan, 0.8))
     'since event 14,000 (13,500 to 14,250)'
     """
     if since is None:
@@ -224,15 +226,34 @@ def reference_text(reference: Span | Period | None) -> str:
     return f"the windows of the {reference} before the latest begins"
 
 
+def slices_judged(judged: Verdicts) -> tuple[int, int]:
+    """Return how many slices of models were judged, and how many there are."""
+    whole = {(one.whole.model, one.whole.slice) for one in judged.models if one.whole is not None}
+    slices = [one for one in judged.series if (one.model, one.slice) not in whole]
+    return sum(one.state != "cannot tell" for one in slices), len(slices)
+
+
 def about_verdicts(judged: Verdicts, confidence: float, reference: Span | Period | None) -> str:
     """Return the question that the verdicts answer, and the promise that they keep, in sentences."""
-    slices = sum(1 for one in judged.series if not math.isnan(one.change)) - len(
-        [one for one in judged.models if one.whole is not None and not math.isnan(one.whole.change)]
-    )
-    models = len(judged.models)
-    among = f"{models:,} model{'' if models == 1 else 's'}"
-    among += f" and {slices:,} slice{'' if slices == 1 else 's'} of models" if slices else ""
+    slices, _ = slices_judged(judged)
+    among = counted(len(judged.models), "model")
+    among += f" and {counted(slices, 'slice')} of models" if slices else ""
     return (
         f"The latest full window against {reference_text(reference)}. Intervals of changes are corrected for "
         f"{among}: where nothing changed, {share(1 - confidence)} of such pages at most name a change."
     )
+
+
+def unjudged_text(judged: Verdicts) -> str:
+    """Return how many slices could not be judged and what they lack, in a sentence; "" if all were judged."""
+    tried, there = slices_judged(judged)
+    if tried == there:
+        return ""
+    whole = {(one.whole.model, one.whole.slice) for one in judged.models if one.whole is not None}
+    lacks = Counter(
+        _MISSING[one.why or "no row"][0]
+        for one in judged.series
+        if one.state == "cannot tell" and (one.model, one.slice) not in whole
+    )
+    told = ", ".join(f"{count:,} with {what}" for what, count in lacks.most_common())
+    return f"{there - tried:,} of {counted(there, 'slice')} of models cannot be judged: {told}."

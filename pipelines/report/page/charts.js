@@ -446,9 +446,10 @@ function bandsShown() {
 /** Show the bands of `bandsShown` in the charts of the AUC, without drawing these again. */
 function showBands() {
   const shownNow = new Set(bandsShown());
-  for (const band of document.querySelectorAll(".plot .scatterlayer .trace[class*='traceband-']")) {
-    const model = Number(/traceband-(\d+)/.exec(band.getAttribute("class"))[1]);
-    band.style.opacity = shownNow.has(model) ? 1 : 0;
+  for (const trace of document.querySelectorAll(".plot .scatterlayer .trace")) {
+    const band = /traceband-(\d+)/.exec(trace.getAttribute("class"));
+    // An element that was a band before may be a line now.
+    trace.style.opacity = band && !shownNow.has(Number(band[1])) ? 0 : "";
   }
 }
 

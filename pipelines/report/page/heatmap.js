@@ -50,6 +50,13 @@ async function drawHeatmap() {
     ),
   );
   const left = all.length - shownSlices.length;
+  const lacking = all.filter((slice) =>
+    meta.heatmap.models.every((model) => (cells.get(`${model}/${slice}`)?.[place] ?? null) === null),
+  );
+  byId("heatmap-lacking").textContent = lacking.length
+    ? `Not compared in any model: ${lacking.slice(0, 10).map(sliceName).join(", ")}${lacking.length > 10 ? ", ..." : ""}. ` +
+      `Too few labels, or no earlier window.`
+    : "";
   const said = counted(meta.heatmap.models.length, "model") + (left ? `, ${counted(left, "slice")} left out` : "");
   showPages("heatmap", said, heat.page, pages);
   table.dataset.drawn = [heat.what, heat.group, heat.page].join("|");
@@ -57,19 +64,22 @@ async function drawHeatmap() {
 
 function heatCell(model, slice, values, place) {
   const value = values ? values[place] : null;
-  if (value === null || value === undefined) return element("td", { class: "heat none" }, "–");
+  if (value === null || value === undefined) {
+    const why = !values ? "no rows" : heat.what === "gap" ? "no other slice to compare with" : values[4];
+    return element("td", { class: "heat none", title: why }, "–");
+  }
   const p = values[place + 1];
   const significant = p !== null && p < 1 - meta.level;
   const text = (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(3);
   const strength = Math.round(100 * Math.min(1, Math.abs(value) / HEAT_FULL) * (significant ? 0.55 : 0.25));
   const button = element("button", { type: "button" }, text);
-  const about = `${meta.models[model]}, ${sliceName(slice)}: ${heat.what} ${text}, corrected p ${p === null ? "–" : p.toFixed(4)}`;
+  const about = `${meta.models[model]}, ${sliceName(slice)}: ${heat.what} ${text}, corrected p ${p === null ? "–" : p < 0.0001 ? "<0.0001" : p.toFixed(4)}`;
   button.setAttribute("aria-label", about);
   button.title = about;
   button.addEventListener("click", () => {
     main.view = null;
     choose({ models: [model], slice });
-    goTo(byId("over-time"));
+    goTo(byId("legend"));
     say(about);
   });
   const cell = element("td", { class: `heat${significant ? " sure" : ""}` }, button);

@@ -173,8 +173,8 @@ function extremeTraces(measure) {
     if (!change || !change.worst) continue;
     const style = styleOf(model);
     [
-      [change.worst, "triangle-up", "lowest"],
-      [change.best, "triangle-down", "highest"],
+      [change.worst, "triangle-down", "lowest"],
+      [change.best, "triangle-up", "highest"],
     ].forEach(([point, symbol, word]) => {
       const x = state.axis === "time" ? point[1] / 1000 : point[0];
       marks.push({

@@ -1,6 +1,7 @@
 // The overview: all models, filtered by state and by name, ordered, some at a time.
 
 const overview = { lines: null, state: "", wanted: "", order: "place", page: 0 };
+const PRINTED = 200;
 const OVERVIEW_DOWN = new Set(["since", "events", "alerts"]);
 
 async function overviewLines() {
@@ -55,6 +56,26 @@ function markChosen() {
     line.classList.toggle("chosen", state.models.includes(Number(line.dataset.model)));
 }
 
+/** On paper: all models with something to say, and how many others there are. */
+async function printOverview(begins) {
+  if (!byId("overview")) return;
+  const note = byId("overview-paper");
+  note.hidden = !begins;
+  if (!begins) {
+    await drawOverview();
+    return;
+  }
+  const all = await overviewLines();
+  const told = all.filter((line) => line.state !== "no change shown");
+  const lines = all.length <= meta.overviewLines ? all : told.slice(0, PRINTED);
+  byId("overview-table").tBodies[0].innerHTML = lines.map((line) => line.html).join("");
+  const left = all.length - lines.length;
+  note.hidden = !left;
+  note.textContent = `${counted(left, "model")} not printed: ${counts.format(all.length - told.length)} with no change shown${
+    told.length > PRINTED ? `, and ${counts.format(told.length - PRINTED)} others` : ""
+  }.`;
+}
+
 function wireOverview() {
   if (!byId("overview")) return;
   const few = meta.models.length <= 2;
@@ -80,7 +101,7 @@ function wireOverview() {
     const slice = Math.max(meta.slices.indexOf(link.dataset.slice), 0);
     main.view = null;
     choose({ models: [Number(link.dataset.model)], slice });
-    goTo(byId("over-time"));
+    goTo(byId("legend"));
     say(`${link.textContent} is shown in the charts`);
   });
   markChosen();

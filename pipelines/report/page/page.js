@@ -289,8 +289,12 @@ function print(begins) {
   if (begins) {
     unfolded = [...document.querySelectorAll("details[data-print]:not([open])")];
     for (const one of multiples.values()) if (!one.figure.closest("details")) drawMultiple(one);
+    printOverview(true);
     for (const draw of [drawSlices, drawCurves, ...(meta.better ? [showBetter] : [])]) draw();
-  } else dispatchEvent(new Event("resize")); // plotly fits the charts to their places
+  } else {
+    printOverview(false);
+    dispatchEvent(new Event("resize")); // plotly fits the charts to their places
+  }
   for (const part of unfolded) part.open = begins;
 }
 

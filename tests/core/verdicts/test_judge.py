@@ -167,6 +167,7 @@ def test_a_fall_and_a_rise_are_dated_within_a_window(after):
     assert found.low <= found.change <= found.high
     assert found.p < 0.001
     assert abs(found.since.place - 14_000) <= 1_000
+    assert found.since.before == pytest.approx(0.8, abs=0.02)
     assert found.since.earliest <= found.since.place <= found.since.latest
     assert found.since.time / 3_600_000_000 == pytest.approx(found.since.place, abs=2)
 

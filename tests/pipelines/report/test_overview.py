@@ -85,7 +85,7 @@ def test_the_sentence_and_the_order(ten, judged):
 def model_verdict(model, state, *, slices=(), why="", change=-0.1):
     whole = Verdict(model, 0, "no change shown" if slices else state, why, 9, change=change)
     parts = [Verdict(model, part, state, "", 9, change=change) for part in slices]
-    return ModelVerdict(model, state, whole, parts, None)
+    return ModelVerdict(model, state, whole, parts, [], {})
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,16 @@ def test_when_a_change_began_in_words():
     at = [FIRST + day * DAY for day in (0, 1, 9, 40)]
     none = [math.nan] * 3
     assert since_text(None) == ""
-    assert since_text(Since(10, 10, 10, *none, 10, math.nan)) == "since event 10"
-    assert since_text(Since(10, 8, 12, *none, 40, math.nan)) == "gradually from event 10 (8 to 12) until 40"
-    sudden = Since(10, 8, 12, at[1], at[0], at[2], 10, at[1])
+    assert since_text(Since(10, 10, 10, *none, 10, math.nan, 0.8)) == "since event 10"
+    assert (
+        since_text(Since(10, 8, 12, *none, 40, math.nan, 0.8)) == "gradually from event 10 (8 to 12) until 40"
+    )
+    sudden = Since(10, 8, 12, at[1], at[0], at[2], 10, at[1], 0.8)
     assert since_text(sudden) == "since 2 Jan 2026 (1 Jan to 10 Jan)"
     assert since_text(sudden, interval=False) == "since 2 Jan 2026"
     gradual = sudden._replace(until=40, time_until=at[3])
     assert since_text(gradual) == "gradually from 2 Jan 2026 (1 Jan to 10 Jan) until 10 Feb 2026"
-    hours = Since(10, 8, 12, at[0] + 1, at[0] + 2, at[0] + 3, 10, at[0] + 1)
+    hours = Since(10, 8, 12, at[0] + 1, at[0] + 2, at[0] + 3, 10, at[0] + 1, 0.8)
     assert since_text(hours) == "since 1 Jan 2026, 00:00"
     years = sudden._replace(time_earliest=FIRST - DAY)
     assert since_text(years) == "since 2 Jan 2026 (31 Dec 2025 to 10 Jan 2026)"
@@ -164,6 +166,33 @@ def test_the_page_opens_with_the_sentence_and_the_worst(ten, judged):
     assert page.count('class="bar"') >= 10
 
 
+def test_a_line_of_a_slice_has_the_evidence_of_that_slice(ten, judged):
+    rows, found = judged
+    overview = overview_of(rows, found, 0.95)
+    line = next(line for line in overview.lines if line.part)
+    one = found.models[line.keys["place"]]
+    series = one.series[one.slices[0].slice]
+    assert line.part == "region=eu"
+    assert line.auc.startswith(f"{series.auc[one.shown.row]:.3f} [")
+    assert line.change == overview_of(rows, found, 0.95).lines[line.keys["place"]].change
+    assert line.whole
+    assert line.keys["change"] == one.slices[0].change
+    before = one.shown.since.before
+    assert line.levels == f"from {before:.3f} to {series.auc[one.shown.row]:.3f}"
+    worse = next(line for line in overview.lines if line.state == "worse" and not line.part)
+    level = float(worse.levels.split(" ")[1])
+    assert 0.7 < level < 0.9
+
+
+def test_slices_that_cannot_be_judged_are_counted(ten):
+    rows = report_rows(planted(4, n=3_000, window=900, kinds=()).rows)
+    overview = overview_of(rows, judge_rows(rows, 0.95), 0.95)
+    assert re.fullmatch(
+        r"\d+ of 16 slices of models cannot be judged: \d+ with no earlier window.*\.", overview.unjudged
+    )
+    assert overview.unjudged in report_page(rows)
+
+
 def test_a_bar_is_true_to_its_axis():
     drawn = bar(0.75, 0.7, 0.8, 0.9, Axis(0.5, 1.0))
     assert 'cx="60.0"' in drawn
@@ -174,7 +203,7 @@ def test_a_bar_is_true_to_its_axis():
 
 def test_a_sparkline_has_all_the_range_of_the_rows(judged):
     _, found = judged
-    series = found.models[0].series
+    series = found.models[0].series[found.models[0].whole.slice]
     points = [
         tuple(map(int, point.split()))
         for point in re.search(r'class="line" d="M([^"]*)"', sparkline(series, math.nan)).group(1).split("L")
