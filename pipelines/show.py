@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ..core.process.console import say, show
 from ..core.rows.arrow import ROW_SCHEMA
-from ..core.verdicts.reference import reference_of
+from ..core.verdicts.choice import reference_of
 from ..transforms.tables.read import rows_settings
 from ..transforms.tables.rows import row_batches, row_files
 from .report.command import confidence_of

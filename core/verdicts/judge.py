@@ -89,7 +89,7 @@ def judge(
 
     judged      models and slices; a slice with an empty name is the whole model
     confidence  the level of the intervals of the rows, and of the page's verdicts together
-    reference   what the latest windows are compared with (`reference.reference_of`); None: all before
+    reference   what the latest windows are compared with (`choice.reference_of`); None: all before
 
     O(rows) and one fit (`since`) for each change that is shown.
     """

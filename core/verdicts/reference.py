@@ -23,15 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..alerts.grammar import parse_reference
 from ..alerts.rules import Period, Span
 from ..arrays import BoolArray, FloatArray, Int64Array
-from ..errors import ConfigError
 from ..rows.differences import first_time
 from .series import Series
-
-EARLIER = "earlier"
-"""The reference that is used where none is named: all earlier windows."""
 
 
 class Difference(NamedTuple):
@@ -49,23 +44,6 @@ class Difference(NamedTuple):
     auc: float
     difference: float
     variance: float
-
-
-def reference_of(text: str | None) -> Span | Period | None:
-    """Read what the latest window is compared with; None: with all earlier windows.
-
-    A period START..END names the windows that lie within the period. A span, such as 30d or 100 rows, names
-    the windows of that time, or of so many rows, before the latest window begins. Raises ConfigError.
-
-    >>> str(reference_of("2026-01-01..2026-02-01")), str(reference_of("30d")), reference_of("earlier")
-    ('2026-01-01..2026-02-01', '30d', None)
-    """
-    if text is None or text.strip() == EARLIER:
-        return None
-    try:
-        return parse_reference(text)
-    except ConfigError as mistake:
-        raise ConfigError(f"reference {text!r}: {mistake}") from None
 
 
 def latest_full(series: Series) -> int:

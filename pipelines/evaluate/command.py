@@ -17,7 +17,7 @@ from ...core.join.settings import JoinSettings
 from ...core.process.console import ConsoleFormatter
 from ...core.settings.table import TableSettings
 from ...core.state.compile_ahead import compiled_ahead
-from ...core.verdicts.reference import reference_of
+from ...core.verdicts.choice import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed

@@ -12,7 +12,7 @@ from itertools import chain
 
 from ...core.errors import ConfigError, InputError
 from ...core.process.console import say
-from ...core.verdicts.reference import reference_of
+from ...core.verdicts.choice import reference_of
 from ...transforms.sources.files.listing import list_sources
 from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
 from ..arguments import level

@@ -14,9 +14,10 @@ from rocsteady.core.errors import ConfigError
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.differences import FEWEST
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
+from rocsteady.core.verdicts.choice import reference_of
 from rocsteady.core.verdicts.gaps import gaps_of
 from rocsteady.core.verdicts.judge import STATES, Judged, judge
-from rocsteady.core.verdicts.reference import difference_to, reference_of
+from rocsteady.core.verdicts.reference import difference_to
 from rocsteady.core.verdicts.series import Series, series_of
 from scipy.stats import norm
 from thorough import at_length, first

@@ -14,8 +14,8 @@ import pytest
 from command import call
 from planted import DAY, FIRST, planted
 from report_tables import NASTY, evaluated_rows
+from rocsteady.core.verdicts.choice import reference_of
 from rocsteady.core.verdicts.judge import Verdict
-from rocsteady.core.verdicts.reference import reference_of
 from rocsteady.core.verdicts.since import Since
 from rocsteady.pipelines.report.glance import LINES, glance
 from rocsteady.pipelines.report.overview import overview_of, preselected

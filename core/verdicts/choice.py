@@ -1,0 +1,27 @@
+"""The choice of a reference: how users name what the latest windows are compared with."""
+
+from __future__ import annotations
+
+from ..alerts.grammar import parse_reference
+from ..alerts.rules import Period, Span
+from ..errors import ConfigError
+
+EARLIER = "earlier"
+"""The reference that is used where none is named: all earlier windows."""
+
+
+def reference_of(text: str | None) -> Span | Period | None:
+    """Read what the latest window is compared with; None: with all earlier windows.
+
+    A period START..END names the windows that lie within the period. A span, such as 30d or 100 rows, names
+    the windows of that time, or of so many rows, before the latest window begins. Raises ConfigError.
+
+    >>> str(reference_of("2026-01-01..2026-02-01")), str(reference_of("30d")), reference_of("earlier")
+    ('2026-01-01..2026-02-01', '30d', None)
+    """
+    if text is None or text.strip() == EARLIER:
+        return None
+    try:
+        return parse_reference(text)
+    except ConfigError as mistake:
+        raise ConfigError(f"reference {text!r}: {mistake}") from None
