@@ -37,12 +37,11 @@ PRESELECTED = 5
 
 
 class SliceLine(NamedTuple):
-    """A slice that changed beside what the line is of: its name, its change and since when, in words."""
+    """A slice that changed beside what the line is of: its name and its change, in words."""
 
     name: str
     state: State
     change: str
-    since: str
 
 
 class Line(NamedTuple):
@@ -179,7 +178,7 @@ def _line(
         "" if since is None else f"from {since.before:.3f} to {auc:.3f}",
         spark,
         [
-            SliceLine(rows.slices[each.slice], each.state, signs(change_text(each)), since_text(each.since))
+            SliceLine(rows.slices[each.slice], each.state, signs(change_text(each)))
             for each in named
             if each is not shown
         ],

@@ -226,16 +226,14 @@ def reference_text(reference: Span | Period | None) -> str:
     return f"the windows of the {reference} before the latest begins"
 
 
-def slices_judged(judged: Verdicts) -> tuple[int, int]:
-    """Return how many slices of models were judged, and how many there are."""
+def _of_slices(judged: Verdicts) -> list[Verdict]:
     whole = {(one.whole.model, one.whole.slice) for one in judged.models if one.whole is not None}
-    slices = [one for one in judged.series if (one.model, one.slice) not in whole]
-    return sum(one.state != "cannot tell" for one in slices), len(slices)
+    return [one for one in judged.series if (one.model, one.slice) not in whole]
 
 
 def about_verdicts(judged: Verdicts, confidence: float, reference: Span | Period | None) -> str:
     """Return the question that the verdicts answer, and the promise that they keep, in sentences."""
-    slices, _ = slices_judged(judged)
+    slices = sum(one.state != "cannot tell" for one in _of_slices(judged))
     among = counted(len(judged.models), "model")
     among += f" and {counted(slices, 'slice')} of models" if slices else ""
     return (
@@ -246,14 +244,9 @@ def about_verdicts(judged: Verdicts, confidence: float, reference: Span | Period
 
 def unjudged_text(judged: Verdicts) -> str:
     """Return how many slices could not be judged and what they lack, in a sentence; "" if all were judged."""
-    tried, there = slices_judged(judged)
-    if tried == there:
+    slices = _of_slices(judged)
+    lacks = Counter(_MISSING[one.why or "no row"][0] for one in slices if one.state == "cannot tell")
+    if not lacks:
         return ""
-    whole = {(one.whole.model, one.whole.slice) for one in judged.models if one.whole is not None}
-    lacks = Counter(
-        _MISSING[one.why or "no row"][0]
-        for one in judged.series
-        if one.state == "cannot tell" and (one.model, one.slice) not in whole
-    )
     told = ", ".join(f"{count:,} with {what}" for what, count in lacks.most_common())
-    return f"{there - tried:,} of {counted(there, 'slice')} of models cannot be judged: {told}."
+    return f"{lacks.total():,} of {counted(len(slices), 'slice')} of models cannot be judged: {told}."
