@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
@@ -43,3 +46,27 @@ def test_what_is_installed_is_what_is_in_the_tree() -> None:
 def test_the_version_is_that_of_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert rocsteady.__version__ == project["project"]["version"]
+
+
+def imported_at_once(path: Path) -> set[str]:
+    """Return the packages that a module imports when it is imported itself."""
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names
+
+
+WITH_OTHERS = {"google": "apache-beam", "grpc": "apache-beam", "llvmlite": "numba"}
+"""Packages that come with a dependency."""
+
+
+@pytest.mark.parametrize("room", ["pipelines/report", "pipelines/frames", "pipelines/evaluate"])
+def test_the_report_and_frames_need_no_extra(room: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    base = {re.split(r"[>=\[]", each)[0] for each in project["dependencies"]}
+    needed = set().union(*(imported_at_once(path) for path in (ROOT / room).glob("*.py")))
+    assert {WITH_OTHERS.get(name, name.replace("_", "-")) for name in needed} <= base
+    assert not [extra for extra in project["optional-dependencies"] if extra == "report"]
