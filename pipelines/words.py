@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 import numpy as np
 
@@ -167,7 +168,8 @@ def with_interval(value: float, low: float, high: float) -> str:
     """
     if math.isnan(value):
         return DASH
-    return f"{value:.3f}" + ("" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]")
+    known = not math.isnan(low) and not math.isnan(high)
+    return f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if known else "")
 
 
 def counted(count: int, noun: str) -> str:
@@ -177,3 +179,12 @@ def counted(count: int, noun: str) -> str:
     ('1 row', '1,995 rows')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def letters(text: str) -> int:
+    """Return the width of a text in letters: wide ones, such as Chinese, count two, combining marks none.
+
+    >>> letters("abc"), letters("\u6f22\u5b57"), letters("e\u0301")
+    (3, 4, 1)
+    """
+    return sum(2 if east_asian_width(letter) in "WF" else 0 if combining(letter) else 1 for letter in text)

@@ -25,7 +25,15 @@ from ..alerts.rules import Period, Span
 from ..arrays import FloatArray
 from ..rows.differences import FEWEST
 from .gaps import Gap, columns_of, gaps_of
-from .reference import Difference, difference_to, latest_full, missing_times
+from .reference import (
+    Difference,
+    apart_in_time,
+    difference_to,
+    earlier_rows,
+    latest_full,
+    missing_times,
+    named_rows,
+)
 from .series import Series
 from .since import Since, change_began
 
@@ -34,7 +42,7 @@ STATES: tuple[State, ...] = ("worse", "better", "no change shown", "cannot tell"
 
 Why = Literal[
     "", "no row", "no full window", "no AUC", "no interval", "too few labels", "no earlier window",
-    "no earlier window with enough labels", "no times",
+    "no earlier window with enough labels", "no times", "no window in the reference", "one time",
 ]  # fmt: skip
 
 
@@ -162,15 +170,23 @@ def _difference(series: Series, variance: FloatArray, reference: Span | Period |
         return "no full window"
     if not math.isfinite(series.auc[latest]):
         return "no AUC"
-    if not variance[latest] > 0:
+    if not variance[latest] > 0 or not series.weight[latest] > 0:
         return "no interval"
     if missing_times(series, reference):
         return "no times"
     found = difference_to(series, variance, latest, reference)
     if found is not None:
-        return found
-    apart = series.full & (series.end <= series.begin[latest])
-    return "no earlier window with enough labels" if apart.any() else "no earlier window"
+        return found if math.isfinite(found.difference) and math.isfinite(found.variance) else "no interval"
+    named = named_rows(series, latest, reference)
+    if not earlier_rows(series, latest).any():
+        return "no earlier window"
+    if not named.any():
+        return "no window in the reference"
+    return (
+        "no earlier window with enough labels"
+        if (named & apart_in_time(series, latest)).any()
+        else "one time"
+    )
 
 
 def _gaps(judged: Sequence[Judged], variances: Sequence[FloatArray]) -> list[Gap | None]:

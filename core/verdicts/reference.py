@@ -3,8 +3,9 @@
 The windows of the reference
     The chain is built backwards. Its first window is the latest one that shares no event with the latest
     window. Each next window is the latest one that shares no event with the window before. So all windows of
-    the chain are independent, and together they hold nearly all earlier events. `rows.differences` says when
-    two windows share no event. Windows with fewer than FEWEST events of a class are left out.
+    the chain are independent, and together they hold nearly all earlier events. Windows that were not full
+    yet count, too. `rows.differences` says when two windows share no event. Windows with fewer than FEWEST
+    events of a class are left out.
 
 The difference
     AUC(latest) - mean of the AUCs of the chain, weighted by P N / (P + N). Its variance is the sum of the
@@ -61,8 +62,7 @@ def difference_to(
 
     O(n).
     """
-    allowed = _allowed(series, latest, reference) & series.full & (variance > 0)
-    allowed[latest:] = False
+    allowed = named_rows(series, latest, reference) & (variance > 0)
     chain = _chain(series, latest, np.flatnonzero(allowed))
     if not len(chain):
         return None
@@ -75,21 +75,27 @@ def difference_to(
     return Difference(latest, chain, auc, float(series.auc[latest]) - auc, of_latest + of_mean)
 
 
-def _allowed(series: Series, latest: int, reference: Span | Period | None) -> BoolArray:
-    """Return which rows the reference names, whether or not they can be compared."""
+def earlier_rows(series: Series, latest: int) -> BoolArray:
+    """Return which rows before the latest have windows that share no event with the latest window."""
+    earlier: BoolArray = series.end <= series.begin[latest]
+    earlier[latest:] = False
+    return earlier
+
+
+def named_rows(series: Series, latest: int, reference: Span | Period | None) -> BoolArray:
+    """Return which of the earlier rows the reference names, whether or not they can be compared."""
+    earlier = earlier_rows(series, latest)
     if reference is None:
-        return np.ones(len(series.seq), np.bool_)
+        return earlier
     if isinstance(reference, Span) and reference.unit == "rows":
-        before = np.flatnonzero(series.end <= series.begin[latest])
-        named = np.zeros(len(series.seq), np.bool_)
-        named[before[-reference.count :]] = True
-        return named
+        earlier[np.flatnonzero(earlier)[: -reference.count]] = False
+        return earlier
     begins = first_time(series.since, series.time)
     if isinstance(reference, Period):
         within: BoolArray = (begins >= reference.start) & (series.time < reference.end)
     else:
         within = begins >= begins[latest] - reference.count
-    return within
+    return within & earlier
 
 
 def _chain(series: Series, latest: int, rows: Int64Array) -> Int64Array:
@@ -105,6 +111,13 @@ def _chain(series: Series, latest: int, rows: Int64Array) -> Int64Array:
             chain.append(row)
             before, before_time = begin[row], begins[row]
     return np.array(chain, np.int64)
+
+
+def apart_in_time(series: Series, latest: int) -> BoolArray:
+    """Return which rows end before the time at which the latest window begins; all rows without times."""
+    begins = first_time(series.since, series.time)
+    apart: BoolArray = ~(series.time >= begins[latest])
+    return apart
 
 
 def missing_times(series: Series, reference: Span | Period | None) -> bool:

@@ -27,6 +27,7 @@ class Series(NamedTuple):
     rarer       events of the rarer class, NaN = not known.
     weight      P N / (P + N) of the P positives and N negatives: the information of a window about its AUC,
                 up to a factor. The number of events where P and N are not known.
+    mass        P + N, NaN = not known; of events with weights, the sum of weights.
     since       time of the oldest event held, microseconds UTC, NaN = null or not known.
     until       time of the newest event held, microseconds UTC, NaN = null.
     time        the greatest time so far, microseconds UTC, NaN = null.
@@ -38,6 +39,7 @@ class Series(NamedTuple):
     full: BoolArray
     rarer: FloatArray
     weight: FloatArray
+    mass: FloatArray
     seq: Int64Array
     events: Int64Array
     since: FloatArray
@@ -46,6 +48,13 @@ class Series(NamedTuple):
     auc: FloatArray
     low: FloatArray
     high: FloatArray
+
+    def fades(self, row: int) -> bool:
+        """Tell whether the window of a row holds most events with less than half of the weight of a new one.
+
+        So it is with windows that fade. Other windows may look alike if events have weights below 0.5.
+        """
+        return bool(self.mass[row] < 0.5 * self.events[row])
 
     def variance(self, confidence: float) -> FloatArray:
         """Return the variance of each AUC, NaN where a window is not to be compared. O(n).
@@ -58,7 +67,8 @@ class Series(NamedTuple):
         rarer = np.maximum(self.rarer, FEWEST)
         away = 0.5 / (rarer + 1)
         mean = np.clip(self.auc, away, 1 - away)
-        return np.where(flat, mean * (1 - mean) / rarer, variance)
+        known = np.where(flat, mean * (1 - mean) / rarer, variance)
+        return np.where((self.weight > 0) & np.isfinite(self.weight), known, np.nan)
 
 
 def series_of(columns: Mapping[str, FloatArray], rows: slice) -> Series:
@@ -76,9 +86,9 @@ def series_of(columns: Mapping[str, FloatArray], rows: slice) -> Series:
             full |= events == events[full][0]
     time = part["time"]
     both = positives + negatives
-    weight = np.where(both > 0, positives * negatives / np.where(both > 0, both, 1), events)
+    weight = np.where(both > 0, positives * (negatives / np.where(both > 0, both, 1)), events)
     return Series(
-        begin, end, full, np.minimum(positives, negatives), weight, seq, events, part["window_start"],
+        begin, end, full, np.minimum(positives, negatives), weight, both, seq, events, part["window_start"],
         np.where(np.isnan(part["window_end"]), time, part["window_end"]), time,
         part["auc"], part["auc_low"], part["auc_high"],
     )  # fmt: skip

@@ -4,11 +4,16 @@ The model
     Before the moment c every event ranks with AUC a, from c + g on with a + b; in between the AUC moves from
     a to a + b in a straight line. g = 0 is a sudden change. The AUC of a window is taken to be a + b s, where
     s is the mean of the change over the window's events: 0 where the window ends before c. Weighted least
-    squares (weight = 1 / variance) give a and b for every c of a grid of `MOMENTS`. The best c
-    has the least sum of squares. b has the sign of the change that the verdict names.
+    squares (weight = 1 / variance) give a and b for every c and g of a grid. The best c has the least sum of
+    squares. b has the sign of the change that the verdict names.
 
     A gradual change is said only where its least sum of squares is below that of every sudden change by
     more than `GRADUAL`.
+
+The grid
+    The first grid spans all rows. Each next grid spans the moments that the grid before left possible, until
+    moments are less than a twentieth of a window apart. Of many rows some are left out, and their neighbours
+    have their weight. So a fit costs O(rows) once and a constant for each grid.
 
 The uncertainty
     The likelihood ratio of a moment c is LR(c) = SS(c) - SS(best). The interval holds all c with LR(c) <=
@@ -16,14 +21,14 @@ The uncertainty
     Where a gradual change explains the rows better than every sudden change, by however little, SS(c) is the
     least of both kinds, and the bound is `EITHER` times as large. Rows whose windows share events say less
     than independent rows. So sums of squares are multiplied by the number of events that the windows span
-    over the sum of the windows' lengths, where that is below 1.
+    over the sum of the windows' lengths, where that is below 1. The ends of the interval are the neighbouring
+    moments of the grid.
 
     In 400 streams of each kind, windows an eighth of the stream with six rows each, falls of 0.10 and 0.14:
-    the interval of level 95% held the moment in 99% of sudden and 97% of gradual changes. The moment itself
+    the interval of level 95% held the moment in 99% of sudden and 98% of gradual changes. The moment itself
     was less than a window away in 96% and 85%. 6% of sudden changes were called gradual, and 82% of gradual
-    ones. With Hansen's bound for either kind the interval of a sudden change was 1.6 times as wide.
-
-O(n c) for n rows and c moments, at most ROWS and MOMENTS.
+    ones. In series of 50 to 1,000 windows the interval held the moment in 93% to 100%, and up to 18% of
+    sudden changes were called gradual.
 """
 
 from __future__ import annotations
@@ -33,14 +38,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import BoolArray, FloatArray, Int64Array
 from .series import Series
 
-ROWS = 1_000
-"""The most rows that are fitted; of more, every second, third, ... row."""
+MOMENTS = 150
+"""The moments of a grid, at equal distances."""
 
-MOMENTS = 400
-"""The moments that are tried for the change, at equal distances."""
+ROWS = 300
+"""The most rows that are fitted inside of a grid, and again outside."""
+
+GRIDS = 6
+"""The most grids, each within the one before."""
+
+FINE = 0.05
+"""The distance of moments, in lengths of a window, at which no finer grid is made."""
+
+DURATIONS = 12
+"""The most durations of a gradual change that are tried, from a window's length to that of all rows."""
 
 GRADUAL = 1.5
 """By how much a gradual change must explain the rows better than every sudden one, to be called gradual."""
@@ -48,8 +62,8 @@ GRADUAL = 1.5
 EITHER = 0.68
 """What Hansen's bound is multiplied by where the change may be of either kind: found by simulation."""
 
-_LENGTHS = (0.0, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
-"""Durations of a change that are tried, in lengths of a window."""
+_KEPT = 1.5
+"""What the bound is multiplied by for the moments that the next grid spans."""
 
 
 class Since(NamedTuple):
@@ -78,6 +92,31 @@ class Since(NamedTuple):
         return self.until > self.place
 
 
+class _Windows(NamedTuple):
+    """Windows to fit: arrays of n."""
+
+    begin: FloatArray
+    end: FloatArray
+    auc: FloatArray
+    weight: FloatArray
+
+    def within(self, low: float, high: float) -> _Windows:
+        """Return ROWS windows at most that reach into a range, and as many others, with the weight of all."""
+        inside = (self.end > low) & (self.begin < high)
+        parts = [self._some(np.flatnonzero(part)) for part in (inside, ~inside)]
+        rows = np.concatenate([part for part, _ in parts])
+        stands_for = np.concatenate([np.full(len(part), times) for part, times in parts])
+        return _Windows(self.begin[rows], self.end[rows], self.auc[rows], self.weight[rows] * stands_for)
+
+    @staticmethod
+    def _some(rows: Int64Array) -> tuple[Int64Array, float]:
+        """Return some of the rows, the last one among them, and how many rows each stands for."""
+        if len(rows) <= ROWS:
+            return rows, 1.0
+        kept: Int64Array = rows[np.linspace(0, len(rows) - 1, ROWS).astype(np.int64)]
+        return kept, len(rows) / ROWS
+
+
 def change_began(
     series: Series, variance: FloatArray, latest: int, direction: float, confidence: float
 ) -> Since | None:
@@ -86,42 +125,72 @@ def change_began(
     variance    of each AUC
     direction   the sign of the change
     confidence  the level of the interval of the moment
+
+    The windows of fading weights hold old events with less weight than new ones. They are not fitted: None.
     """
-    rows = np.flatnonzero(series.full[: latest + 1] & (variance[: latest + 1] > 0))
-    rows = rows[:: -max(1, -(-len(rows) // ROWS))][::-1]  # the latest row stays
-    if len(rows) < 3:
+    rows = np.flatnonzero(variance[: latest + 1] > 0)
+    if len(rows) < 3 or series.fades(latest):
         return None
-    begin, end = series.begin[rows].astype(np.float64), series.end[rows].astype(np.float64)
-    auc, weight = series.auc[rows], 1 / np.maximum(variance[rows], np.median(variance[rows]))
-    moments = np.linspace(begin.min(), end.max(), MOMENTS + 2)[1:-1]
-    spans = end - begin
-    independent = min(1.0, float(end.max() - begin.min()) / float(spans.sum()))
+    windows = _Windows(
+        series.begin[rows].astype(np.float64),
+        series.end[rows].astype(np.float64),
+        series.auc[rows],
+        1 / np.maximum(variance[rows], np.median(variance[rows])),
+    )
+    spans = windows.end - windows.begin
+    low, high = float(windows.begin.min()), float(windows.end.max())
+    independent = min(1.0, (high - low) / float(spans.sum()))
     length = float(np.median(spans))
-    durations = [times * length for times in _LENGTHS if times * length < float(end.max() - begin.min())]
-    shares = [_shares(begin, end, moments, duration) for duration in durations]
-    gains = np.stack([_gains(share, auc, weight, direction) for share in shares]) * independent
-    best_of = gains.max(axis=1)
-    best = int(np.argmax(best_of))
+    durations = [0.0]
+    if high - low > length:
+        durations += np.geomspace(length, high - low, DURATIONS).tolist()
     limit = -2 * math.log(1 - math.sqrt(confidence))
+    for _ in range(GRIDS):
+        moments = np.linspace(low, high, MOMENTS + 2)[1:-1]
+        step = float(moments[1] - moments[0])
+        some = windows.within(low, high)
+        shares = [_shares(some, moments, duration) for duration in durations]
+        gains = np.stack([_gains(share, some, direction) for share in shares]) * independent
+        kept = np.zeros(MOMENTS, np.bool_)
+        for possible in (gains.max(axis=0), gains[0]):
+            kept |= possible >= possible.max() - _KEPT * limit
+        places = np.flatnonzero(kept)
+        narrower = max(low, float(moments[places[0]]) - step), min(high, float(moments[places[-1]]) + step)
+        if step <= FINE * length or narrower[1] - narrower[0] > 0.8 * (high - low):
+            break
+        low, high = narrower
+        durations = _finer(durations, gains.max(axis=1) >= gains.max() - _KEPT * limit)
+    best_of = gains.max(axis=1)
+    best, possible = int(np.argmax(best_of)), gains[0]
     if best:  # whether sudden or gradual: both say which moments are possible
-        possible = gains.max(axis=0)
-        limit *= EITHER
+        possible, limit = gains.max(axis=0), limit * EITHER
         if best_of[best] <= best_of[0] + GRADUAL:
             best = 0
-    else:
-        possible = gains[0]
     at = int(np.argmax(gains[best]))
     if not possible[at] > 0:
         return None
     inside = np.flatnonzero(possible >= possible.max() - limit)
-    place, earliest, latest_place = (float(moments[one]) for one in (at, inside[0], inside[-1]))
-    until = min(place + durations[best], float(end[-1]))
-    time, first, last, time_until = _times(series, [place, earliest, latest_place, until])
-    before = _level_before(shares[best][at], auc, weight)
-    return Since(place, earliest, latest_place, time, first, last, until, time_until, before)
+    place = float(moments[at])
+    earliest = max(low, min(place, float(moments[inside[0]])) - step)
+    last = min(high, max(place, float(moments[inside[-1]])) + step)
+    until = min(place + durations[best], float(windows.end.max()))
+    times = _times(series, [place, earliest, last, until])
+    before = _level_before(shares[best][at], some)
+    return Since(place, earliest, last, *times[:3], until, times[3], before)
 
 
-def _shares(begin: FloatArray, end: FloatArray, moments: FloatArray, duration: float) -> FloatArray:
+def _finer(durations: list[float], possible: BoolArray) -> list[float]:
+    """Return 0, and durations between those that are possible and their neighbours."""
+    if len(durations) == 1:
+        return durations
+    places = np.flatnonzero(possible[1:]) + 1
+    if not len(places):
+        places = np.array([1])
+    low, high = durations[max(1, int(places[0]) - 1)], durations[min(len(durations) - 1, int(places[-1]) + 1)]
+    return [0.0, *np.geomspace(low, high, DURATIONS).tolist()]
+
+
+def _shares(windows: _Windows, moments: FloatArray, duration: float) -> FloatArray:
     """Return the mean of the change over each window's events: a row for each moment."""
 
     def change_up_to(ordinal: FloatArray) -> FloatArray:
@@ -132,32 +201,35 @@ def _shares(begin: FloatArray, end: FloatArray, moments: FloatArray, duration: f
         within = np.minimum(after, duration)
         return after - within + within**2 / (2 * duration)
 
+    begin, end = windows.begin, windows.end
     shares: FloatArray = (change_up_to(end) - change_up_to(begin)) / (end - begin)
     return shares
 
 
-def _gains(shares: FloatArray, auc: FloatArray, weight: FloatArray, direction: float) -> FloatArray:
+def _gains(shares: FloatArray, windows: _Windows, direction: float) -> FloatArray:
     """Return by how much each moment lowers the weighted sum of squares; 0 for the wrong direction."""
+    weight, auc = windows.weight, windows.auc
     share = shares - (shares @ weight / weight.sum())[:, None]
     centred = auc - auc @ weight / weight.sum()
     both, own = share @ (weight * centred), share**2 @ weight
-    known = (own > 1e-9 * weight.sum()) & (both * direction > 0)
+    known = (own > 1e-12 * weight.sum()) & (both * direction > 0)
     return np.where(known, both**2 / np.where(known, own, 1), 0.0)
 
 
-def _level_before(share: FloatArray, auc: FloatArray, weight: FloatArray) -> float:
+def _level_before(share: FloatArray, windows: _Windows) -> float:
     """Return the AUC where the share of the change is 0, by the regression on the shares of one moment."""
+    weight, auc = windows.weight, windows.auc
     mean, level = share @ weight / weight.sum(), auc @ weight / weight.sum()
     centred = share - mean
     slope = float(centred @ (weight * (auc - level)) / (centred**2 @ weight))
     return float(min(max(level - slope * mean, 0.0), 1.0))
 
 
-def _times(series: Series, places: list[float]) -> list[float]:
-    """Return the times of places between rows, interpolated; NaN where rows have no times."""
+def _times(series: Series, places: list[float]) -> tuple[float, float, float, float]:
+    """Return the times of four places between rows, interpolated; NaN where rows have no times."""
     known = np.isfinite(series.time)
     if not known.any():
-        return [math.nan] * len(places)
+        return (math.nan,) * 4
     ends, times = series.end[known].astype(np.float64), series.time[known]
     order = np.argsort(ends, kind="stable")
     first = int(np.flatnonzero(known)[0])
@@ -166,4 +238,5 @@ def _times(series: Series, places: list[float]) -> list[float]:
         times = np.append(series.since[first], times[order])
     else:
         ends, times = ends[order], times[order]
-    return [float(time) for time in np.interp(places, ends, times)]
+    one, two, three, four = (float(time) for time in np.interp(places, ends, times))
+    return one, two, three, four

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from apache_beam.options.pipeline_options import StandardOptions
 
+from ...core.alerts.rules import Period, Span
 from ...core.errors import ConfigError
 from ...core.join.settings import JoinSettings
 from ...core.process.console import ConsoleFormatter
@@ -77,6 +78,15 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
         reference=reference_of(options.reference),
     )  # fmt: skip
     is_live = isinstance(source, GrowingSource) and options.runner == "local"
+    if job.reference is not None and job.output is not None and job.report is None:
+        raise ConfigError(
+            f"--reference {options.reference!r} is what a page or a table compares with; give --report PATH, "
+            "or leave --output out"
+        )
+    if isinstance(job.reference, Span | Period) and job.reference.unit == "time" and fields.time is None:
+        raise ConfigError(
+            f"--reference {options.reference!r} is a time; name the events' times with --time COL"
+        )
     if job.output is None and not runner.here:
         raise ConfigError(
             f"--output is missing, and runner {options.runner!r} writes its files elsewhere; name where the "

@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.client import HTTPException
-from threading import Event
+from threading import Event, Thread
 from typing import IO, Any, NamedTuple, NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -41,6 +41,7 @@ _EXEC_SECONDS = 30.0
 """Seconds that a command may run."""
 
 _POST_SECONDS = 10.0
+_READS = 3
 """Seconds that a server may be silent: while it is connected to, and before each part of its answer."""
 
 _WAITS = (1.0, 2.0, 4.0)
@@ -214,7 +215,7 @@ class Url:
 
     url      the URL without user and password
     headers  headers of every POST
-    seconds  how long the server may be silent
+    seconds  how long the server may be silent; a whole answer may take three times as long
     waits    seconds between a POST and its repeat
     """
 
@@ -263,7 +264,23 @@ class Url:
     def _post(self, call: AlertCall) -> None:
         headers = {**self.headers, "Idempotency-Key": call.key}
         request = urllib.request.Request(self.url, call.body, headers, method="POST")
-        urllib.request.build_opener(_NoRedirects).open(request, timeout=self.seconds).close()
+        opener = urllib.request.build_opener(_NoRedirects)
+        failed: list[Exception] = []
+
+        def post() -> None:
+            try:
+                opener.open(request, timeout=self.seconds).close()
+            except Exception as error:
+                failed.append(error)
+
+        # urllib's limit is for each read: a server that sends a byte now and then would hold this thread.
+        thread = Thread(target=post, daemon=True)
+        thread.start()
+        thread.join(_READS * self.seconds)
+        if thread.is_alive():
+            raise TimeoutError
+        if failed:
+            raise failed[0]
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -12,9 +12,9 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from unicodedata import east_asian_width
 
 from ...core.errors import InputError
+from ..words import letters
 
 _LABEL = 30
 """The most letters of a name that are drawn; the label's title holds the whole name."""
@@ -61,7 +61,7 @@ def cd_diagram(
     right, left = order[: (k + 1) // 2], order[: (k - 1) // 2 : -1]
     labels = [_shortened(_legal(name)) for name in names]
     sides = [
-        _LETTER * max((_letters(labels[place]) for place in side), default=0) + 58 + _EDGE
+        _LETTER * max((letters(labels[place]) for place in side), default=0) + 58 + _EDGE
         for side in (left, right)
     ]
     span = max(320.0, 30.0 * (k - 1))
@@ -166,11 +166,6 @@ def _shortened(name: str) -> str:
     >>> _shortened("x" * 40)
     'xxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
     """
-    while _letters(name) > _LABEL:
+    while letters(name) > _LABEL:
         name = name[: min(len(name) - 2, _LABEL - 1)] + "…"
     return name
-
-
-def _letters(text: str) -> int:
-    """Return the width of a text in letters; a wide letter, such as a Chinese one, counts two."""
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ...core.alerts.rules import Period, Span
 from ...core.process.console import name_text
-from ..words import DASH, number, with_interval
+from ..words import DASH, letters, number, with_interval
 from .rows import ReportRows
 from .verdicts import ModelVerdict, change_text, judge_rows, sentence, since_text, state_text
 
@@ -23,6 +23,10 @@ LINES = 20
 _WIDTHS = 80, 200
 _NAME_WIDTH = 34
 _MEASURES = ("h", "H"), ("ks", "KS"), ("kappa_m", "kappa-m")
+_LEFT_OUT = ("kappa-m",), ("kappa-m", "KS"), ("kappa-m", "KS", "H"), ("kappa-m", "KS", "H", "events")
+"""The columns that are left out, the more the narrower the terminal is."""
+
+_SHORT_NAMES = 24, 16, 12
 
 
 def width_of_terminal() -> int:
@@ -64,7 +68,8 @@ def _table(
 ) -> list[str]:
     """Return the titles and a line for each model; columns that are null in all lines are left out.
 
-    The intervals of moments are left out where the lines would be too long.
+    Where the lines would be too long, the intervals of moments are left out, then columns, then the middle
+    of names: what a line says last, the verdict, stays.
     """
     first_of = {(model, part): first for model, part, first, _ in rows.series.tolist()}
     cells = [["model", "AUC [interval]", *(title for _, title in _MEASURES), "events"]]
@@ -84,22 +89,44 @@ def _table(
                 number(events, "count"),
             ]
         )
-    columns = zip(*cells, strict=True)
-    kept = [column for column in columns if column[0] == "model" or {*column[1:]} != {DASH}]
-    widths = [max(map(len, column)) for column in kept]
-    lines = [
-        "  ".join(
-            cell.ljust(size) if place < 2 else cell.rjust(size)
-            for place, (cell, size) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in zip(*kept, strict=True)
+    columns = [column for column in zip(*cells, strict=True) if {*column[1:]} != {DASH}]
+    told = [
+        ["change since", *(_change(one, slices, interval=interval) for one in shown)]
+        for interval in (True, False)
     ]
-    for interval in (True, False):
-        told = ["change since", *(_change(one, slices, interval=interval) for one in shown)]
-        whole = [f"{line}  {words}" for line, words in zip(lines, told, strict=True)]
-        if max(map(len, whole)) <= width:
+    lines = _lines(columns, told[0])
+    for left_out in ((), *_LEFT_OUT):
+        if max(map(letters, lines)) <= width:
             break
-    return [line[:width].rstrip() for line in whole]
+        kept = [column for column in columns if column[0] not in left_out]
+        lines = _lines(kept, told[1])
+    for size in _SHORT_NAMES:
+        if max(map(letters, lines)) > width:
+            kept[0] = tuple(name_text(name, size) for name in kept[0])
+            lines = _lines(kept, told[1])
+    return [_cut(line, width) for line in lines]
+
+
+def _lines(columns: Sequence[Sequence[str]], last: Sequence[str]) -> list[str]:
+    """Return lines of aligned cells; the first two columns are aligned on the left."""
+    widths = [max(map(letters, column)) for column in columns]
+    lines = []
+    for cells, words in zip(zip(*columns, strict=True), last, strict=True):
+        padded = []
+        for place, (cell, size) in enumerate(zip(cells, widths, strict=True)):
+            space = " " * (size - letters(cell))
+            padded.append(cell + space if place < 2 else space + cell)
+        lines.append("  ".join([*padded, words]).rstrip())
+    return lines
+
+
+def _cut(line: str, width: int) -> str:
+    """Return a line that is not wider; what is cut off becomes "..."."""
+    if letters(line) <= width:
+        return line
+    while letters(line) > width - 3:
+        line = line[:-1]
+    return line.rstrip() + "..."
 
 
 def _change(one: ModelVerdict, slices: Sequence[str], *, interval: bool) -> str:

@@ -29,7 +29,9 @@ _MISSING: dict[Why, tuple[str, str]] = {
     ),
     "no earlier window": ("no earlier window", "no earlier window without a common event"),
     "no full window": ("no earlier window", "every window so far reaches back to the first event"),
-    "no row": ("no earlier window", "no row"),
+    "no window in the reference": ("no window in the reference", "the reference names no earlier window"),
+    "one time": ("windows that touch in time", "no earlier window ends before the time the latest begins"),
+    "no row": ("no rows of all events", "there are rows of slices alone"),
     "no AUC": ("no AUC", "AUC is null in the latest window"),
     "no interval": ("no AUC", "the AUC of the latest window has no interval"),
     "no times": ("no times", "the reference is a time, and the rows have no times"),
@@ -41,7 +43,8 @@ class ModelVerdict(NamedTuple):
     """The verdict on one model.
 
     model   its place in `ReportRows.models`
-    state   the state of the whole model; if that has no change, the state of the slices that changed
+    state   the state of the whole model; if the model is not worse, but a slice is: worse; if the model has
+            no change, the state of the slices that changed
     whole   the verdict on the whole model; None without rows of the whole model
     slices  the verdicts on the slices that changed in the direction of `state`, greatest change first
     others  the verdicts on the slices that changed in the other direction
@@ -57,7 +60,7 @@ class ModelVerdict(NamedTuple):
 
     @property
     def only_in_slices(self) -> bool:
-        """Whether slices changed and the whole model did not."""
+        """Whether slices changed as `state` says, and the whole model did not."""
         return bool(self.slices) and (self.whole is None or self.whole.state != self.state)
 
     @property
@@ -95,8 +98,10 @@ def _of_model(model: int, parts: Sequence[tuple[Judged, Verdict]]) -> ModelVerdi
     whole = next((verdict for one, verdict in parts if not one.slice_text), None)
     slices = [verdict for one, verdict in parts if one.slice_text and verdict.changed]
     state: State = "cannot tell" if whole is None else whole.state
-    if state not in ("worse", "better") and slices:
-        state = "worse" if any(verdict.state == "worse" for verdict in slices) else "better"
+    if state != "worse" and any(verdict.state == "worse" for verdict in slices):
+        state = "worse"
+    elif state not in ("worse", "better") and slices:
+        state = "better"
     slices.sort(key=lambda one: -abs(one.change))
     same = [one for one in slices if one.state == state]
     others = [one for one in slices if one.state != state]
@@ -121,7 +126,7 @@ def sentence(
     if not models:
         return "There is no model to judge."
     if len(models) == 1:
-        return f"{names[models[0].model]} {_does(models, slices)}."
+        return f"{names[models[0].model] or 'The model'} {_does(models, slices)}."
     groups: dict[str, list[ModelVerdict]] = {}
     for one in models:
         kind = f"{one.state} in slices" if one.only_in_slices else one.state

@@ -68,6 +68,8 @@ MISTAKES = {
     "--frobnicate": "COMMAND",
     "evaluate": "SOURCE evaluate --help",
     "evaluate ok.csv --dead-letters -": "--dead-letters -: stdout is for rows",
+    "evaluate ok.csv --reference 30d": "--reference '30d' --time COL",
+    "evaluate ok.csv --reference 30d --output o.csv": "--reference '30d' --report PATH",
     "show": "ROWS show --help",
     "show none.parquet": "none.parquet does not exist",
     "show ok.csv": "ok.csv rocsteady evaluate --output",

@@ -7,7 +7,9 @@ import json
 import os
 import select
 import signal
+import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -235,6 +237,29 @@ def test_a_server_that_is_not_there_or_silent_is_an_error():
             run(quick(f"http://{address}", seconds=SHORT))
         wait_for(lambda: len(posts) == 4)
         release.set()
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for():
+    """Each byte comes before the limit of a read is over, and the answer never ends."""
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        def drip():
+            taken, _ = server.accept()
+            with taken, suppress(OSError):
+                taken.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                while not stop.wait(SHORT / 4):
+                    taken.sendall(b"x")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            with pytest.raises(CallError, match="the server was silent for too long"):
+                run(quick(address, seconds=SHORT, waits=()))
+        finally:
+            stop.set()
+            thread.join()
 
 
 def test_the_wait_before_a_repeat_ends_with_the_job():

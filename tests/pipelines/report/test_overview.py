@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from command import call
 from planted import DAY, FIRST, planted
 from report_tables import NASTY, evaluated_rows
 from rocsteady.core.verdicts.choice import reference_of
-from rocsteady.core.verdicts.judge import Verdict
+from rocsteady.core.verdicts.judge import Judged, Verdict
 from rocsteady.core.verdicts.since import Since
 from rocsteady.pipelines.report.glance import LINES, glance
 from rocsteady.pipelines.report.overview import overview_of, preselected
@@ -24,11 +25,13 @@ from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.report.sparkline import Axis, bar, sparkline
 from rocsteady.pipelines.report.verdicts import (
     ModelVerdict,
+    _of_model,
     judge_rows,
     sentence,
     since_text,
     state_text,
 )
+from rocsteady.pipelines.words import letters
 
 WINDOW_DAYS = 15
 
@@ -258,6 +261,36 @@ def test_the_table_for_a_terminal_fits(judged, width):
     assert " ".join(lines[:4]).startswith(sentence(found.models, rows.models, rows.slices)[:60])
     if width == 200:
         assert any("worse only in region=eu -0." in line and "since" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_a_narrow_terminal_keeps_the_verdict(width):
+    rows = report_rows(planted(6, kinds=("abrupt",)).rows)
+    wide = "\u6f22\u5b57"
+    long = [f"models/of a team with a long name/{wide * (place % 2)}{place}" for place in range(6)]
+    lines = glance(replace(rows, models=long), 0.95, width=width)
+    table = lines[lines.index("") + 1 :]
+    assert max(map(letters, lines)) <= width
+    assert re.search(r"worse -0\.\d{3}, since \d+ \w+ 2026", table[1])
+    assert all("no change shown" in line for line in table[2:])
+    columns = {letters(line[: line.index("0.")]) for line in table[1:]}
+    assert len(columns) == 1
+
+
+def test_a_better_model_does_not_hide_a_slice_that_is_worse():
+    whole = Verdict(0, 0, "better", "", 9, change=0.05)
+    judged = [
+        Verdict(0, 1, "worse", "", 9, change=-0.2),
+        Verdict(0, 2, "better", "", 9, change=0.1),
+    ]
+    parts = [(Judged(0, part, name, None), verdict) for part, name, verdict in (
+        (0, "", whole), (1, "c=NZ", judged[0]), (2, "c=AU", judged[1]),
+    )]  # fmt: skip
+    one = _of_model(0, parts)
+    assert (one.state, one.only_in_slices) == ("worse", True)
+    assert [verdict.slice for verdict in one.slices] == [1]
+    assert [verdict.slice for verdict in one.others] == [2]
+    assert sentence([one], ["m"], ["", "c=NZ", "c=AU"]) == "m ranks worse only in c=NZ."
 
 
 def test_many_models_are_cut_and_counted():

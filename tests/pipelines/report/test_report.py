@@ -259,7 +259,22 @@ def series_of_windows(draw):
         since[np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)] = np.nan
     low, high = np.maximum(auc - half, 0), np.minimum(auc + half, 1)
     rarer = np.array(draw(st.lists(st.sampled_from([29, 30, 500]), min_size=n, max_size=n)), float)
-    return Series(seq - events, seq, full, rarer, events / 4, seq, events, since, time, time, auc, low, high)
+    return Series(
+        seq - events,
+        seq,
+        full,
+        rarer,
+        events / 4,
+        events / 1.0,
+        seq,
+        events,
+        since,
+        time,
+        time,
+        auc,
+        low,
+        high,
+    )
 
 
 def slow_greatest_difference(series, confidence):
@@ -332,6 +347,7 @@ def test_chance_alone_is_called_a_change_no_more_often_than_the_level_says():
             seq > 0,
             rarer,
             events / 4,
+            events / 1.0,
             seq,
             events,
             nothing,
