@@ -74,7 +74,11 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
                     write_out(b"".join(part))
         elif job.output is None:
             show_models(job, outcome, rows)
-    outcome = _with_calls(job, outcome)
+    try:
+        outcome = _with_calls(job, outcome)
+    except KeyboardInterrupt:  # the outputs are in their places: their summary is true
+        summarise(outcome, job)
+        raise
     summarise(outcome, job)
     return outcome
 

@@ -298,6 +298,7 @@ def test_ctrl_c_while_a_job_on_beam_delivers_ends_it_with_its_outputs_in_place()
     assert any(f"{n} alerts not delivered when the job ended" in line for line in lines), lines
     assert len(Path("a.jsonl").read_bytes().splitlines()) == n
     assert Path("r.csv").exists()
+    assert any("events read =" in line for line in lines), lines
     assert Path("started").read_text() == "\n"
 
 
