@@ -6,7 +6,7 @@ program that only evaluates never loads pyarrow.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -88,11 +88,17 @@ def rows_to_table(rows: ColumnsOfRows) -> Table:
 
 def rows_to_pandas(rows: ColumnsOfRows) -> DataFrame:
     """Return rows as a data frame; see `Rows.to_pandas`."""
+    _pandas()  # pyarrow asks for pandas, too, and says less where it is missing
     return table_to_pandas(rows_to_table(rows))
 
 
 def table_to_pandas(table: Table) -> DataFrame:
     """Return a table as a data frame of pandas. Raises MissingPackageError without pandas."""
+    # pandas would make a column of objects of true, false and null.
+    return table.to_pandas(types_mapper={pa.bool_(): _pandas().BooleanDtype()}.get)
+
+
+def _pandas() -> Any:
     try:
         import pandas
     except ImportError:
@@ -100,5 +106,4 @@ def table_to_pandas(table: Table) -> DataFrame:
             "to_pandas() needs the package pandas, which is not installed here; run: pip install pandas "
             "(to_arrow() does without)"
         ) from None
-    # pandas would make a column of objects of true, false and null.
-    return table.to_pandas(types_mapper={pa.bool_(): pandas.BooleanDtype()}.get)
+    return pandas

@@ -489,7 +489,7 @@ def test_the_command_reads_tables_of_every_format(ending, tables, tmp_path, caps
     assert ran.status == 0
     page = output.read_text()
     assert section(comparisons, means) in one_line(page)
-    assert "of slices alone it is not told what changed" in page
+    assert "Slices have no best and worst windows here" in page
 
 
 def test_tables_of_an_older_rocsteady_are_read(tables, tmp_path, capsys):
