@@ -129,7 +129,6 @@ def main() -> None:
     sizes, turns = ((50, 100), 1) if options.quick else ((50, 1_000), 5)
     from playwright.sync_api import sync_playwright
 
-    started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         made: dict[int, tuple[Path, int, float, int]] = {}
         for models in sizes:
@@ -160,7 +159,7 @@ def main() -> None:
         )  # fmt: skip
     head = ["models", "rows", "written in", "size", "open in", *CLICKS]
     page = HEAD.format(slices=SLICES, days=DAYS, turns=turns, few=few)
-    page += table(head, lines) + "\n" + machine(time.perf_counter() - started)
+    page += table(head, lines) + "\n" + machine(0).partition(" Kernels ready")[0] + "\n"
     Path(options.output).write_text(with_commit(page))
 
 
