@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 import pyarrow as pa
 
@@ -26,7 +27,8 @@ def show_command(options: argparse.Namespace) -> int:
     ]
     table = pa.concat_tables(tables or [ROW_SCHEMA.empty_table()])
     rows = report_rows(table, notes, rows_settings(files))
-    below = ("a page of the same, with charts: rocsteady report ROWS --output report.html",)
+    named = shlex.join(options.sources)
+    below = (f"a page with charts: rocsteady report {named if len(named) < 60 else 'ROWS'} -o report.html",)
     show(*glance(rows, confidence, reference, below, width_of_terminal()))
     for note in rows.notes:
         say(note)

@@ -23,5 +23,8 @@ def reference_of(text: str | None) -> Span | Period | None:
         return None
     try:
         return parse_reference(text)
-    except ConfigError as mistake:
-        raise ConfigError(f"reference {text!r}: {mistake}") from None
+    except ConfigError:
+        raise ConfigError(
+            f"reference {text!r} is none of: {EARLIER}; a span, such as 30d or '100 rows'; a period, such as "
+            "2026-01-01..2026-02-01, its earlier time first"
+        ) from None

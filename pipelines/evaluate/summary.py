@@ -102,6 +102,8 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     where = "on stdout" if output == "-" else "not kept" if output is None else f"in {output}"
     curves = f", {counted(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
     report = f", all of it in {job.report}" if job.report else ""
+    if output is None and job.report:
+        where, report = f"on the page {job.report}", ""
     say(
         f"{EVENTS.told(counts, 'event' if job.join is None else 'prediction')}; "
         f"{counted(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)"

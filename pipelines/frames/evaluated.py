@@ -16,6 +16,7 @@ from ...core.errors import MissingPackageError
 from ...core.rows.arrow import table_to_pandas
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
+from ...core.verdicts.choice import reference_of
 from ..sums import EVENTS
 from ..words import counted
 from .frames import frame_of
@@ -72,13 +73,17 @@ class Evaluated:
         """The points of ROC curves; without rows unless `curves=` asked for curves."""
         return frame_of(self._tables["curves"], self._kind)
 
-    def summary(self) -> Any:
+    def summary(self, *, reference: str | None = None) -> Any:
         """Return a row a model: its newest values, whether it got worse, by how much and since when.
 
-        The latest full window is compared with all earlier windows that share no event with it. Intervals and
-        p-values are corrected for the number of models and slices, as in the report.
+        reference  what the latest full window is compared with, in the command's words, such as "30d"; None:
+                   all earlier windows that share no event with it
+
+        Intervals and p-values are corrected for the number of models and slices, as in the report. Raises
+        ConfigError for another text.
         """
-        summary = summary_of(self._newest, self._tables["rows"], self._settings.confidence)
+        chosen = reference_of(reference)
+        summary = summary_of(self._newest, self._tables["rows"], self._settings.confidence, chosen)
         return frame_of(summary, self._kind)
 
     def to_arrow(self) -> pa.Table:
@@ -100,12 +105,15 @@ class Evaluated:
             ) from None
         return polars.DataFrame(self._tables["rows"])
 
-    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> int:
+    def report(
+        self, path: str | os.PathLike[str], *, title: str | None = None, reference: str | None = None
+    ) -> int:
         """Write the page about the rows to an HTML file; return its size in bytes.
 
-        title  stands above the page
+        title      stands above the page
+        reference  as of `summary`
 
-        Raises ConfigError without plotly or Jinja, InputError where the file cannot be written.
+        Raises ConfigError for another reference, InputError where the file cannot be written.
         """
         from ...core.encoding.json import read_object
         from ..report.report import TITLE, write_report
@@ -124,6 +132,7 @@ class Evaluated:
             ),
             title=title or TITLE,
             confidence=self._settings.confidence,
+            reference=reference_of(reference),
             settings={self._settings.config_hash(): read_object(canonical, "the settings of rows")},
             notes=self._notes,
         )

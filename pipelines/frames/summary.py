@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...core.alerts.rules import Period, Span
 from ...core.rows.arrow import rows_to_table
 from ...core.rows.rows import Rows
 from ..report.rows import report_rows
-from ..report.verdicts import ModelVerdict, judge_rows
+from ..report.verdicts import ModelVerdict, judge_rows, missing
 
 SUMMARY = (
     "model", "seq", "time", "window_events", "prevalence", "auc", "auc_low", "auc_high", "h", "ks", "brier",
@@ -35,7 +36,7 @@ def newest_rows(rows: Rows) -> Rows:
 
 VERDICT = pa.schema(
     [
-        ("state", pa.string()), ("change", pa.float64()), ("change_low", pa.float64()),
+        ("state", pa.string()), ("why", pa.string()), ("change", pa.float64()), ("change_low", pa.float64()),
         ("change_high", pa.float64()), ("change_p", pa.float64()), ("since", pa.timestamp("us", "UTC")),
         ("since_event", pa.int64()), ("changed_slice", pa.string()),
     ]
@@ -43,6 +44,7 @@ VERDICT = pa.schema(
 """The columns of a summary on the model's verdict.
 
 state          worse, better, no change shown, cannot tell
+why            what is missing, where the state is "cannot tell"
 change         the AUC of the latest full window less that of the reference; low, high: the corrected interval
 change_p       the corrected p-value of "nothing changed"
 since          when the change began; since_event: the same as a number of events
@@ -50,16 +52,19 @@ changed_slice  the slice that all of these speak of, where it changed and the wh
 """
 
 
-def summary_of(newest: Rows, rows: pa.Table, confidence: float) -> pa.Table:
+def summary_of(
+    newest: Rows, rows: pa.Table, confidence: float, reference: Span | Period | None = None
+) -> pa.Table:
     """Return the newest values of every model and its verdict: a row a model, by name.
 
     newest      as `newest_rows` gives them
     rows        all rows
     confidence  the level of their intervals
+    reference   what the latest windows are compared with; None: all earlier windows
     """
     ordered = report_rows(rows)
     names = rows_to_table(newest).column("model").to_pylist()
-    verdicts = {ordered.models[one.model]: one for one in judge_rows(ordered, confidence).models}
+    verdicts = {ordered.models[one.model]: one for one in judge_rows(ordered, confidence, reference).models}
     lines = [_line(verdicts[name], ordered.slices) for name in names]
     summary = rows_to_table(newest).select(SUMMARY)
     for field in VERDICT:
@@ -73,6 +78,7 @@ def _line(one: ModelVerdict, slices: Sequence[str]) -> dict[str, Any]:
     change, low, high, p = (None if math.isnan(value) else value for value in numbers)
     return {
         "state": one.state,
+        "why": missing(one)[1] if one.state == "cannot tell" else None,
         "change": change,
         "change_low": low,
         "change_high": high,

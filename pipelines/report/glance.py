@@ -11,11 +11,23 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...core.alerts.rules import Period, Span
 from ...core.process.console import name_text
 from ..words import DASH, letters, number, with_interval
 from .rows import ReportRows
-from .verdicts import ModelVerdict, change_text, judge_rows, sentence, since_text, state_text
+from .verdicts import (
+    ModelVerdict,
+    change_text,
+    judge_rows,
+    missing,
+    reference_text,
+    sentence,
+    since_text,
+    state_text,
+    unjudged_text,
+)
 
 LINES = 20
 """The most lines of the table."""
@@ -52,7 +64,16 @@ def glance(
     names = [name_text(name, _NAME_WIDTH) for name in rows.models]
     slices = [name_text(name, _NAME_WIDTH) for name in rows.slices]
     head = textwrap.wrap(sentence(judged.models, names, slices, ways=bool(rows.ways)), width)[:4]
-    below = [line for each in below for line in textwrap.wrap(each, width)]
+    notes = [f"compared with {reference_text(reference)}"] if reference is not None else []
+    if unjudged := unjudged_text(judged):
+        notes.append(unjudged)
+    if any(missing(one)[0] == "no earlier window" for one in judged.models if one.state == "cannot tell"):
+        notes.append(
+            f"A verdict needs two windows without a common event. Windows hold up to {_most(rows):,} events: "
+            "evaluate with a smaller --window, such as last:1000."
+        )
+    below = [line for each in (*notes, *below) for line in textwrap.wrap(each, width)]
+    below = below[-(LINES - len(head) - 8) :]
     room = LINES - len(head) - len(below) - 3  # two empty lines and the titles
     shown = judged.models if len(judged.models) <= room else judged.models[: room - 1]
     if not shown:
@@ -61,6 +82,11 @@ def glance(
     if (left := len(judged.models) - len(shown)) > 0:
         lines.append(f"... and {left:,} more, none of them worse than these")
     return [*head, "", *lines, *([""] if below else []), *below]
+
+
+def _most(rows: ReportRows) -> int:
+    """Return the number of events in the largest window."""
+    return int(np.nan_to_num(rows.columns["window_events"]).max(initial=0))
 
 
 def _table(
@@ -74,13 +100,13 @@ def _table(
     first_of = {(model, part): first for model, part, first, _ in rows.series.tolist()}
     cells = [["model", "AUC [interval]", *(title for _, title in _MEASURES), "events"]]
     for one in shown:
-        verdict = one.whole
+        verdict, whole = one.shown, one.whole
         row = -1 if verdict is None else first_of[verdict.model, verdict.slice] + verdict.row
         auc, low, high, *measures = (
             float(rows.columns[name][row]) if row >= 0 else math.nan
             for name in ("auc", "auc_low", "auc_high", *(name for name, _ in _MEASURES))
         )
-        events = math.nan if verdict is None else float(one.series[verdict.slice].seq[-1])
+        events = math.nan if whole is None else float(one.series[whole.slice].seq[-1])
         cells.append(
             [
                 names[one.model],
@@ -89,21 +115,19 @@ def _table(
                 number(events, "count"),
             ]
         )
-    columns = [column for column in zip(*cells, strict=True) if {*column[1:]} != {DASH}]
-    told = [
-        ["change since", *(_change(one, slices, interval=interval) for one in shown)]
-        for interval in (True, False)
-    ]
-    lines = _lines(columns, told[0])
-    for left_out in ((), *_LEFT_OUT):
+    columns: list[Sequence[str]] = [column for column in zip(*cells, strict=True) if {*column[1:]} != {DASH}]
+    told = [["change since", *(_change(one, slices, detail) for one in shown)] for detail in (2, 1, 0)]
+    for kept, words in (
+        *((columns, each) for each in told),
+        *(([column for column in columns if column[0] not in out], told[-1]) for out in _LEFT_OUT),
+    ):
+        lines = _lines(kept, words)
         if max(map(letters, lines)) <= width:
             break
-        kept = [column for column in columns if column[0] not in left_out]
-        lines = _lines(kept, told[1])
     for size in _SHORT_NAMES:
         if max(map(letters, lines)) > width:
-            kept[0] = tuple(name_text(name, size) for name in kept[0])
-            lines = _lines(kept, told[1])
+            kept = [[name_text(name, size) for name in kept[0]], *kept[1:]]
+            lines = _lines(kept, told[-1])
     return [_cut(line, width) for line in lines]
 
 
@@ -129,11 +153,19 @@ def _cut(line: str, width: int) -> str:
     return line.rstrip() + "..."
 
 
-def _change(one: ModelVerdict, slices: Sequence[str], *, interval: bool) -> str:
-    """Return the state, the change and since when, in the order of their weight."""
+def _change(one: ModelVerdict, slices: Sequence[str], detail: int) -> str:
+    """Return the state, the change, since when and the slice that changed most, in this order.
+
+    detail  2: with the intervals of the change and of the moment; 1: without intervals; 0: without the slice
+    """
     shown = one.shown
-    state = state_text(one, slices)
+    state, change = state_text(one, slices), change_text(shown)
     if shown is None or not shown.changed:
-        return state
-    began = since_text(shown.since, interval=interval)
-    return f"{state} {change_text(shown).split(' ')[0]}" + (f", {began}" if began else "")
+        return f"{state} {change}".rstrip() if detail == 2 else state
+    parts = [f"{state} {change if detail == 2 else change.split(' ')[0]}"]
+    if began := since_text(shown.since, interval=detail == 2):
+        parts.append(began)
+    if detail and one.slices and not one.only_in_slices:
+        most = one.slices[0]
+        parts.append(f"most in {slices[most.slice]} {change_text(most).split(' ')[0]}")
+    return ", ".join(parts)

@@ -133,6 +133,9 @@ def sentence(
         if one.state == "cannot tell":
             kind = missing(one)[0]
         groups.setdefault(kind, []).append(one)
+    if all(one.state == "cannot tell" for one in models):
+        lacks = [f"{len(group):,} {_does(group, slices)}" for group in groups.values()]
+        return f"None of {len(models):,} models can be judged: {'; '.join(lacks)}."
     worse = groups.pop("worse", [])
     count = str(len(worse)) if worse else "None"
     noun = "evaluations of models" if ways else "models"
@@ -168,8 +171,10 @@ def missing(one: ModelVerdict) -> tuple[str, str]:
 def state_text(one: ModelVerdict, slices: Sequence[str]) -> str:
     """Return the state in words, such as "worse only in region=eu" or "cannot tell: no earlier window"."""
     if one.only_in_slices:
-        rest = f" and {len(one.slices) - 1} more" if len(one.slices) > 1 else ""
-        return f"{one.state} only in {slices[one.slices[0].slice]}{rest}"
+        first, others = slices[one.slices[0].slice], len(one.slices) - 1
+        if others:
+            return f"{one.state} in {first} and {counted(others, 'other slice')}"
+        return f"{one.state} only in {first}"
     return f"cannot tell: {missing(one)[0]}" if one.state == "cannot tell" else one.state
 
 

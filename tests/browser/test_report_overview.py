@@ -21,13 +21,16 @@ LINES = """() => [...document.querySelectorAll("#overview-table tbody tr")].map(
 }))"""
 
 
-@pytest.fixture(scope="module", params=[10, 50, 500])
-def page_of(request, tmp_path_factory):
-    """A page of so many models with one fault of each kind, and the faults."""
-    made = planted(request.param, n=12_000 if request.param < 500 else 9_000, window=1_500, every=250)
-    path = tmp_path_factory.mktemp("overview") / "r.html"
-    write_report(made.rows, path)
-    return request.param, made.faults, path
+def written(models, folder):
+    """A page of so many models with one fault of each kind: their number, the faults, and the page's path."""
+    made = planted(models, n=12_000 if models < 500 else 9_000, window=1_500, every=250)
+    write_report(made.rows, folder / "r.html")
+    return models, made.faults, folder / "r.html"
+
+
+@pytest.fixture(scope="module")
+def page_of(tmp_path_factory):
+    return written(50, tmp_path_factory.mktemp("overview"))
 
 
 def lines(page):
@@ -47,8 +50,9 @@ def day_of(text):
     return datetime.strptime(" ".join(words[:3]).rstrip(","), "%d %b %Y").replace(tzinfo=UTC)
 
 
-def test_the_page_alone_tells_every_fault_and_when_it_began(browser, page_of):
-    models, faults, path = page_of
+@pytest.mark.parametrize("models", [10, 50, 500])
+def test_the_page_alone_tells_every_fault_and_when_it_began(browser, models, tmp_path):
+    _, faults, path = written(models, tmp_path)
     with opened(browser, path) as page:
         sentence = page.locator("#overview-title").inner_text()
         assert f"of {models} models" in sentence

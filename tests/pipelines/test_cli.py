@@ -73,7 +73,7 @@ MISTAKES = {
     "show": "ROWS show --help",
     "show none.parquet": "none.parquet does not exist",
     "show ok.csv": "ok.csv rocsteady evaluate --output",
-    "show ok.csv --reference soon": "reference 'soon' 7d",
+    "show ok.csv --reference soon": "reference 'soon' earlier 30d 2026-01-01..2026-02-01",
     "inspect": "STATE inspect --help",
     "inspect a b": "'b' inspect --help",
     "demo there": "'there' demo --help",

@@ -28,7 +28,8 @@ COMPILING = "rocsteady: compiling the kernels"
 DONE = re.compile(
     r"rocsteady: ([\d,]+) (?:event|prediction)s? read = ([\d,]+) applied \+ ([\d,]+) dead letters?"
     r"(?: \+ [\d,]+ (?:late|unmatched|duplicates?))*; ([\d,]+) rows? "
-    r"(in \S+|on stdout|not kept)(?:, [\d,]+ curves? in \S+)?(?:, all of it in \S+)? \(\d+\.\d s\)"
+    r"(in \S+|on stdout|not kept|on the page \S+)(?:, [\d,]+ curves? in \S+)?(?:, all of it in \S+)?"
+    r" \(\d+\.\d s\)"
 )
 
 

@@ -297,9 +297,24 @@ def test_many_models_are_cut_and_counted():
     rows = report_rows(planted(40, n=2_000, window=500, kinds=()).rows)
     lines = glance(rows, 0.95, below=["a", "b"])
     assert len(lines) == LINES
-    assert re.fullmatch(r"\.\.\. and \d+ more, none of them worse than these", lines[-4])
+    (left,) = [
+        line for line in lines if re.fullmatch(r"\.\.\. and \d+ more, none of them worse than these", line)
+    ]
     named = sum(line.startswith("team") for line in lines)
-    assert f"and {40 - named} more" in lines[-4]
+    assert f"and {40 - named} more" in left
+    assert lines[-2:] == ["a", "b"]
+
+
+def test_a_window_that_is_too_large_is_told():
+    rows = report_rows(planted(3, n=2_000, window=1_900, kinds=()).rows)
+    lines = glance(rows, 0.95)
+    assert lines[0] == "None of 3 models can be judged: 3 have no earlier window."
+    said = " ".join(lines)
+    assert "Windows hold up to 1,900 events: evaluate with a smaller --window" in said
+    assert "compared with" not in said
+    assert (
+        "compared with the windows of the 3 rows before" in glance(rows, 0.95, reference_of("3 rows"))[-3:][0]
+    )
 
 
 def test_rows_without_anything_say_so():
