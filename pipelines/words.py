@@ -14,7 +14,7 @@ from ..core.arrays import FloatArray
 if TYPE_CHECKING:
     from ..core.compare.comparisons import Checkpoint
 
-_DAY = 86_400_000_000
+DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -93,7 +93,7 @@ def all_dates(*times: FloatArray) -> bool:
     >>> all_dates(np.array([1380153600_000000.0, np.nan])), all_dates(np.array([1.0]))
     (True, False)
     """
-    return not any((values[np.isfinite(values)] % _DAY).any() for values in times)
+    return not any((values[np.isfinite(values)] % DAY).any() for values in times)
 
 
 def span(first: float, last: float, *, dates: bool = False) -> str:

@@ -45,7 +45,10 @@ class ToldAlerts:
         self.wire_bytes = _NUMBER.size
 
     def admits(self, rule: AlertRule, key: _Key, moment: int) -> bool:
-        """Return whether an alert that opens at a moment may be told; if so, count it. O(log days)."""
+        """Return whether an alert that opens at a moment may be told; if so, count it.
+
+        O(1), and O(days) for the first alert of a day.
+        """
         if rule.a_day is None:
             return True
         day = moment // DAY

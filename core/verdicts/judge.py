@@ -164,7 +164,7 @@ def _difference(series: Series, variance: FloatArray, reference: Span | Period |
     if not len(series.seq):
         return "no row"
     latest = latest_full(series)
-    if series.rarer[latest] < FEWEST:
+    if series.rarer[latest] < FEWEST:  # without a full window, of the last row
         return "too few labels"
     if latest < 0:
         return "no full window"

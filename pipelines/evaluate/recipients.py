@@ -41,8 +41,10 @@ _EXEC_SECONDS = 30.0
 """Seconds that a command may run."""
 
 _POST_SECONDS = 10.0
-_READS = 3
 """Seconds that a server may be silent: while it is connected to, and before each part of its answer."""
+
+_READS = 3
+"""A whole answer may take so many times as long."""
 
 _WAITS = (1.0, 2.0, 4.0)
 """Seconds between a POST and its repeat, after an answer 429 or 5xx and after errors of the connection."""

@@ -100,15 +100,11 @@ def alerts_of(table: pa.Table) -> list[Alert]:
     return sorted(found.values(), key=place)
 
 
-def open_alerts(table: pa.Table) -> dict[tuple[str, str], int]:
-    """Return the number of open alerts by (model, slice), of those that have any. `table`: ALERT_SCHEMA."""
-    return dict(Counter((alert.model, alert.slice) for alert in alerts_of(table) if alert.closed is None))
-
-
 class ShownAlerts(NamedTuple):
     """The alerts of a page.
 
     opened, still_open  numbers of alerts
+    open_of_models      the number of open alerts of each model that has any
     lines               for the page's code, an alert each: [places of the model in `rows.models`, place of
                         the slice, model, rule, column, opening, closing or null]; an event is [row, seq for
                         each place, time, value, message], null = not known
@@ -118,6 +114,7 @@ class ShownAlerts(NamedTuple):
 
     opened: int
     still_open: int
+    open_of_models: dict[str, int]
     lines: list[list[Any]]
     cells: list[tuple[bool, tuple[str, ...]]]
     note: str
@@ -150,6 +147,7 @@ def shown_alerts(table: pa.Table, rows: ReportRows, most: int, *, dates: bool) -
     return ShownAlerts(
         len(kept),
         sum(alert.closed is None for alert in kept),
+        dict(Counter(alert.model for alert in kept if alert.closed is None)),
         [
             [
                 places[alert.model], slices[alert.slice], alert.model, alert.rule, alert.column,

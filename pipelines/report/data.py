@@ -128,7 +128,8 @@ def script_json(value: Any) -> str:
 def thinned(rows: ReportRows, worst: Sequence[int] = (), limit: int = ROWS_DRAWN) -> ReportRows:
     """Return all rows of the first WORST of the worst models, and about `limit` rows of the others at most.
 
-    worst  models by their places, worst first
+    worst  models by their places, worst first; of more than ROWS_OF_WORST rows, the series that come last
+           are thinned as others are
 
     Of each other series the first and the last row stay, and extremes of the rest: the series is cut into
     runs of equally many rows. A run keeps the rows in which a headline measure is least, greatest, or null
@@ -139,8 +140,12 @@ def thinned(rows: ReportRows, worst: Sequence[int] = (), limit: int = ROWS_DRAWN
         return rows
     first, stop = rows.series[:, 2], rows.series[:, 3]
     lengths = stop - first
-    whole = np.isin(rows.series[:, 0], np.array(worst[:WORST], np.int64))
-    whole &= np.cumsum(np.where(whole, lengths, 0)) <= ROWS_OF_WORST
+    place_of = np.full(len(rows.models), WORST)
+    place_of[np.array(worst[:WORST], np.int64)] = np.arange(len(worst[:WORST]))
+    places = place_of[rows.series[:, 0]]
+    order = np.argsort(places, kind="stable")  # the worst first
+    whole = places < WORST
+    whole[order] &= np.cumsum(lengths[order]) <= ROWS_OF_WORST
     keep = np.repeat(whole, lengths)
     others = n - int(keep.sum())
     keep[first] = keep[stop - 1] = True

@@ -110,27 +110,24 @@ def overview_of(
     judged: Verdicts,
     confidence: float,
     reference: Span | Period | None = None,
-    alerts: Mapping[tuple[str, str], int] | None = None,
+    alerts: Mapping[str, int] | None = None,
     lost: Mapping[str, int] | None = None,
 ) -> Overview:
     """Return the facts of the overview.
 
-    alerts  the number of open alerts by (model, slice); None where no alerts were given
+    alerts  the number of open alerts by model; None where no alerts were given
     lost    the number of dead letters by model, as far as they are known
     """
     base_of = rows.bases()
-    of_models: dict[str, int] = {}
-    for (model, _), count in (alerts or {}).items():
-        of_models[model] = of_models.get(model, 0) + count
     dates = all_dates(rows.columns["time"])
     latest = [
-        [float(values[each.row]) for values in (series.auc, series.low, series.high)]
+        [*(float(values[each.row]) for values in (series.auc, series.low, series.high)), each.reference]
         for one in judged.models
         if (each := one.shown) is not None and len((series := one.series[each.slice]).seq)
     ]
     axis = common_axis(np.array(latest, np.float64).ravel())
     lines = [
-        _line(one, place, rows, axis, dates, of_models.get(base, 0), (lost or {}).get(base, 0))
+        _line(one, place, rows, axis, dates, (alerts or {}).get(base, 0), (lost or {}).get(base, 0))
         for place, one in enumerate(judged.models)
         for base in (base_of[one.model][0],)
     ]

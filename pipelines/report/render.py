@@ -1,7 +1,8 @@
 """Fills the page's templates, and reads the style, the scripts and the plotting library that they include.
 
 Templates are Jinja's. Every value is escaped, except where a template says `safe`: the JSON of
-`data.script_json`, and the SVG of `cd_diagram`. The template includes the style and the scripts as they are.
+`data.script_json`, and the SVG of `cd_diagram` and `sparkline`. The template includes the style and the
+scripts as they are.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.table import check_file, replaced
 from ..outputs import STDOUT, told
 from ..words import DASH, all_dates, share, short_day, stamp
-from .alerts import open_alerts, shown_alerts
+from .alerts import shown_alerts
 from .better import better_section
 from .changes import NO_TEST, Change, change_of
 from .comparisons import comparisons_of, means_of
@@ -109,7 +109,7 @@ def report_page(
     if alerts is not None:
         told_alerts = shown_alerts(alerts, rows, TABLE_ROWS, dates=meta["dates"])
         blocks["alerts"] = packed_text(script_json(told_alerts.lines))
-    opened = None if alerts is None else open_alerts(alerts)
+    opened = None if told_alerts is None else told_alerts.open_of_models
     overview = overview_of(
         rows, judged, confidence, reference, opened, None if counters is None else counters.of_models
     )
@@ -130,6 +130,7 @@ def report_page(
         "overviewLines": LINES,
         "heatmap": heatmap and {"models": heatmap.models, "groups": [of for _, of in heatmap.groups]},
         "level": confidence,
+        "exact": len(drawn) <= ROWS_EXACT,
         "curves": listed,
         "curvesAbout": about_curves,
         "groups": GROUPS,
@@ -146,7 +147,7 @@ def report_page(
         overview=overview if len(rows) else None,
         overview_lines=LINES,
         worst=WORST,
-        exact_rows=ROWS_EXACT,
+        exact=meta["exact"],
         heatmap=heatmap,
         bases=len(base_of),
         applied=applied,
@@ -309,8 +310,8 @@ def write_report(
     title       the title of the page; TITLE names the model where there is only one
     notes       sentences above all other content
 
-    O(n log n) in rows; about 2 s for 60,000. Raises InputError where the file cannot be written,
-    RocsteadyError where writing it fails.
+    O(n log n) in rows; some 7 s for 2 million (docs/benchmarks/report.md). Raises InputError where the file
+    cannot be written, RocsteadyError where writing it fails.
 
     >>> import tempfile
     >>> from rocsteady.core.rows.arrow import ROW_SCHEMA

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.arrays import NO_FLOATS, FloatArray
+from ...core.arrays import FloatArray
 from ...core.verdicts.series import Series
 
 BAR = (120, 16)
@@ -28,10 +28,9 @@ class Axis(NamedTuple):
     high: float
 
 
-def common_axis(*values: FloatArray) -> Axis:
+def common_axis(values: FloatArray) -> Axis:
     """Return the axis from the least to the greatest value, rounded outwards to 0.05; NaN is left out."""
-    known = np.concatenate([*values, NO_FLOATS])
-    known = known[np.isfinite(known)]
+    known = values[np.isfinite(values)]
     if not len(known):
         return Axis(0.0, 1.0)
     low, high = math.floor(float(known.min()) * 20) / 20, math.ceil(float(known.max()) * 20) / 20
@@ -51,7 +50,7 @@ def bar(auc: float, low: float, high: float, reference: float, axis: Axis) -> st
         return f"{4 + (width - 8) * (value - axis.low) / (axis.high - axis.low):.1f}"
 
     parts = [f'<path class="rail" d="M0 {middle}H{width}"/>']
-    if math.isfinite(low):
+    if math.isfinite(low) and math.isfinite(high):
         parts.append(f'<path class="interval" d="M{place(low)} {middle}H{place(high)}"/>')
     if math.isfinite(reference):
         parts.append(f'<path class="reference" d="M{place(reference)} 1V{height - 1}"/>')

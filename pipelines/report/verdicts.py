@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ...core.alerts.rules import Period, Span
 from ...core.rows.differences import FEWEST
 from ...core.verdicts.judge import Judged, State, Verdict, Why, judge
 from ...core.verdicts.series import Series, series_of
 from ...core.verdicts.since import Since
-from ..words import counted, day, moment, share
+from ..words import DAY, all_dates, counted, day, moment, share
 from .rows import ReportRows
-
-_DAY = 86_400_000_000
 
 _MISSING: dict[Why, tuple[str, str]] = {
     "too few labels": ("too few labels", f"fewer than {FEWEST} positives or negatives in the latest window"),
@@ -133,12 +133,12 @@ def sentence(
         if one.state == "cannot tell":
             kind = missing(one)[0]
         groups.setdefault(kind, []).append(one)
+    noun = "evaluations of models" if ways else "models"
     if all(one.state == "cannot tell" for one in models):
         lacks = [f"{len(group):,} {_does(group, slices)}" for group in groups.values()]
-        return f"None of {len(models):,} models can be judged: {'; '.join(lacks)}."
+        return f"None of {len(models):,} {noun} can be judged: {'; '.join(lacks)}."
     worse = groups.pop("worse", [])
-    count = str(len(worse)) if worse else "None"
-    noun = "evaluations of models" if ways else "models"
+    count = f"{len(worse):,}" if worse else "None"
     first = f"{count} of {len(models):,} {noun} {'rank' if len(worse) > 1 else 'ranks'} worse than "
     parts = [first + ("they did" if len(worse) > 1 else "it did")]
     order = ["worse in slices", "better", "better in slices", "no change shown"]
@@ -186,7 +186,9 @@ def change_text(verdict: Verdict | None) -> str:
     """
     if verdict is None or math.isnan(verdict.change):
         return ""
-    change, low, high = (f"{value:+.3f}" for value in (verdict.change, verdict.low, verdict.high))
+    change, low, high = (
+        f"{value:+.3f}".replace("-0.000", "+0.000") for value in (verdict.change, verdict.low, verdict.high)
+    )
     return f"{change} [{low}, {high}]"
 
 
@@ -199,10 +201,9 @@ def since_text(since: Since | None, *, interval: bool = True) -> str:
     if since is None:
         return ""
     if math.isfinite(since.time):
-        write = day if since.time_latest - since.time_earliest >= _DAY or _daily(since) else moment
-        first, low, high, until = map(
-            write, (since.time, since.time_earliest, since.time_latest, since.time_until)
-        )
+        times = np.array([since.time, since.time_earliest, since.time_latest, since.time_until])
+        write = day if times[2] - times[1] >= DAY or all_dates(times) else moment
+        first, low, high, until = map(write, times.tolist())
         year = first[-5:]
         if write is day and low.endswith(year) and high.endswith(year):
             low, high = low.removesuffix(year), high.removesuffix(year)
@@ -215,10 +216,6 @@ def since_text(since: Since | None, *, interval: bool = True) -> str:
     if since.gradual:
         return f"gradually from {first}{between}" + (f" until {until}" if interval else "")
     return f"since {first}{between}"
-
-
-def _daily(since: Since) -> bool:
-    return all(time % _DAY == 0 for time in (since.time, since.time_earliest, since.time_latest))
 
 
 def reference_text(reference: Span | Period | None) -> str:
@@ -244,7 +241,8 @@ def _of_slices(judged: Verdicts) -> list[Verdict]:
 def about_verdicts(judged: Verdicts, confidence: float, reference: Span | Period | None) -> str:
     """Return the question that the verdicts answer, and the promise that they keep, in sentences."""
     slices = sum(one.state != "cannot tell" for one in _of_slices(judged))
-    among = counted(len(judged.models), "model")
+    models = sum(one.whole is not None and one.whole.state != "cannot tell" for one in judged.models)
+    among = counted(models, "model")
     among += f" and {counted(slices, 'slice')} of models" if slices else ""
     return (
         f"The latest full window against {reference_text(reference)}. Intervals of changes are corrected for "

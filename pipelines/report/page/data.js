@@ -79,7 +79,7 @@ function shown(value, digits) {
 /** An AUC with its interval, as far as they are known. */
 function withInterval(value, low, high) {
   if (Number.isNaN(value)) return "–";
-  return value.toFixed(3) + (Number.isNaN(low) ? "" : ` [${low.toFixed(3)}, ${high.toFixed(3)}]`);
+  return value.toFixed(3) + (Number.isNaN(low + high) ? "" : ` [${low.toFixed(3)}, ${high.toFixed(3)}]`);
 }
 
 function timeText(micros) {

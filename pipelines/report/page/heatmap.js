@@ -55,7 +55,7 @@ async function drawHeatmap() {
   );
   byId("heatmap-lacking").textContent = lacking.length
     ? `Not compared in any model: ${lacking.slice(0, 10).map(sliceName).join(", ")}${lacking.length > 10 ? ", ..." : ""}. ` +
-      `Too few labels, or no earlier window.`
+      (heat.what === "gap" ? "Too few labels, or no other slice of the same columns." : "Too few labels, or no earlier window.")
     : "";
   const said = counted(meta.heatmap.models.length, "model") + (left ? `, ${counted(left, "slice")} left out` : "");
   showPages("heatmap", said, heat.page, pages);

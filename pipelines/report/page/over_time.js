@@ -110,7 +110,7 @@ async function beginnings(measure) {
   for (const line of await overviewLines()) {
     if (!state.models.includes(line.model)) continue;
     for (const [slice, event, time] of line.began) {
-      if (slice !== state.slice || (state.axis === "time" && time === null)) continue;
+      if (slice !== state.slice || (state.axis === "time" ? time === null : meta.panes)) continue;
       const x = state.axis === "time" ? time / 1000 : event;
       lines.push({
         type: "line",

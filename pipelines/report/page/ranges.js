@@ -1,6 +1,6 @@
 // What is said of a measure in words: which windows are full, and from where to where the values went.
 
-/** Whether rows of a series have full windows, as changes.py tells it; null where none has. */
+/** Whether rows of a series have full windows, as core/verdicts/series.py tells it; null where none has. */
 function fullWindows(series) {
   const [seq, events] = [columns.get("seq"), columns.get("window_events")];
   if (meta.panes) return (row) => row + 1 === series.stop || breaksBefore(row + 1);

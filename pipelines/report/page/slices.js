@@ -131,7 +131,7 @@ function sliceTrace(model, place, shownNow) {
     trace.y.push(line + offset);
     trace.error_x.array.push(Number.isNaN(high) ? 0 : high - auc);
     trace.error_x.arrayminus.push(Number.isNaN(low) ? 0 : auc - low);
-    const interval = Number.isNaN(low) ? "no interval" : `[${shown(low, "rank")}, ${shown(high, "rank")}]`;
+    const interval = Number.isNaN(low + high) ? "no interval" : `[${shown(low, "rank")}, ${shown(high, "rank")}]`;
     trace.text.push(
       `<b>${escaped(meta.models[model])}</b> ${escaped(sliceName(slice))}<br>AUC <b>${shown(auc, "rank")}</b> ${interval}` +
         `<br>${counts.format(columns.get("window_events")[row])} events in the window`,

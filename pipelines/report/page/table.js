@@ -146,7 +146,7 @@ function bodyRow(series, shape) {
     else if (kind === "reason") line.append(element("td", { class: "text reason" }, textOf(series, name)));
     else {
       const value = columns.get(name)[row];
-      const exact = Number.isFinite(value) && kind !== "time" ? String(value) : reasonOf(row, name);
+      const exact = Number.isFinite(value) && kind !== "time" ? (meta.exact ? String(value) : "") : reasonOf(row, name);
       const [first, stop] = series.slice(2);
       const write = (at) =>
         kind === "interval"

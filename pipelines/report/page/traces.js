@@ -4,10 +4,6 @@ function horizontal(row) {
   return state.axis === "time" ? columns.get("time")[row] / 1000 : columns.get("seq")[row];
 }
 
-function horizontalColumn() {
-  return state.axis === "time" ? "time" : "seq";
-}
-
 /**
  * The rows of a series to draw, thinned to what `buckets` pixels can show; -1 is a break between panes.
  *
@@ -90,10 +86,11 @@ function hoverText(row, model, measure) {
   if (Number.isNaN(value))
     return text + `${escaped(said.label)} is null: ${escaped(reasonOf(row, measure) || "no reason given")}`;
   text += `${escaped(said.label)} <b>${shown(value, said.digits)}</b>`;
-  if (measure === "auc" && columns.get("auc_low") && !Number.isNaN(columns.get("auc_low")[row])) {
+  if (measure === "auc" && columns.get("auc_low") && !Number.isNaN(columns.get("auc_low")[row] + columns.get("auc_high")[row])) {
     text += ` [${shown(columns.get("auc_low")[row], "rank")}, ${shown(columns.get("auc_high")[row], "rank")}]`;
   }
-  text += `<br>exactly ${value}<br>${counts.format(columns.get("window_events")[row])} events in the window`;
+  if (meta.exact) text += `<br>exactly ${value}`;
+  text += `<br>${counts.format(columns.get("window_events")[row])} events in the window`;
   if (drifted(row)) text += "<br>drift: the window shrank since the row before";
   const reason = reasonOf(row, measure);
   return reason ? `${text}<br>${escaped(reason)}` : text;

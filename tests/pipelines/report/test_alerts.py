@@ -15,7 +15,7 @@ import pytest
 from command import call
 from report_tables import NASTIER, NASTY, START, alert_events, filled
 from rocsteady.core.errors import InputError
-from rocsteady.pipelines.report.alerts import alerts_of, open_alerts, shown_alerts
+from rocsteady.pipelines.report.alerts import alerts_of, shown_alerts
 from rocsteady.pipelines.report.report import report_page, write_report
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.transforms.sinks.table import write_table
@@ -41,7 +41,8 @@ def test_an_opening_and_its_closing_are_one_alert_in_whatever_order_they_come():
         assert (closed.rule, closed.model, closed.slice) == ("auc < 0.6", "a", "")
         assert (closed.opened.row, closed.closed.row) == (3, 5)
         assert found[-1] is closed  # the open ones come first
-    assert open_alerts(alert_events(*events)) == {("a", ""): 2, ("b", ""): 1, ("a", "site=x"): 1}
+    rows = report_rows(filled([("a", 9), ("b", 9)]))
+    assert shown_alerts(alert_events(*events), rows, 50, dates=False).open_of_models == {"a": 2, "b": 1}
 
 
 def test_panes_have_their_own_alerts_and_an_event_that_came_twice_counts_once():
@@ -58,7 +59,7 @@ def test_a_closing_without_its_opening_knows_when_it_opened():
     )
     assert (alert.opened.row, alert.opened.time, alert.opened.value) == (4, START + HOUR, None)
     assert alert.closed.row == 9
-    assert open_alerts(alert_events()) == {}
+    assert alerts_of(alert_events()) == []
 
 
 def test_a_state_that_rocsteady_does_not_write_is_refused():

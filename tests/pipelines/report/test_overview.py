@@ -223,7 +223,7 @@ def test_a_sparkline_has_all_the_range_of_the_rows(judged):
 def test_open_alerts_are_counted_by_model(judged):
     rows, found = judged
     name = rows.models[3]
-    overview = overview_of(rows, found, 0.95, None, {(name, ""): 2, (name, "region=eu"): 1, ("other", ""): 9})
+    overview = overview_of(rows, found, 0.95, None, {name: 3, "other": 9})
     assert [line.alerts for line in overview.lines if line.name == name] == [3]
     assert sum(line.alerts for line in overview.lines) == 3
     assert overview.alerted
@@ -312,9 +312,7 @@ def test_a_window_that_is_too_large_is_told():
     said = " ".join(lines)
     assert "Windows hold up to 1,900 events: evaluate with a smaller --window" in said
     assert "compared with" not in said
-    assert (
-        "compared with the windows of the 3 rows before" in glance(rows, 0.95, reference_of("3 rows"))[-3:][0]
-    )
+    assert "compared with the windows of the 3 rows before" in glance(rows, 0.95, reference_of("3 rows"))
 
 
 def test_rows_without_anything_say_so():

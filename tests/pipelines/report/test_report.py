@@ -544,6 +544,10 @@ def test_the_worst_models_keep_all_their_rows(monkeypatch):
     assert 2 < lengths[0] < 60
     monkeypatch.setattr(data, "ROWS_OF_WORST", 2_000)
     assert len(thinned(table, [2, 0, 1], limit=100)) <= 100
+    monkeypatch.setattr(data, "WORST", 50)
+    monkeypatch.setattr(data, "ROWS_OF_WORST", 3_500)
+    kept = thinned(table, [2, 0, 1], limit=100)  # there is room for one: the worst, and not the first by name
+    assert (kept.series[:, 3] - kept.series[:, 2]).tolist()[2] == 3_000
 
 
 def test_rounded_numbers_differ_by_less_than_a_ten_thousandth():
