@@ -128,7 +128,8 @@ def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = Fal
         "start the broker, or name another, or say --kafka-option security.protocol=SSL, SASL_SSL or "
         "SASL_PLAINTEXT if it asks for TLS or a password"
     )
-    if "PLAINTEXT" in said:
+    # A listener without TLS answers TLS with an error, or closes the connection: chance decides which.
+    if "PLAINTEXT" in said or "SSL connection closed" in said:
         remedy = "leave --kafka-option security.protocol out, or say SASL_PLAINTEXT, if it speaks no TLS"
     elif connected:  # a TLS listener silently closes a connection without TLS
         remedy = (
