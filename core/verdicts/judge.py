@@ -102,8 +102,10 @@ def judge(
     O(rows) and one fit (`since`) for each change that is shown.
     """
     variances = [one.series.variance(confidence) for one in judged]
+    rows = [latest_full(one.series) for one in judged]
     found = [
-        _difference(one.series, variance, reference) for one, variance in zip(judged, variances, strict=True)
+        _difference(one.series, variance, row, reference)
+        for one, variance, row in zip(judged, variances, rows, strict=True)
     ]
     of_slices = [bool(one.slice_text) for one in judged]
     tests = {
@@ -113,11 +115,10 @@ def judge(
         for slices in (False, True)
     }
     shares = 1 + (min(tests.values()) > 0)
-    gaps = _gaps(judged, variances)
+    gaps = _gaps(judged, variances, rows)
     verdicts = []
-    for one, variance, each, gap in zip(judged, variances, found, gaps, strict=True):
+    for one, variance, row, each, gap in zip(judged, variances, rows, found, gaps, strict=True):
         if not isinstance(each, Difference):
-            row = latest_full(one.series)
             verdicts.append(
                 Verdict(
                     one.model,
@@ -159,11 +160,12 @@ def _verdict(one: Judged, found: Difference, correction: int, confidence: float)
     )
 
 
-def _difference(series: Series, variance: FloatArray, reference: Span | Period | None) -> Difference | Why:
-    """Return the latest window against its reference, or what is missing."""
+def _difference(
+    series: Series, variance: FloatArray, latest: int, reference: Span | Period | None
+) -> Difference | Why:
+    """Return the latest window, that of the row `latest`, against its reference, or what is missing."""
     if not len(series.seq):
         return "no row"
-    latest = latest_full(series)
     if series.rarer[latest] < FEWEST:  # without a full window, of the last row
         return "too few labels"
     if latest < 0:
@@ -189,19 +191,11 @@ def _difference(series: Series, variance: FloatArray, reference: Span | Period |
     )
 
 
-def _gaps(judged: Sequence[Judged], variances: Sequence[FloatArray]) -> list[Gap | None]:
-    """Return the gap of each slice in the latest full windows; None for whole models."""
-    places = [place for place, one in enumerate(judged) if one.slice_text and len(one.series.seq)]
-    rows = [latest_full(judged[place].series) for place in places]
-    auc = np.array(
-        [
-            judged[place].series.auc[row] if row >= 0 else math.nan
-            for place, row in zip(places, rows, strict=True)
-        ]
-    )
-    variance = np.array(
-        [variances[place][row] if row >= 0 else math.nan for place, row in zip(places, rows, strict=True)]
-    )
+def _gaps(judged: Sequence[Judged], variances: Sequence[FloatArray], rows: Sequence[int]) -> list[Gap | None]:
+    """Return the gap of each slice in the latest full windows, which `rows` names; None for whole models."""
+    places = [place for place, one in enumerate(judged) if one.slice_text and rows[place] >= 0]
+    auc = np.array([judged[place].series.auc[rows[place]] for place in places], np.float64)
+    variance = np.array([variances[place][rows[place]] for place in places], np.float64)
     groups = [(judged[place].model, columns_of(judged[place].slice_text)) for place in places]
     gaps: list[Gap | None] = [None] * len(judged)
     for place, gap in zip(places, gaps_of(auc, variance, groups), strict=True):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from ...core.rows.arrow import table_to_pandas
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.verdicts.choice import reference_of
+from ..report.rows import EventCounters, count_dead_letters
 from ..sums import EVENTS
 from ..words import counted
 from .frames import frame_of
@@ -117,18 +118,14 @@ class Evaluated:
         """
         from ...core.encoding.json import read_object
         from ..report.report import TITLE, write_report
-        from ..report.rows import EventCounters, letters_by_model
 
         canonical = self._settings.canonical()
         return write_report(
             self._tables["rows"],
             path,
             curves=None if self._settings.curves is None else self._tables["curves"],
-            counters=EventCounters(
-                self.counters["events_read"],
-                self.counters["events_applied"],
-                self._lost(),
-                letters_by_model(self._tables["dead letters"]),
+            counters=replace(
+                self._lost, read=self.counters["events_read"], applied=self.counters["events_applied"]
             ),
             title=title or TITLE,
             confidence=self._settings.confidence,
@@ -150,15 +147,14 @@ class Evaluated:
 
         return figure_of(self._tables["rows"], self._newest, measure, models)
 
-    def _lost(self) -> list[tuple[str, str, int]]:
-        """Return (kind, reason, count) of the dead letters, most frequent first."""
-        letters = self._tables["dead letters"]
-        found = Counter(zip(*(letters.column(name).to_pylist() for name in ("kind", "reason")), strict=True))
-        return [(*why, count) for why, count in sorted(found.items(), key=lambda each: (-each[1], each[0]))]
+    @cached_property
+    def _lost(self) -> EventCounters:
+        """The dead letters by reason and by model."""
+        return count_dead_letters(self._tables["dead letters"])
 
     def _told(self) -> list[str]:
         """Return sentences on the counters and on the most frequent reasons of dead letters."""
-        counts, lost = self.counters, self._lost()
+        counts, lost = self.counters, self._lost.lost
         lines = [f"{EVENTS.told(counts, 'event')}; {counted(counts['rows_written'], 'row')}"]
         lines += [f"  {count:,} x {reason}" for _, reason, count in lost[:_REASONS_SHOWN]]
         if len(lost) > _REASONS_SHOWN:

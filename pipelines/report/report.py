@@ -19,7 +19,7 @@ import pyarrow as pa
 from ...core.alerts.rules import Period, Span
 from ...core.errors import ConfigError, InputError
 from ...core.rows.differences import FEWEST
-from ...core.verdicts.series import Series, series_of
+from ...core.verdicts.series import Series
 from ...core.version import __version__
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.table import check_file, replaced
@@ -94,10 +94,11 @@ def report_page(
     if title == TITLE and len(base_of) == 1:
         title = _TITLE_OF_ONE.format(*base_of)
     whole = rows.whole_models()
-    series = [series_of(rows.columns, slice(first, stop)) for _, _, first, stop in whole.tolist()]
+    judged = judge_rows(rows, confidence, reference)
+    series_by = {one.model: one.series for one in judged.models}
+    series = [series_by[model][part] for model, part, _, _ in whole.tolist()]
     names = [rows.models[model] for model in whole[:, 0]]
     changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
-    judged = judge_rows(rows, confidence, reference)
     drawn = thinned(rows, [one.model for one in judged.models])
     listed, blocks, curve_note = curve_blocks(curves, rows)
     about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
