@@ -3,7 +3,7 @@
 A Flink session cluster and a Kafka broker run on this machine; a generator writes events of two days to a
 topic, `rocsteady evaluate` reads them in order of their times and writes rows to another, and in the middle
 of it something breaks. In the end the rows, repeats dropped by their identity, must be those of the local
-runner over the same events in a file. The table goes to docs/faults.md.
+runner over the same events in a file. The table goes to docs/benchmarks/faults.md.
 """
 
 from __future__ import annotations
@@ -389,7 +389,9 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     names = ", ".join(FAULTS)
     parser.add_argument("--only", nargs="+", choices=FAULTS, metavar="NAME", help=f"of {names} [all]")
-    parser.add_argument("--output", type=Path, help="the page [docs/faults.md, where all are done]")
+    parser.add_argument(
+        "--output", type=Path, help="the page [docs/benchmarks/faults.md, where all are done]"
+    )
     parser.add_argument(
         "--folder", type=Path, help="for servers and logs, and for what was done before [a temporary one]"
     )
@@ -410,7 +412,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     if options.only is None:
         options.only = [*FAULTS]
-        options.output = options.output or ROOT / "docs" / "faults.md"
+        options.output = options.output or ROOT / "docs/benchmarks/faults.md"
     if "disk" in options.only and os.geteuid() != 0:
         print("faults: disk is left out: only root can mount a small disk", file=sys.stderr)
         options.only.remove("disk")

@@ -40,13 +40,13 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks/streams.md": (*_FILES, "core/join"),
     "docs/benchmarks/weighted.md": (*_TREES, "core/weighted_tree"),
     "docs/benchmarks/windows.md": (*_TREES, "core/weighted_tree"),
-    "docs/faults.md": _TOPICS,
+    "docs/benchmarks/faults.md": _TOPICS,
     "docs/papers/bifet2015.md": ("core/prequential", "core/compare"),
     "docs/papers/calders2007.md": ("core/measures", "core/learning/polynomial"),
     "docs/papers/hocking2021.md": ("core/learning/aum",),
     "docs/papers/tatti2018.md": ("core/sketches", "core/score_tree"),
     "docs/papers/tatti2021.md": ("core/sketches", "core/score_tree", "core/measures"),
-    "docs/scale.md": (*_JOB, "core/evaluator", "transforms/sources/streams"),
+    "docs/benchmarks/scale.md": (*_JOB, "core/evaluator", "transforms/sources/streams"),
 }
 """Every page with figures of ours, and the rooms and modules that it measures."""
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/streams.md, drawn of what the code does.
+"""The pictures of docs/concepts/streams.md, drawn of what the code does.
 
 python -m benchmarks.streams_pictures [FOLDER]
 """

@@ -8,7 +8,7 @@ listen on every address of the machine unless they are changed:
     the job server of Flink, in Java      `close_ports` gives Beam a changed copy of it (`closed_jar`)
     Prism, in Go                          `get prism` compiles a changed Prism; any other Prism stays open
 
-docs/network.md lists every port.
+docs/how-to/network.md lists every port.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EVERYWHERE = ("[::]", "0.0.0.0", "")
 
 _OPEN = (
     "listens on all addresses of this machine while the job runs, and whoever reaches it runs commands as "
-    "this user; close its port to others (docs/network.md)"
+    "this user; close its port to others (docs/how-to/network.md)"
 )
 
 

@@ -215,8 +215,8 @@ def _of_dataflow(options: dict[str, Any]) -> Iterator[Finding]:
         yield _checked(option, bool(options[option]), options[option], f"not given: say --{option}")
     image = options["sdk_container_image"]
     missing = (
-        "Beam's own image has no rocsteady, nor its compiled kernels: build one (docs/dataflow.md) and "
-        "say --sdk_container_image"
+        "Beam's own image has no rocsteady, nor its compiled kernels: build one (docs/how-to/dataflow.md) "
+        "and say --sdk_container_image"
     )
     yield _checked("image", bool(image), image, missing)
     keys = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")

@@ -26,7 +26,7 @@ SNIPPET = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 """Python, and right after it what it prints, if that is shown."""
 
 SNIPPETS = [text for text, _ in SNIPPET.findall(README)]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ALL_SNIPPETS = [
     pytest.param(page.name, text, shown, id=f"{page.name} {index} {text.splitlines()[0]}")
     for page in PAGES

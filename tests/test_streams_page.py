@@ -1,4 +1,4 @@
-"""docs/streams.md tells the truth: commands print what is shown, pictures are what the code draws."""
+"""What docs/concepts/streams.md shows is true: its commands print it, and the code draws its pictures."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmark_path import ROOT
 from rocsteady.core.join.settings import JoinSettings
 
 from benchmarks import streams_pictures
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "streams.md").read_text()
+PAGE = (ROOT / "docs/concepts/streams.md").read_text()
 COMMANDS = re.findall(r"```bash\n(.*?)```(?:\n+```text\n(.*?)```)?", PAGE, re.DOTALL)
 ROCSTEADY = """rocsteady() {
     "$PYTHON" -c 'import sys; from rocsteady.pipelines.cli import main; sys.exit(main())' "$@"
@@ -62,7 +62,7 @@ def test_the_page_has_a_command_for_lateness_labels_identity_and_stdin():
 def test_the_pictures_are_those_that_the_code_draws(tmp_path):
     streams_pictures.main(tmp_path)
     drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    assert {f"img/{name}" for name in drawn} == set(re.findall(r"\((img/streams-\w+\.svg)\)", PAGE))
+    assert set(drawn) == set(re.findall(r"\(\.\./img/(streams-\w+\.svg)\)", PAGE))
     for name, text in drawn.items():
         assert (ROOT / "docs" / "img" / name).read_text() == text
 

@@ -33,7 +33,8 @@ The level of a test of a change
     For an unchanged model, one row has its whole interval beyond 0 on the worse side with probability
     (1 - confidence) / 2, 2.5% by default. This level is for a single test. Neighbouring rows share most of
     their events, but every new window is a new test: an unchanged stream has false alarms now and then, and
-    more of them with a shorter window. docs/alerts.md gives their rate, and the effect of `by` and `for`.
+    more of them with a shorter window. docs/how-to/alerts.md gives their rate, and the effect of `by` and
+    `for`.
 
 Order
     In each (model, slice, pane), rows are applied by their ordinals 0, 1, 2, ..., whatever their order of

@@ -2,5 +2,5 @@
 
 `fields` writes and reads the fields of a payload one after another, and puts a head and a checksum around it.
 `json` reads JSON that may be damaged. Each format is defined beside the class that it stores: see
-`docs/state.md`.
+`docs/how-to/state.md`.
 """

@@ -70,8 +70,8 @@ class _Ranking:
     def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
         """Return the placement values of the `chosen` events, if all events enter and no event leaves.
 
-        docs/math.md, "Placement values", defines placement values. NaN for an event if the other class is
-        empty. The cost of `_ranks` and of `place`.
+        docs/architecture/math.md, "Placement values", defines placement values. NaN for an event if the other
+        class is empty. The cost of `_ranks` and of `place`.
 
         chosen  indices, ascending
         """

@@ -3,7 +3,8 @@
 `Rejected` has records that a state machine did not apply: late, unmatched, duplicate, and some invalid
 records. A dead letter's `reason` is one of the phrases of `Reason`, so that letters can be grouped by it. The
 values are in the letter's other columns. The list is a contract: a phrase is never changed or given another
-meaning; a later version may add one. docs/reasons.md and docs/schemas/dead-letter.json are made from it.
+meaning; a later version may add one. docs/reference/reasons.md and docs/schemas/dead-letter.json are made
+from it.
 """
 
 from __future__ import annotations

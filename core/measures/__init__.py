@@ -6,5 +6,6 @@ anew for each row. `curve` makes the ROC curve. `decisions` computes accuracy, k
 classes. `polynomial_auc`, `polynomial_estimate` and `step_polynomials` compute the AUC of Calders and
 Jaroszewicz. `steps` has the record of a window's steps.
 
-A new measure has its name in `core.settings.measure_names`; docs/architecture.md lists its other places.
+A new measure has its name in `core.settings.measure_names`; docs/architecture/overview.md lists its other
+places.
 """

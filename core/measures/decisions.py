@@ -176,7 +176,7 @@ def decision_measures(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write accuracy, the kappa family and the rest of the measures of docs/math.md, "Decisions".
+    """Write accuracy, the kappa family and the rest: docs/architecture/math.md, "Decisions".
 
     positive  code of the positive class, or -1: measures that need a positive class are then null, with a
               reason

@@ -14,7 +14,7 @@ from ..rows.columns import DEGENERATE, TOO_FEW
 
 @kernel
 def rank_sums(negatives: Any, positives: Any) -> Any:
-    """Return doubled pairs and the two sums of squared doubled ranks (2U, 4A, 4B in docs/math.md).
+    """Return doubled pairs and two sums of squared doubled ranks (2U, 4A, 4B in docs/architecture/math.md).
 
     2U: sum over positives of (twice the negatives below, plus the negatives tied). 4A: sum over positives of
     that number squared. 4B: sum over negatives of (twice the positives above, plus the positives tied)

@@ -4,5 +4,5 @@
 `layout` defines the records. Kernels of an update, from the leaf to the root: `bucket`, `cursor`, `bridge`,
 `balance`, `update`. `build` makes a tree from sorted entries. `slide` applies batches of events. `query`,
 `rows` and `subset` read a tree. `sums` keeps the sums of AUM and of the losses of probabilities.
-See `docs/kernel.md`.
+See `docs/architecture/kernel.md`.
 """

@@ -9,8 +9,8 @@ The paper's Subset halves the search tree of the hull and drops a subtree betwee
 its result depends on the tree's shape. Here the next kept vertex is the LAST one near the kept vertex before
 it. This subset depends on the hull alone; each kept vertex takes one descent along the bridges, or two. Of
 any three consecutive kept vertices the outer two are not near. So fewer than 2 log_growth(min(P, N)) + 4
-vertices are kept: O(log^2 k / epsilon) in all, as in the paper. See docs/math.md, "Approximations with a
-bound".
+vertices are kept: O(log^2 k / epsilon) in all, as in the paper. See docs/architecture/math.md,
+"Approximations with a bound".
 """
 
 # mypy: disable-error-code="no-any-return"

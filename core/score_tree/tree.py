@@ -18,8 +18,8 @@ Invariants, each recomputed by `tests/support/score_tree_invariants.py`:
 6. Sums of scores and of losses, if the tree keeps them, are those of the entries to the last bit. For AUM the
    sum is over the negatives above the reference, less the positives below it, for any reference.
 
-How the tree works and why it is fast: docs/kernel.md. The modules in reading order: `layout` (the
-records), `bucket`, `bridge`, `balance`, `update`; then `build`, `query`, `sums`, `rows` and `slide`.
+How the tree works and why it is fast: docs/architecture/kernel.md. The modules in reading order: `layout`
+(the records), `bucket`, `bridge`, `balance`, `update`; then `build`, `query`, `sums`, `rows` and `slide`.
 
 Sources: Overmars & van Leeuwen 1981 (bridges); DeLong, DeLong & Clarke-Pearson 1988 and Sun & Xu
 2014 (squared ranks); Hand 2009 (H); Tatti 2021, section 5 (the hull in a tree; his labels are the
@@ -98,7 +98,7 @@ class ScoreTree(TreeStore):
         return int(self._state["pairs2"]) / (2 * self.positives * self.negatives)
 
     def delong(self) -> DelongSums:
-        """Return exact sums for the AUC and its variance (docs/math.md, "AUC and its sums"). O(1)."""
+        """Return exact sums for AUC and its variance: docs/architecture/math.md, "AUC and its sums". O(1)."""
         state = self._state
         return DelongSums(
             self.positives,

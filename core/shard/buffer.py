@@ -1,10 +1,10 @@
 """Rows of batches that wait: in a buffer until the clock passes their times, or in a store by number.
 
-`in_time_order` is the total sort of a bounded input by time (docs/architecture.md, "Order and lateness").
-Events are sorted by (time, model, id, a hash of their canonical bytes), and never by where an event came
-from. So the order is the same however a stream was cut into files and packets. Each of several equal records
-has its number in the hash; a swap of equal records changes no row. (Events of two models never meet in a
-window. So the model's place before the id changes no row.)
+`in_time_order` is the total sort of a bounded input by time (docs/architecture/overview.md, "Order and
+lateness"). Events are sorted by (time, model, id, a hash of their canonical bytes), and never by where an
+event came from. So the order is the same however a stream was cut into files and packets. Each of several
+equal records has its number in the hash; a swap of equal records changes no row. (Events of two models never
+meet in a window. So the model's place before the id changes no row.)
 
 Why a hash: if bytes ordered the events of one time, these events would stand by label and score. A window
 that ends among them would hold one class. (60,000 events of three dates and one decimal have an AUC of .83

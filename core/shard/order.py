@@ -7,7 +7,8 @@
               packets, heartbeats and ends came.
 
 Each order takes in records and gives the events that may apply now, in their order. `orders` has the three
-orders, and makes an order by its name in the settings. See docs/architecture.md, "Order and lateness".
+orders, and makes an order by its name in the settings. See docs/architecture/overview.md, "Order and
+lateness".
 """
 
 from __future__ import annotations

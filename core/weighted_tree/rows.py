@@ -136,7 +136,7 @@ def edge_loss(n: float, p: float, curvature: float) -> float:
 
 @kernel
 def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> bool:
-    """Write the AUC and DeLong's interval, by effective sample sizes (docs/math.md, "The interval").
+    """Write AUC and DeLong's interval by effective sample sizes: docs/architecture/math.md, "The interval".
 
     The variance is the sum over classes of spread / (mass others^2) / (size - 1). size = mass^2 / squares,
     and size - 1 = 2 cross / squares. Returns whether rounding may have decided which value is null or

@@ -1,9 +1,9 @@
 """The sums that the nodes of a WeightedTree keep of their runs; stale sums are computed again from below.
 
-Runs merge in order as a monoid (docs/math.md, "AUC and its sums"): masses, pairs, sums of squared weights,
-cross masses, spreads, reaches and hulls. Merging hulls is pooling adjacent violators over both lists of
-edges. The cost is proportional to the entries of the stale leaves, plus the children and edges of the nodes
-above them.
+Runs merge in order as a monoid (docs/architecture/math.md, "AUC and its sums"): masses, pairs, sums of
+squared weights, cross masses, spreads, reaches and hulls. Merging hulls is pooling adjacent violators over
+both lists of edges. The cost is proportional to the entries of the stale leaves, plus the children and edges
+of the nodes above them.
 
 DeLong's variance is usually computed from the sum of squared placements, as a difference of two squares. This
 difference loses half of the digits near AUC = 1. So a run keeps the spread instead. Spreads are merged around

@@ -21,7 +21,7 @@ O(u (32 + log k) + edges of their hulls). A hull of k real weights can have k ed
 allow k^(2/3). So a query costs no more than a scan; on smooth curves hulls have 1.3 k^(1/3) edges.
 
 The parts, in the order in which to read them: `layout` (the records), `update`, `sums`, `query`, `rows`,
-`build`. How it works: docs/weighted.md.
+`build`. How it works: docs/architecture/weighted.md.
 
 Sources: DeLong, DeLong & Clarke-Pearson 1988; Chan, Golub & LeVeque 1983 (sums of squares that
 merge); Tatti 2021, section 5 (the hull in a tree).

@@ -1,7 +1,7 @@
 """`--prometheus`: serves this process's counters to a monitoring server while a job runs.
 
-The metrics are computed at each request; between requests they cost the job nothing. docs/metrics.md lists
-the metrics.
+The metrics are computed at each request; between requests they cost the job nothing.
+docs/reference/metrics.md lists the metrics.
 """
 
 from __future__ import annotations

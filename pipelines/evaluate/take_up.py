@@ -236,7 +236,7 @@ def check_savepoint(job: Evaluation) -> None:
         except OtherConfigurationError as other:
             raise InputError(
                 f"--savepoint_path {path}: {other}. With --control on the old job, rocsteady state export "
-                "and then --import-state take the state to settings that may change (docs/state.md)"
+                "and then --import-state take the state to settings that may change (docs/how-to/state.md)"
             ) from None
         if not wanted:
             return

@@ -5,7 +5,8 @@ gzipped and in base64. The page unpacks a column when it first needs the column.
 takes 0.79 of the bytes of plain gzip for whole numbers, and 0.97 for fractions.
 
 `MEANINGS` is the meaning of every measure for readers: a name, a sentence, and the format of its numbers. The
-words of the glossary are in page/measures.toml, beside the templates. docs/math.md has the exact definitions.
+words of the glossary are in page/measures.toml, beside the templates. docs/architecture/math.md has the exact
+definitions.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def run_pool(address: str) -> None:
         if host.strip("[]") not in THIS_MACHINE:
             say(
                 f"whoever reaches {host}:{port} runs commands as this user; close the port to all "
-                "machines but those of the cluster (docs/network.md)"
+                "machines but those of the cluster (docs/how-to/network.md)"
             )
         asked_to_end.wait()
         server.stop(0)

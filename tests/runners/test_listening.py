@@ -51,7 +51,7 @@ def test_a_pool_of_workers_listens_on_this_machine_alone(tmp_path):
         found = listening(pool.pid)
         assert {(each.host, each.port) for each in found} == {("127.0.0.1", pool.port)}
         assert "a pool of workers listens at 127.0.0.1:" in pool.said()
-        assert "docs/network.md" not in pool.said()
+        assert "docs/how-to/network.md" not in pool.said()
     assert not pool.running
 
 
@@ -131,7 +131,7 @@ def test_a_server_that_stays_open_is_told_of(tmp_path, monkeypatch):
     assert "the job server of Flink listens on all addresses of this machine" in said
     said = close_ports("prism", PipelineOptions([f"--prism_location={other}"]))
     assert "Prism listens on all addresses" in said
-    assert "docs/network.md" in said
+    assert "docs/how-to/network.md" in said
     other.write_bytes(b"\x00127.0.0.1:%d\x00")
     assert close_ports("prism", PipelineOptions([f"--prism_location={other}"])) is None
     assert close_ports("prism", PipelineOptions(["--job_endpoint=localhost:1"])) is None

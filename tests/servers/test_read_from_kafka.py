@@ -1,4 +1,4 @@
-"""Beam's own ReadFromKafka, which is Java, before the lines of docs/dataflow.md: rows of the local runner."""
+"""Beam's own ReadFromKafka (Java) before the lines of docs/how-to/dataflow.md: rows of the local runner."""
 
 from __future__ import annotations
 

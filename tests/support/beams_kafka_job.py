@@ -1,4 +1,4 @@
-"""A job of Beam's own ReadFromKafka on Prism, before the lines of docs/dataflow.md.
+"""A job of Beam's own ReadFromKafka on Prism, before the lines of docs/how-to/dataflow.md.
 
 A process of its own: Beam leaves the pipes of those that it starts open, and pytest takes that for an error.
 """
@@ -14,7 +14,7 @@ from apache_beam.io.kafka import ReadFromKafka
 from apache_beam.options.pipeline_options import PipelineOptions
 from beam_runs import Keep
 
-PAGE = Path(__file__).parents[2] / "docs" / "dataflow.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/dataflow.md"
 
 
 def shown_on_the_page():

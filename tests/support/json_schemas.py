@@ -1,6 +1,6 @@
 """JSON Schemas of what sinks write, and the table of reasons for the docs.
 
-`python tests/support/json_schemas.py` renews docs/schemas and the tables in docs/reasons.md.
+`python tests/support/json_schemas.py` renews docs/schemas and the tables in docs/reference/reasons.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rocsteady.transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS,
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
 KINDS = (ROWS, ALERTS, DEAD_LETTERS, CURVES)
-REASONS_PAGE = FOLDER.parent / "reasons.md"
+REASONS_PAGE = FOLDER.parent / "reference/reasons.md"
 WORDS = {"kind": [*LETTER_KINDS], "reason": [reason.value for reason in Reason]}
 """The columns of a dead letter that hold one of a few words."""
 

@@ -2,7 +2,7 @@
 
 Beam's counters are correct sums; each runner shows them in its own way, often only when a job is done. The
 process's counters are for watching a running job (`--prometheus`). They count a retried bundle twice.
-docs/metrics.md lists the metrics for users.
+docs/reference/metrics.md lists the metrics for users.
 """
 
 from __future__ import annotations

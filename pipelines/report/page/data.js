@@ -104,7 +104,7 @@ function reasonOf(row, measure) {
   if (!(code >= 0)) return "";
   const whole = meta.reasons[code];
   if (!measure) return whole;
-  // "auc, auc_low: one class in window; kappa: ...": the grammar is in docs/reasons.md
+  // "auc, auc_low: one class in window; kappa: ...": the grammar is in docs/reference/reasons.md
   const clauses = whole.split("; ").map((clause) => clause.split(": "));
   const mine = clauses.find(([names, why]) => why && names.split(", ").includes(measure));
   return mine ? mine[1] : "";

@@ -152,7 +152,7 @@ def test_counters_can_be_fetched_while_a_job_runs_and_not_after(capsys):
 
 
 def test_the_list_of_metrics_is_whole(pytestconfig):
-    page = (pytestconfig.rootpath / "docs" / "metrics.md").read_text()
+    page = (pytestconfig.rootpath / "docs/reference/metrics.md").read_text()
     listed = re.findall(r"^\| `(\w+)` ", page, re.MULTILINE)
     assert listed[: len(COUNTERS)] == list(COUNTERS)
     assert listed[len(COUNTERS) : len(COUNTERS) + len(GAUGES)] == list(GAUGES)

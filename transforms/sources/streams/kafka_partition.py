@@ -231,7 +231,7 @@ class _Client:
                     self._unread = now - self._of.partitions
                     _logger.warning(
                         "%s has %d partitions now, and had %d when the job began: the new ones are not read; "
-                        "a job that begins with an export of this one reads them (docs/state.md)",
+                        "a job that begins with an export of this one reads them (docs/how-to/state.md)",
                         self._of.topic.url,
                         now,
                         self._of.partitions,

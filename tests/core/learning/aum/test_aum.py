@@ -121,7 +121,7 @@ def test_a_few_rows_out_of_place_are_inserted() -> None:
 
 
 def test_the_reference_of_two_examples_in_the_wrong_order() -> None:
-    """With FN after, as the slides print it, this would be 0 (docs/math.md, "AUM")."""
+    """With FN after, as the slides print it, this would be 0 (docs/architecture/math.md, "AUM")."""
     result = of([[(0, 1, 0)], [(0, 0, -1)]], [1.0, -1.0])
     assert (result.value, result.left.tolist(), result.right.tolist()) == (2.0, [1, -1], [1, -1])
     tied = of([[(0, 1, 0)], [(0, 0, -1)]], [0.0, 0.0])

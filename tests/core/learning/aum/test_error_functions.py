@@ -214,7 +214,7 @@ def _inside(low: float, high: float) -> float:
 
 
 def test_aum_of_zero_is_auc_of_one_but_for_one_tie() -> None:
-    """Slides: "AUM = 0 implies AUC = 1". The exception: FP begins where FN ends (docs/math.md, "AUM")."""
+    """Slides: AUM = 0 implies AUC = 1. An exception: docs/architecture/math.md, "AUM"."""
     tied = ErrorFunctions.of_labels([1, 0]).roc([0.0, 0.0])
     assert (tied.aum, tied.auc) == (0.0, 0.5)
     zeros = exceptions = 0

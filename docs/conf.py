@@ -1,0 +1,33 @@
+"""The site's configuration. `sphinx-build -W -n docs site` builds the site; a warning is an error.
+
+Sphinx was chosen because it is maintained, and because it alone makes the whole site of the same sources: the
+pages in Markdown (MyST), the API from docstrings (autodoc), an index, and a search that is a script of the site
+itself, so that it needs no network and no server. MkDocs has had no release since 2024, and Material for MkDocs is
+in maintenance. Zensical, its successor, is at version 0.1 and has no strict check of links between pages.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+_PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+
+project = _PROJECT["name"]
+author = _PROJECT["authors"][0]["name"]
+version = release = _PROJECT["version"]
+copyright = f"2026, {author}. Apache License 2.0"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["examples", "schemas"]
+nitpicky = True
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
+myst_heading_anchors = 4
+default_role = "code"
+
+html_theme = "furo"
+html_title = f"rocsteady {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
