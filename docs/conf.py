@@ -1,9 +1,9 @@
 """The site's configuration. `sphinx-build -W -n docs site` builds the site; a warning is an error.
 
-Sphinx was chosen because it is maintained, and because it alone makes the whole site of the same sources: the
-pages in Markdown (MyST), the API from docstrings (autodoc), an index, and a search that is a script of the site
-itself, so that it needs no network and no server. MkDocs has had no release since 2024, and Material for MkDocs is
-in maintenance. Zensical, its successor, is at version 0.1 and has no strict check of links between pages.
+Sphinx was chosen because it is maintained, and because it makes the whole site: pages of Markdown (MyST),
+the API of docstrings (autodoc), an index, and a search. The search is a script of the site itself, so it
+needs no network and no server. MkDocs has had no release since 2024, and Material for MkDocs is in
+maintenance. Zensical, its successor, is at version 0.1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_tex
 project = _PROJECT["name"]
 author = _PROJECT["authors"][0]["name"]
 version = release = _PROJECT["version"]
-copyright = f"2026, {author}. Apache License 2.0"
+project_copyright = f"2026, {author}. Apache License 2.0"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["examples", "schemas"]
