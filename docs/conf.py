@@ -19,7 +19,7 @@ version = release = _PROJECT["version"]
 project_copyright = f"2026, {author}. Apache License 2.0"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-exclude_patterns = ["examples", "schemas"]
+exclude_patterns = ["schemas"]
 nitpicky = True
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
