@@ -12,8 +12,9 @@ How an author writes a page:
   status 2`.
 - Lines that prepare a machine (`pip install`, `python3 -m venv`, `. .venv/bin/activate`, `git clone`) are
   left out; `.venv/bin/rocsteady` is `rocsteady`.
-- Blocks whose lines are all plain `rocsteady ...` run in this process, quickly. All others go through bash.
-  A page with a bash block that starts a Python is slow: keep loops and pipes to pages that need them.
+- Blocks whose lines are all plain `rocsteady ...` or `python3 script.py` run in this process, quickly. All
+  others go through bash. A page with a bash block that starts a Python is slow: keep loops and pipes to pages
+  that need them.
 - Files of the reader's own (`scores.csv`) that a page does not make are in tests/support/page_files.py.
 - A block that needs what a plain machine lacks (Kafka, Flink, Google Cloud: `LACKING` in
   tests/support/page_blocks.py) does not run; the command line reads its commands and checks their options.

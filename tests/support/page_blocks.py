@@ -18,8 +18,11 @@ NAMED = re.compile(r"`([\w.-]+\.(?:csv|json|jsonl|py|sh|toml|yaml))`:$")
 """The end of the line before a block that is a file."""
 
 STATUS = re.compile(r"# exit status (\d+)$")
-INSTALLS = re.compile(r"(python3? -m (venv|pip)|pip install|git clone|cd rocsteady|source |\. )")
+INSTALLS = re.compile(r"(python3? -m (venv|pip)|pip install|git clone|cd |mkdir \.\./|source |\. )")
 """Begins a line that prepares a reader's machine: the machine of the tests is prepared."""
+
+PLAIN = re.compile(r"rocsteady |python3? [\w-]+\.py\b")
+"""Begins a command that can run in this process."""
 
 LACKING = {
     "kafka://": "a Kafka broker",
@@ -70,8 +73,8 @@ class Block(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether a shell block has commands of rocsteady alone, without anything that only a shell does."""
-        return all(line.startswith("rocsteady ") and _words(line) is not None for line in self.commands)
+        """Whether a shell block runs rocsteady and scripts alone, without anything that only a shell does."""
+        return all(PLAIN.match(line) and _words(line) is not None for line in self.commands)
 
     @property
     def is_slow(self) -> bool:
@@ -97,10 +100,10 @@ def blocks_of(page: str) -> list[Block]:
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a plain command behind `rocsteady`."""
+    """The words of a plain command."""
     words = _words(line)
     assert words is not None, line
-    return words[1:]
+    return words
 
 
 def _words(line: str) -> list[str] | None:

@@ -7,11 +7,13 @@ import io
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import yaml
 from command import COMPILING
@@ -73,18 +75,23 @@ def _python(block: Block) -> str:
 
 
 def _plain(block: Block) -> tuple[int, str]:
-    """Run commands of rocsteady one after another, up to the first that fails."""
+    """Run plain commands one after another, up to the first that fails."""
     with _printed() as printed:
-        for line in block.commands:
-            try:
-                status = main(words_of(line))
-            except SystemExit as leave:  # --help
-                status = int(leave.code or 0)
-            if status:
-                break
-        else:
-            status = 0
+        status = next(filter(None, map(_status, block.commands)), 0)
     return status, printed()
+
+
+def _status(line: str) -> int:
+    """Run a plain command; return its exit status."""
+    program, *words = words_of(line)
+    try:
+        if program == "rocsteady":
+            return main(words)
+        with mock.patch.object(sys, "argv", words):
+            runpy.run_path(words[0], run_name="__main__")
+    except SystemExit as leave:
+        return int(leave.code or 0)
+    return 0
 
 
 def _bash(block: Block) -> tuple[int, str]:
