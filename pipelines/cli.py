@@ -31,7 +31,7 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.process.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.process.near_names import near_names
 from ..core.process.standard_streams import open_closed_streams, writing_out
-from .commands import COMMANDS, command_parser
+from .commands import COMMANDS, Command, command_parser
 from .stopping import Interruptible, MainThreadOnly
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
@@ -105,10 +105,20 @@ def _quiet_libraries() -> Iterator[None]:
 
 
 def _run(arguments: list[str], *, ends_process: bool) -> int:
-    parser, parts = command_parser()
     if not arguments:
-        parser.print_help(sys.stderr)
+        command_parser()[0].print_help(sys.stderr)
         return 2
+    command, options, rest = parse(arguments)
+    run = _imported(command.run, stays=ends_process)
+    return int(run(options, rest) if command.takes_beam else run(options))
+
+
+def parse(arguments: list[str]) -> tuple[Command, argparse.Namespace, list[str]]:
+    """Return the command that the arguments name, its options, and the remaining words, Beam's options.
+
+    Raise ConfigError for a command or an option that is not known.
+    """
+    parser, parts = command_parser()
     commands = {command.name: command for command in COMMANDS}
     _refuse_unknown_command(arguments[0], [*commands])
     _refuse_dashed_file(arguments)
@@ -118,8 +128,7 @@ def _run(arguments: list[str], *, ends_process: bool) -> int:
     command = commands[options.command]
     if rest and not command.takes_beam:
         raise ConfigError(f"argument {rest[0]!r} is not known (see rocsteady {options.command} --help)")
-    run = _imported(command.run, stays=ends_process)
-    return int(run(options, rest) if command.takes_beam else run(options))
+    return command, options, rest
 
 
 def _imported(path: str, *, stays: bool) -> Callable[..., int]:
