@@ -8,8 +8,11 @@ maintenance. Zensical, its successor, is at version 0.1.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent / "extensions"))
 
 _PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 
@@ -18,7 +21,7 @@ author = _PROJECT["authors"][0]["name"]
 version = release = _PROJECT["version"]
 project_copyright = f"2026, {author}. Apache License 2.0"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "terms"]
 exclude_patterns = ["examples", "schemas"]
 nitpicky = True
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
