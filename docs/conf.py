@@ -21,7 +21,7 @@ author = _PROJECT["authors"][0]["name"]
 version = release = _PROJECT["version"]
 project_copyright = f"2026, {author}. Apache License 2.0"
 
-extensions = ["myst_parser", "extensions.generated"]
+extensions = ["myst_parser", "extensions.generated", "extensions.terms"]
 exclude_patterns = ["schemas"]
 nitpicky = True
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
