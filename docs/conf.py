@@ -12,6 +12,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
 sys.path.insert(0, str(Path(__file__).parent))  # for the folder extensions
 
 _PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
@@ -35,3 +38,8 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+
+
+def setup(app: Sphinx) -> None:
+    """Show files of comma-separated values as they are: Pygments has no lexer for them."""
+    app.add_lexer("csv", TextLexer)
