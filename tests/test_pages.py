@@ -45,6 +45,16 @@ def test_every_path_that_a_page_names_is_there() -> None:
     assert [(name, path) for name, path in named if not (ROOT / path).exists()] == []
 
 
+def test_every_page_and_picture_that_is_pointed_to_is_there() -> None:
+    links = [
+        (page, target)
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    ]
+    assert len(links) > 100
+    assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
+
+
 @pytest.mark.parametrize("name", ["architecture/overview", "architecture/math"])
 def test_every_name_is_in_the_module_that_a_page_says(name: str) -> None:
     named = [(path, re.findall(r"`(\w+)`", names)) for names, path in NAMES_IN.findall(page(name))]
