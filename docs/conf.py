@@ -8,8 +8,14 @@ maintenance. Zensical, its successor, is at version 0.1.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
+
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the folder extensions
 
 _PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 
@@ -18,12 +24,13 @@ author = _PROJECT["authors"][0]["name"]
 version = release = _PROJECT["version"]
 project_copyright = f"2026, {author}. Apache License 2.0"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
-exclude_patterns = ["examples", "schemas"]
+extensions = ["myst_parser", "extensions.generated", "extensions.terms"]
+exclude_patterns = ["schemas"]
 nitpicky = True
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 default_role = "code"
+smartquotes = False  # quotes and --options stand as they are typed
 
 html_theme = "furo"
 html_title = f"rocsteady {release}"
@@ -31,3 +38,8 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+
+
+def setup(app: Sphinx) -> None:
+    """Show files of comma-separated values as they are: Pygments has no lexer for them."""
+    app.add_lexer("csv", TextLexer)

@@ -296,7 +296,7 @@ def _of_failure(error: Exception) -> str:
     if "No module named" in said:
         module = said.rpartition("No module named")[2].split("\n")[0].strip(" '\"")
         return (
-            f"the workers cannot import {module}: install rocsteady in their environment (pip install "
-            "rocsteady, or your image), the same version as here"
+            f"the workers cannot import {module}: install rocsteady in their environment, or in "
+            "your image, the same version as here"
         )
     return f"a job of one element failed: {lines[-1]}"

@@ -1,11 +1,16 @@
-"""What is installed is the package, whole: every module and every file that it reads beside its modules."""
+"""What is built and installed is the package, whole: every module and every file that it reads beside."""
 
 from __future__ import annotations
 
 import ast
+import email
+import os
 import re
+import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
@@ -41,6 +46,44 @@ def test_what_is_installed_is_what_is_in_the_tree() -> None:
         pytest.skip("rocsteady is installed as a link to its folder (pip install -e)")
     ours = {name for name in names if name.startswith("rocsteady/") and not name.endswith(".pyc")}
     assert sorted(ours) == sorted(in_the_tree())
+
+
+@pytest.fixture
+def built() -> Path:
+    """The folder that `python -m build` has filled; .ci/run names it."""
+    if "ROCSTEADY_BUILT" not in os.environ:
+        pytest.skip("ROCSTEADY_BUILT is not set: python -m build --outdir FOLDER, and name FOLDER by it")
+    return Path(os.environ["ROCSTEADY_BUILT"])
+
+
+def test_the_sdist_holds_what_the_repository_holds(built: Path) -> None:
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        held = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    made = {name for name in held if name.startswith("rocsteady.egg-info/")} | {"PKG-INFO", "setup.cfg"}
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert sorted(held - made) == sorted(listed.stdout.rstrip("\0").split("\0"))
+
+
+def test_the_wheel_holds_the_package_and_its_licence(built: Path) -> None:
+    (path,) = built.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        held = set(archive.namelist())
+        about = {name for name in held if ".dist-info/" in name}
+        (described,) = (name for name in about if name.endswith("/METADATA"))
+        metadata = email.message_from_bytes(archive.read(described))
+    assert sorted(held - about) == sorted(in_the_tree())
+    assert any(name.endswith("/licenses/LICENSE") for name in about)
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata.get_payload().strip() == (ROOT / "README.md").read_text("utf-8").strip()
+
+
+def test_what_is_installed_works() -> None:
+    """By itself: .ci/run runs the same program where nothing but the wheel is installed."""
+    program = ROOT / "tests" / "support" / "smoke.py"
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"rocsteady {rocsteady.__version__} works in ")
 
 
 def test_the_version_is_that_of_pyproject() -> None:

@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError, MissingPackageError
-
-
-def missing_sklearn(estimator: str) -> MissingPackageError:
-    """Return the error for an estimator where scikit-learn is not installed."""
-    return MissingPackageError(
-        f"{estimator} needs the package scikit-learn, which is not installed here; run: "
-        "pip install 'rocsteady[learn]'"
-    )
+from ..errors import ConfigError
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

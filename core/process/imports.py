@@ -86,6 +86,21 @@ def mend_beam_import() -> None:
         sys.meta_path.insert(0, _Mender())
 
 
+def how_to_install(extra: str) -> str:
+    """Return the words that say how to install the packages of an extra of rocsteady.
+
+    This is the one place of these words. rocsteady is on no package index yet, so they name a checkout.
+    """
+    return f"in a checkout of rocsteady, run: pip install '.[{extra}]'"
+
+
+def missing_package(package: str, wanted_by: str, extra: str) -> MissingPackageError:
+    """Return the error where the feature `wanted_by` lacks a package of an extra of rocsteady."""
+    return MissingPackageError(
+        f"{wanted_by} needs the package {package}, which is not installed here; {how_to_install(extra)}"
+    )
+
+
 def optional_module(name: str, wanted_by: str) -> Any:
     """Import a module and return it.
 
@@ -94,7 +109,4 @@ def optional_module(name: str, wanted_by: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise MissingPackageError(
-            f"{wanted_by} needs the package {name.partition('.')[0]}, which is not installed here; "
-            "run: pip install 'rocsteady[prequential]'"
-        ) from None
+        raise missing_package(name.partition(".")[0], wanted_by, "prequential") from None

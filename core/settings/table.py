@@ -51,6 +51,16 @@ def parse_slice(label: str) -> list[tuple[str, str]]:
     return pairs
 
 
+def slice_forms(slices: Iterable[tuple[str, ...]]) -> str:
+    """Return how the names of slices are spelled, of the whole model and of slices by these columns.
+
+    >>> slice_forms([("carrier",), ("carrier", "origin")])
+    "'', carrier=VALUE or carrier=VALUE,origin=VALUE"
+    """
+    forms = ["''", *(",".join(f"{escape_slice(name)}=VALUE" for name in names) for names in slices)]
+    return " or ".join(filter(None, (", ".join(forms[:-1]), forms[-1])))
+
+
 def checked_slices(asked: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...], ...]:
     """Return slices as tuples of columns; a single column may be given as text. Raises ConfigError.
 

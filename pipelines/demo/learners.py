@@ -39,7 +39,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ...core.arrays import FloatArray
-from ...core.errors import InputError, RocsteadyError
+from ...core.errors import RocsteadyError
+from ...core.process.imports import missing_package
 from ...core.process.temporary_folders import temporary_folder
 from ...core.process.user_cache import user_cache
 from ..stopping import SignalsHeld
@@ -95,7 +96,7 @@ def train(
 
     `cache_folder` is by default rocsteady's folder in the user's cache. If the folder cannot be written, the
     files are in a temporary folder until the process ends. `first` limits training to the
-    first departures. Raises InputError when the packages of the demo are not installed.
+    first departures. Raises MissingPackageError when the packages of the demo are not installed.
     """
     report = progress or (lambda *_: None)
     folder, name = cache_folder or _cache_folder(), f"flights-{_fingerprint(first)}"
@@ -266,10 +267,7 @@ def _fingerprint(first: int | None) -> str:
     try:
         version = importlib.metadata.version("river")
     except importlib.metadata.PackageNotFoundError:
-        raise InputError(
-            "the learners of the demo come with the package river, which is not installed here; run: "
-            "pip install 'rocsteady[demo]'"
-        ) from None
+        raise missing_package("river", "rocsteady demo", "demo") from None
     digest = hashlib.sha256(f"{version} {first}".encode())
     modules = [__file__, flight_models.__file__, flight_streams.__file__, flights_module.__file__]
     for path in [*map(Path, modules), *(data_folder() / name for name in DATA_FILES)]:

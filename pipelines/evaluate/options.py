@@ -16,7 +16,7 @@ from ...core.rows.columns import MASS_COLUMNS
 from ...core.settings.durations import microseconds, parse_lateness
 from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order, declared
 from ...core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
-from ...core.settings.table import Shards, TableSettings
+from ...core.settings.table import Shards, TableSettings, parse_slice, slice_forms
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.presets import Runner, RunnerError, choose_runner
@@ -271,6 +271,15 @@ def _recipients(options: argparse.Namespace, here: bool) -> tuple[Recipient, ...
     return tuple(recipients)
 
 
+def _is_slice(name: str, slices: Sequence[tuple[str, ...]]) -> bool:
+    """Tell whether a name is that of the whole model or of a slice by some of the columns."""
+    try:
+        columns = tuple(column for column, _ in parse_slice(name))
+    except ValueError:
+        return False
+    return not columns or columns in slices
+
+
 def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) -> None:
     """Raise ConfigError where the rows of an evaluation can never satisfy a rule."""
 
@@ -300,6 +309,8 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
                 f"where {test}: without --slice the one slice is '', the whole model; name a column with "
                 "--slice COL, or leave the test out"
             )
+        if test.column == "slice" and test.comparison == "=" and not _is_slice(test.text, fields.slices):
+            raise refuse(f"where {test}: slices are spelled {slice_forms(fields.slices)}")
         if test.column == "model" and fields.model_name is not None and not test.holds(fields.model_name):
             raise refuse(f"where {test}: the job's one model is --model-name {fields.model_name!r}")
     if fields.time is None and (part := rule.needs_times) is not None:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...core.errors import ConfigError, InputError, MissingPackageError
+from ...core.errors import ConfigError, InputError
+from ...core.process.imports import missing_package
 from ...core.version import __version__
 from ...transforms.beam import metrics
 
@@ -50,10 +51,7 @@ def served(address: str | None, models: int) -> Iterator[int | None]:
     try:
         from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
     except ImportError:
-        raise MissingPackageError(
-            "--prometheus needs the package prometheus-client, which is not installed here; run: "
-            "pip install 'rocsteady[prometheus]'"
-        ) from None
+        raise missing_package("prometheus-client", "--prometheus", "prometheus") from None
     host, port = parse_address(address)
     registry = CollectorRegistry()
     registry.register(_Collected())

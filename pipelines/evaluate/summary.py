@@ -13,7 +13,7 @@ from ...core.events.times import PER_SECOND, SMALL
 from ...core.kernels.announcement import ANNOUNCEMENT
 from ...core.process.console import redraw, say, say_below
 from ...core.settings.durations import duration_text
-from ...core.settings.table import IDLE
+from ...core.settings.table import IDLE, slice_forms
 from ...core.state.compile_ahead import share_compiled
 from ...transforms.beam import progress
 from ...transforms.events import time_doubts
@@ -122,7 +122,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
         )
     if job.alerts is not None:
         unsaved = outcome.alerts if job.alerts.path is None else None
-        _say_alerts(job.alerts, counts, [] if unsaved is None else unsaved["message"].to_pylist())
+        _say_alerts(job, job.alerts, counts, [] if unsaved is None else unsaved["message"].to_pylist())
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
     waits = sum(max(each.missing(counts), 0) for each in (EVENTS, LABELS))
@@ -132,13 +132,16 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
         say(warning)
 
 
-def _say_alerts(alerts: Alerts, counts: Counter[str], messages: Sequence[str]) -> None:
+def _say_alerts(job: Evaluation, alerts: Alerts, counts: Counter[str], messages: Sequence[str]) -> None:
     """Print how many alerts opened and closed, and the last `messages` if the alerts have no file."""
     opened, closed = counts["alerts_opened"], counts["alerts_closed"]
     if not opened:
         say("no alert opened" + (f"; {alerts.path} has no rows" if alerts.path else ""))
         if counts["rows_written"] and not counts["alert_rows"]:
-            say_below("no model and slice of the rows passes 'where' of a rule; check the names in the rules")
+            say_below(
+                "no model and slice of the rows passes 'where' of a rule; check the names in the rules "
+                f"(slices are spelled {slice_forms(job.fields.slices)})"
+            )
         return
     where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH" + ":" * bool(messages)
     say(f"{counted(opened, 'alert')} opened, {closed:,} closed, {opened - closed:,} still open{where}")

@@ -21,7 +21,7 @@ from ..report.rows import EventCounters, count_dead_letters
 from ..sums import EVENTS
 from ..words import counted
 from .frames import frame_of
-from .summary import summary_of
+from .summary import summary_of, whole_models
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,7 +54,7 @@ class Evaluated:
     ) -> None:
         self.counters = dict(counters)
         self._tables = dict(tables)
-        self._newest = newest
+        self._newest_by_slice = newest
         self._kind = kind
         self._settings = settings
         self._notes = tuple(notes)
@@ -134,18 +134,30 @@ class Evaluated:
             notes=self._notes,
         )
 
-    def plot(self, measure: str = "auc", *, models: int | Sequence[str] = 10) -> Figure:
+    def plot(
+        self,
+        measure: str = "auc",
+        *,
+        models: int | Sequence[str] = 10,
+        slice: str = "",  # noqa: A002  the column's name
+    ) -> Figure:
         """Return a figure of plotly: a line a model over time, or over events where there are no times.
 
         measure  a column of the rows, such as "auc", which has the band of its interval
         models   the names of models, or how many: those whose newest value is worst. The figure says how
                  many models are left out
+        slice    the slice to draw, such as "country=NZ"; "" is the whole model
 
-        Raises ConfigError for a measure that was not computed, InputError for an unknown model.
+        Raises ConfigError for a measure that was not computed, InputError for an unknown model or slice.
         """
         from .plot import figure_of
 
-        return figure_of(self._tables["rows"], self._newest, measure, models)
+        return figure_of(self._tables["rows"], self._newest_by_slice, measure, models, slice)
+
+    @cached_property
+    def _newest(self) -> Rows:
+        """The newest row of every model, without slices."""
+        return whole_models(self._newest_by_slice)
 
     @cached_property
     def _lost(self) -> EventCounters:

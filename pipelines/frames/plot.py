@@ -28,24 +28,28 @@ _BAND = 0.18
 """The opacity of the band of an interval."""
 
 
-def figure_of(rows: pa.Table, newest: Rows, measure: str, models: int | Sequence[str]) -> Figure:
+def figure_of(
+    rows: pa.Table, newest: Rows, measure: str, models: int | Sequence[str], of_slice: str = ""
+) -> Figure:
     """Return the figure of a measure: a line for each model, for the AUC with the band of its interval.
 
-    rows    all rows, sorted by model, slice and row; newest: the newest row of every model
-    models  the names of the models, or how many: those whose newest value is worst. The title says how many
-            models are left out
+    rows      all rows, sorted by model, slice and row; newest: the newest row of every model and slice
+    models    the names of the models, or how many: those whose newest value is worst. The title says how many
+              models are left out
+    of_slice  the name of the slice to draw; "" is the whole model
 
-    Raises ConfigError for a measure that is unknown or was not computed, InputError for an unknown model.
+    Raises ConfigError for a measure that is unknown or was not computed, InputError for a model or a slice
+    without rows.
     """
     import plotly.graph_objects as go
     from plotly.colors import hex_to_rgb, qualitative
 
     _check_measure(measure, rows)
-    names, chosen = _chosen(newest, measure, models)
-    whole = pc.and_(
-        pc.equal(rows.column("slice"), ""), pc.is_in(rows.column("model"), pa.array(names, pa.string()))
+    names, chosen = _chosen(_of_slice(newest, of_slice), measure, models)
+    wanted = pc.and_(
+        pc.equal(rows.column("slice"), of_slice), pc.is_in(rows.column("model"), pa.array(names, pa.string()))
     )
-    all_rows = report_rows(rows.filter(whole))
+    all_rows = report_rows(rows.filter(wanted))
     drawn = thinned(all_rows, limit=ROWS_DRAWN)
     moments = drawn.columns["time"]
     by_time = bool(len(drawn)) and not np.isnan(moments).any()
@@ -65,7 +69,7 @@ def figure_of(rows: pa.Table, newest: Rows, measure: str, models: int | Sequence
             x=at[span], y=drawn.columns[measure][span], mode="lines" if len(at[span]) > 1 else "markers",
             line={"color": color}, marker={"color": color}, name=name, legendgroup=name,
         ))  # fmt: skip
-    said = [chosen]
+    said = [of_slice, chosen] if of_slice else [chosen]
     if len(drawn) < len(all_rows):
         said.append(f"{len(drawn):,} of {counted(len(all_rows), 'row')} are drawn, extremes among them")
     label = MEANINGS[measure].label
@@ -89,6 +93,19 @@ def _check_measure(measure: str, rows: pa.Table) -> None:
             f"measure={measure!r} is null in every row: ask for it with measures= of evaluate(), or see the "
             "column reason"
         )
+
+
+def _of_slice(newest: Rows, name: str) -> Rows:
+    """Return the rows of one slice. Raises InputError for a slice without rows."""
+    codes = [code for code, (_, of_slice) in enumerate(newest.keys) if of_slice == name]
+    found = newest.take(np.flatnonzero(np.isin(newest.key_codes, codes)))
+    if name and not len(found):
+        known = sorted({of_slice for _, of_slice in newest.keys if of_slice})
+        shown = ", ".join(near_names(str(name), known, 5) or known[:5])
+        more = ", ..." if len(known) > 5 else ""
+        what = f"the slices are {shown}{more}" if known else "slices= of evaluate() asks for slices"
+        raise InputError(f"slice={name!r} has no rows; {what}")
+    return found
 
 
 def _chosen(newest: Rows, measure: str, models: int | Sequence[str]) -> tuple[list[str], str]:

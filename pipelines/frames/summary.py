@@ -23,15 +23,20 @@ SUMMARY = (
 
 
 def newest_rows(rows: Rows) -> Rows:
-    """Return the newest row of every model, without slices, in the order of the models' names.
+    """Return the newest row of every model and slice, in the order of their names; a whole model is first.
 
     rows  the rows of each (model, slice) in the order in which they were made
     """
     codes, behind = np.unique(rows.key_codes[::-1], return_index=True)
     places = (len(rows) - 1 - behind).tolist()
     newest = {rows.keys[code]: place for code, place in zip(codes.tolist(), places, strict=True)}
-    models = sorted(model for model, of_slice in newest if not of_slice)
-    return rows.take(np.array([newest[model, ""] for model in models], np.int64))
+    return rows.take(np.array([newest[key] for key in sorted(newest)], np.int64))
+
+
+def whole_models(rows: Rows) -> Rows:
+    """Return the rows of whole models, without those of slices."""
+    codes = [code for code, (_, of_slice) in enumerate(rows.keys) if not of_slice]
+    return rows.take(np.flatnonzero(np.isin(rows.key_codes, codes)))
 
 
 VERDICT = pa.schema(

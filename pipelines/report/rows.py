@@ -175,11 +175,15 @@ def _shown_names(
     if not several:
         return model, [], {key: (key[0], 0) for key in found}
     places = {one: place for place, one in enumerate(configs)}
+    names_alone = {name for name, _ in found} - several
+    behind_name = [f" ({word})" for word in words]
+    while any(f"{name}{text}" in names_alone for name in several for text in behind_name):
+        behind_name = [f" ({text[1:]})" for text in behind_name]  # some model is really called "m (last:500)"
     shown = {
-        (name, one): (f"{name} ({words[places[one]]})" if name in several else name, places[one])
+        (name, one): (name + behind_name[places[one]] if name in several else name, places[one])
         for name, one in found
     }
-    told = pa.array([f" ({word})" for word in words])
+    told = pa.array(behind_name)
     behind = told.take(pc.index_in(config, pa.array(configs, pa.string())).combine_chunks())
     names = pc.binary_join_element_wise(model, behind, "")
     return pc.if_else(pc.is_in(model, pa.array(sorted(several), pa.string())), names, model), words, shown

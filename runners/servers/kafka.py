@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...core.process.imports import missing_package
 from .packages import kafka_jars
 from .processes import HOST, Server, ServerError, crash_report, free_port, java
 
@@ -111,9 +112,7 @@ def create_topic(
         from confluent_kafka.admin import AdminClient
         from confluent_kafka.cimpl import NewTopic  # the module that has its type annotations
     except ImportError:
-        raise ServerError(
-            "confluent-kafka is not installed: install it with `pip install 'rocsteady[kafka]'`"
-        ) from None
+        raise ServerError(str(missing_package("confluent-kafka", "a topic", "kafka"))) from None
     client = AdminClient({"bootstrap.servers": address, "log_level": 0})
     config = {key: str(value) for key, value in (settings or {}).items()}
     topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)

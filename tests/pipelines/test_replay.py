@@ -179,7 +179,7 @@ def test_a_file_is_whole_when_it_is_large_enough(tmp_path):
 @posix
 def test_ctrl_c_leaves_whole_lines_and_says_what_was_played():
     Path("s.csv").write_text(csv(100_000))
-    process = start("replay", "s.csv", "--time", "t", "--speed", "100", "--output", "out")
+    process = start("replay", "s.csv", "--time", "t", "--speed", "5000", "--output", "out")
     wait_for(lambda: any(path.stat().st_size for path in Path("out").glob(".part-*")))
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)

@@ -40,7 +40,7 @@ def driver():
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        _missing("Playwright is not installed", "pip install 'rocsteady[browser]'")
+        _missing("Playwright is not installed", "pip install '.[browser]'")
     chromium_path()
     with sync_playwright() as playwright:
         yield playwright

@@ -29,6 +29,6 @@ def servers(*names: str) -> None:
             import confluent_kafka  # noqa: F401
         except ImportError:
             lacking(
-                "confluent-kafka is not installed: pip install 'rocsteady[kafka]'",
+                "confluent-kafka is not installed: pip install '.[kafka]'",
                 required_by="ROCSTEADY_REQUIRE_SERVERS",
             )

@@ -1,4 +1,4 @@
-"""Pipelines in Beam YAML: the examples of the docs, with the rows of the command."""
+"""Pipelines in Beam YAML: those of examples/, with the rows of the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines.cli import main
 from rocsteady.transforms.yaml_transforms import AlertYaml, EvaluateModelsYaml, JoinLabelsYaml
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 LOCAL = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 

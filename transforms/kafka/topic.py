@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import ConfigError, InputError, MissingPackageError
+from ...core.errors import ConfigError, InputError
+from ...core.process.imports import missing_package
 
 SCHEME = "kafka://"
 
@@ -177,8 +178,5 @@ def confluent_kafka() -> Any:
     try:
         import confluent_kafka
     except ImportError:
-        raise MissingPackageError(
-            "kafka:// needs the package confluent-kafka, which is not installed here; run: "
-            "pip install 'rocsteady[kafka]'"
-        ) from None
+        raise missing_package("confluent-kafka", "kafka://", "kafka") from None
     return confluent_kafka

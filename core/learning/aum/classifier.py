@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ConfigError, InputError
-from ..settings import check_choice, check_number, missing_sklearn
+from ...process.imports import missing_package
+from ..settings import check_choice, check_number
 from .aum import NO_WEIGHTS
 from .descent import Criterion, DescentSettings, Design, Examples, LabelLoss, descend, scaling_of
 
@@ -20,7 +21,7 @@ try:
 
     from ..linear_classifier import LinearClassifier
 except ImportError:
-    raise missing_sklearn("AumLinearClassifier") from None
+    raise missing_package("scikit-learn", "AumLinearClassifier", "learn") from None
 
 _NO_SLOPE = 1e-13
 """Standard deviations between the means of both classes in a feature: less is rounding, which depends on the

@@ -22,7 +22,8 @@ import numpy.typing as npt
 
 from ...arrays import FloatArray
 from ...errors import InputError
-from ..settings import check_choice, check_whole, missing_sklearn
+from ...process.imports import missing_package
+from ..settings import check_choice, check_whole
 from .descent import Criterion, DescentSettings, Design, ErrorLoss, Examples, Line, descend, scaling_of
 from .error_functions import ErrorFunctions, as_indices
 
@@ -133,7 +134,7 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
-    raise missing_sklearn("AumPenaltyLearner") from None
+    raise missing_package("scikit-learn", "AumPenaltyLearner", "learn") from None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

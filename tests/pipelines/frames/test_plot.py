@@ -81,6 +81,14 @@ def test_models_are_drawn_by_name(evaluated):
     assert [line.name for line in lines_of(evaluated.plot(models="b"))] == ["b"]
 
 
+def test_a_slice_is_drawn_by_its_name(evaluated):
+    figure = evaluated.plot("h", models=["a"], slice="country=NZ")
+    rows = evaluated.rows.filter(slice="country=NZ", model="a")
+    (line,) = figure.data
+    assert np.array_equal(line.y, rows["h"].to_numpy(), equal_nan=True)
+    assert figure.layout.title.subtitle.text == "country=NZ; 1 model"
+
+
 def test_of_many_rows_some_are_drawn(evaluated, monkeypatch):
     monkeypatch.setattr(plot, "ROWS_DRAWN", 20)
     figure = evaluated.plot()
@@ -102,6 +110,7 @@ def test_without_rows_the_figure_is_empty():
         ({"models": 0}, "models=0: give how many models to draw, 1 or more, or their names"),
         ({"models": []}, "models=[]: give how many models to draw, 1 or more, or their names"),
         ({"models": None}, "models=None: give how many"),
+        ({"slice": "country=nz"}, "slice='country=nz' has no rows; the slices are country=NZ"),
         ({"models": ["c"]}, "models='c' has no rows; the models are a, b, \u00fc"),
     ],
     ids=str,

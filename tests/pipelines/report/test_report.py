@@ -142,6 +142,14 @@ def test_rows_of_one_model_under_two_settings_are_two_models():
     assert "2 different settings" in table.notes[0]
 
 
+def test_a_model_that_is_called_like_another_with_its_settings_stays_a_model_of_its_own():
+    other = filled([("m", 4)], seed=1, config=pa.array(["ffff"] * 4))
+    table = report_rows(pa.concat_tables([filled([("m", 5), ("m (config ffff)", 3)]), other]))
+    assert table.models == ["m ((config 0123456789ab))", "m ((config ffff))", "m (config ffff)"]
+    assert len(table) == 12
+    assert table.bases() == [("m", 0), ("m", 1), ("m (config ffff)", 0)]
+
+
 def in_window(window, every=100, n=3_000, spoiled=(0.5, 1.0)):
     """Rows of a model with an event an hour, a part of which it ranks worse; and by `config` the settings."""
     settings = EvaluatorSettings(window=parse_window(window), every=parse_every(str(every)))

@@ -6,7 +6,7 @@ import pytest
 from rocsteady.transforms.kafka.client import no_answer
 from rocsteady.transforms.kafka.topic import KafkaTopic
 
-confluent_kafka = pytest.importorskip("confluent_kafka", reason="pip install 'rocsteady[kafka]'")
+confluent_kafka = pytest.importorskip("confluent_kafka", reason="pip install '.[kafka]'")
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,6 @@ def test_without_scikit_learn_a_sentence_says_how_to_get_it() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == (
-        "PolynomialAucClassifier needs the package scikit-learn, which is not installed here; run: "
-        "pip install 'rocsteady[learn]'\n"
+        "PolynomialAucClassifier needs the package scikit-learn, which is not installed here; "
+        "in a checkout of rocsteady, run: pip install '.[learn]'\n"
     )
