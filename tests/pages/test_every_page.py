@@ -5,7 +5,8 @@ How an author writes a page:
 - A `python` block is a script. A `bash` block is what a reader types. A `text` block right behind either is
   what the block prints, stdout and stderr together. Times a run took, `(1.2 s)`, may differ. A line `...`
   stands for any lines.
-- Blocks share the page's folder: a later block reads the files of an earlier one.
+- Blocks share the page's folder: a later block reads the files of an earlier one. They do not share variables,
+  except on pages of `NOTEBOOKS`.
 - A block behind a line that ends in a file's name and a colon, "Save this as `nightly.sh`:", is that file.
   The block is written, not run (csv, json, jsonl, py, sh, toml, yaml). A file .sh may be executed.
 - A bash block fails with its first command that fails. Where that is the point, the block ends with `# exit
@@ -26,7 +27,7 @@ import re
 import sys
 
 import pytest
-from page_blocks import LACKING, PAGES, blocks_of
+from page_blocks import LACKING, NOTEBOOKS, PAGES, blocks_of
 from page_files import GIVEN
 from page_runs import parse_commands, run
 
@@ -54,8 +55,11 @@ def folder(tmp_path, monkeypatch):
 def test_a_page_runs_as_written_and_prints_what_it_shows(page, folder):
     if page in GIVEN:
         GIVEN[page]()
+    variables = {}
     for block in BLOCKS[page]:
-        run(block)
+        if page not in NOTEBOOKS:
+            variables = {"__name__": "page"}
+        run(block, variables)
 
 
 def test_every_block_is_of_a_language_that_is_run_or_shown():

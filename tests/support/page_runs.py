@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import yaml
@@ -32,14 +33,17 @@ SECONDS = re.compile(r"\(\d+\.\d s\)")
 CHECKS = {"json": json.loads, "jsonl": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
 
 
-def run(block: Block) -> None:
-    """Run a block in the working folder, or write the file that it is; compare what it prints."""
+def run(block: Block, variables: dict[str, Any]) -> None:
+    """Run a block in the working folder, or write the file that it is; compare what it prints.
+
+    `variables` are those that a Python block finds, and leaves.
+    """
     if block.file is not None:
         Path(block.file).write_text(block.text)
         if block.language in ("bash", "sh"):
             Path(block.file).chmod(0o755)
     elif block.language == "python":
-        _compare(block, _python(block))
+        _compare(block, _python(block, variables))
     elif block.language == "bash" and block.lacking:
         parse_commands(block)
     elif block.language == "bash":
@@ -66,11 +70,11 @@ def parse_commands(block: Block) -> None:
             raise AssertionError(f"{block.place}: rocsteady {' '.join(arguments)}: {error}") from error
 
 
-def _python(block: Block) -> str:
-    """Run a script as a file of the working folder; return what it prints."""
+def _python(block: Block, variables: dict[str, Any]) -> str:
+    """Run Python as a file of the working folder; return what it prints."""
     code = compile("\n" * block.line + block.text, block.page, "exec")
     with _printed() as printed:
-        exec(code, {"__name__": "page"})
+        exec(code, variables)
     return printed()
 
 
