@@ -19,10 +19,13 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from .commands import command_markdown, commands_markdown
+from .python import names_markdown, types_markdown
 
 GENERATORS: dict[str, Callable[..., str]] = {
     "command": command_markdown,
     "commands": commands_markdown,
+    "names": names_markdown,
+    "types": types_markdown,
 }
 
 _BLOCK = re.compile(r"^```\{generated\} (\S+)(.*)\n```$", re.MULTILINE)
