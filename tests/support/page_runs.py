@@ -131,7 +131,7 @@ def _compare(block: Block, printed: str) -> None:
     """
     if block.shown is None:
         return
-    said = [line for line in _lines(printed) if COMPILING not in line]
+    said = [line for line in _lines(printed) if not line.startswith((COMPILING, "WARNING:"))]
     shown = _lines(block.shown)
     pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in shown)
     assert re.fullmatch(pattern, "\n".join(said), re.DOTALL), f"{block.place} prints\n{printed}"
