@@ -30,6 +30,9 @@ SETTINGS = (EvaluatorSettings, TableSettings, EventFields, JoinSettings)
 """The classes of settings whose fields are keywords of other names."""
 
 _PACKAGE = "rocsteady"
+_LONGEST = 60
+"""The most characters of a default that a signature shows."""
+
 _CODE_SPAN = re.compile(r"(?<!\[)`(?:rs\.|rocsteady\.)?([A-Za-z]\w*(?:\.\w+)?)(\(\))?`")
 
 
@@ -169,7 +172,7 @@ def _default(value: Any, parameter: inspect.Parameter) -> str:
         text = repr(_field_default(field))
     if isinstance(parameter.default, int) and not isinstance(parameter.default, bool):
         text = f"{int(parameter.default):_}"
-    return "..." if text.startswith("<") else text
+    return "..." if text.startswith("<") or "\n" in text or len(text) > _LONGEST else text
 
 
 def _field_default(field: dataclasses.Field[Any]) -> Any:
