@@ -86,7 +86,7 @@ class MeasureRow(NamedTuple):
 
     model         the name of the model
     slice         "" for all events of the model, else such as "country=NZ,device=phone". A missing value is
-                  empty: "country=". A backslash stands before a "\\", "=" or "," of a name or value
+                  empty: "country=". In names and values a backslash stands before a backslash, = and comma
     row           the number of the row among those of its model, slice and pane, from 0
     seq           how many events of the model and slice were applied so far
     time          the greatest event time that was applied; None without event times

@@ -1,8 +1,11 @@
-"""The columns of the tables that jobs write, as Markdown: types of their schemas, meanings of their docstrings."""
+"""The columns of the tables that jobs write, as Markdown.
+
+Types come from the schemas of the tables, meanings from docstrings and from the report's glossary.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
 from rocsteady import AlertRow, ComparisonRow, FoldMean, MeasureRow
@@ -10,7 +13,7 @@ from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.rows.columns import COLUMNS, NUMBER_COLUMNS
 from rocsteady.core.settings.measure_names import COSTLY_MEASURES, PROBABILITY_MEASURES
 from rocsteady.pipelines.frames.summary import VERDICT
-from rocsteady.pipelines.report.data import GROUPS, MEANINGS
+from rocsteady.pipelines.report.data import MEANINGS
 from rocsteady.transforms.events.dead_letters import DeadLetter, schema_of
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 
@@ -29,20 +32,21 @@ TYPES = {
 UNITS = {"rank": "none", "share": "none", "score": "of the score", "count": "events, or their weight"}
 """The unit of a measure, by the format of its digits."""
 
-_BETTER = {"higher": "higher", "lower": "lower", "": ""}
-
 
 def columns_markdown(kind: str) -> str:
     """Return the table of the columns of a kind of record."""
     schema, about = described_columns(kind)
-    columns = [field for field in schema if field.name not in NUMBER_COLUMNS or kind != "row"]
-    return table(
-        ["column", "type", "null", "meaning"],
+    columns = [field for field in schema if field.name not in (*MEANINGS, *NUMBER_COLUMNS) or kind != "row"]
+    rows = [
         [
-            [_anchored(field.name, kind), TYPES[field.type], "can be" if field.nullable else "", _cell(about[field.name])]
-            for field in columns
-        ],
-    )
+            _anchored(field.name, kind),
+            TYPES[field.type],
+            "can be" if field.nullable else "",
+            _cell(about[field.name]),
+        ]
+        for field in columns
+    ]
+    return table(["column", "type", "null", "meaning"], rows)
 
 
 def described_columns(kind: str) -> tuple[pa.Schema, Mapping[str, str]]:
@@ -62,20 +66,18 @@ def described_columns(kind: str) -> tuple[pa.Schema, Mapping[str, str]]:
 
 def measures_markdown(group: str) -> str:
     """Return the table of the measures of a group of `GROUPS`, in the order of a row's columns."""
-    names = [name for name in COLUMNS if name in MEANINGS and MEANINGS[name].group == group]
-    return table(
-        ["column", "unit", "better", "asked by", "meaning"],
+    rows = [
         [
-            [_anchored(name, "row"), UNITS[MEANINGS[name].digits], _BETTER[MEANINGS[name].better], _asked(name),
-             _cell(MEANINGS[name].sentence)]
-            for name in names
-        ],
-    )  # fmt: skip
-
-
-def groups() -> Iterable[str]:
-    """Return the groups of measures."""
-    return GROUPS
+            _anchored(name, "row"),
+            UNITS[meaning.digits],
+            meaning.better,
+            _asked(name),
+            _cell(meaning.sentence),
+        ]
+        for name in COLUMNS
+        if (meaning := MEANINGS.get(name)) is not None and meaning.group == group
+    ]
+    return table(["column", "unit", "better", "asked by", "meaning"], rows)
 
 
 def _asked(name: str) -> str:

@@ -20,6 +20,7 @@ from sphinx.application import Sphinx
 
 from .columns import columns_markdown, measures_markdown
 from .commands import command_markdown, commands_markdown
+from .errors import errors_markdown
 from .python import names_markdown, types_markdown
 
 GENERATORS: dict[str, Callable[..., str]] = {
@@ -27,6 +28,7 @@ GENERATORS: dict[str, Callable[..., str]] = {
     "measures": measures_markdown,
     "command": command_markdown,
     "commands": commands_markdown,
+    "errors": errors_markdown,
     "names": names_markdown,
     "types": types_markdown,
 }
