@@ -4,9 +4,9 @@ A docstring has paragraphs with a blank line between them. Some paragraphs have 
 
     name, name  a description of parameters or fields; further lines begin below it
     - a point of a list
+        code, four spaces to the right
     >>> 1 + 1
     2
-        indented code
 """
 
 from __future__ import annotations

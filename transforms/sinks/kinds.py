@@ -68,8 +68,8 @@ time          the greatest event time that was applied
 window_events how many events the window holds
 positives, negatives
               the masses of the classes in the window
-point         the number of the point, from 0, from the highest threshold down. At point 0 `tp` and `fp` are 0;
-              at the last point they are `positives` and `negatives`
+point         the number of the point, from 0, from the highest threshold down. At point 0 `tp` and `fp` are
+              0; at the last point they are `positives` and `negatives`
 threshold     the point counts the events with a score of at least this; null at point 0, because no score
               reaches it
 tp, fp        masses of positives and of negatives at or above the threshold. tp / positives is the true
