@@ -28,7 +28,7 @@ extensions = ["myst_parser", "extensions.generated", "extensions.terms"]
 exclude_patterns = ["schemas"]
 nitpicky = True
 nitpick_ignore_regex = [
-    # Types of other packages and of the standard library: their pages are not linked, as a build needs no network.
+    # Types of other packages and of the standard library are no links, since a build needs no network.
     ("py:class", r"(beam|np|npt|nw|os|pa)\..*"),
     ("py:class", "DataFrame|Estimator|Figure|PCollection|PolarsFrame|Table|date|timedelta"),
 ]

@@ -4,8 +4,9 @@ A docstring has paragraphs with a blank line between them. Some paragraphs have 
 
     name, name  a description of parameters or fields; further lines begin below it
     - a point of a list
-    >>> an_example()
-        indented code
+        code, four spaces to the right
+    >>> 1 + 1
+    2
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def paragraphs(docstring: str) -> list[list[str]]:
 
 
 def described(docstring: str) -> dict[str, str]:
-    """Return the descriptions of a docstring by name.
+    r"""Return the descriptions of a docstring by name.
 
-    >>> described("Add.\\n\\na, b  numbers\\nc  text,\\n   too")
+    >>> described("Add.\n\na, b  numbers\nc  text,\n   too")
     {'a': 'numbers', 'b': 'numbers', 'c': 'text, too'}
     """
     return {
@@ -74,7 +75,8 @@ def markdown_of(docstring: str, linked: Linked, more: dict[str, str] | None = No
         elif lines[0].startswith("    "):
             parts.append(block(cleandoc("\n" + "\n".join(lines)), "python"))
         elif lines[0].startswith("- "):
-            parts.append(linked("\n".join(prose(line) if line[0] == " " else f"- {prose(line[2:])}" for line in lines)))
+            points = [prose(line) if line[0] == " " else f"- {prose(line[2:])}" for line in lines]
+            parts.append(linked("\n".join(points)))
         else:
             parts.append(linked(prose(" ".join(lines))))
     if waits:
@@ -85,13 +87,15 @@ def markdown_of(docstring: str, linked: Linked, more: dict[str, str] | None = No
 def definitions(items: list[tuple[str, str]], linked: Linked) -> str:
     """Return a list of names with descriptions."""
     return "\n\n".join(
-        f"{', '.join(code(name) for name in names.split(', '))}\n: {linked(prose(text))}" for names, text in items
+        f"{', '.join(code(name) for name in names.split(', '))}\n: {linked(prose(text))}"
+        for names, text in items
     )
 
 
 def _items(lines: list[str]) -> Iterator[tuple[str, str]]:
     """Yield (names, description) of a paragraph that describes names; yield nothing of another one."""
-    if _ITEM.match(lines[0]) is None and (len(lines) < 2 or not _ONLY_NAMES.fullmatch(lines[0]) or lines[1][0] != " "):
+    has_names_above = len(lines) > 1 and lines[1][0] == " " and _ONLY_NAMES.fullmatch(lines[0])
+    if not has_names_above and _ITEM.match(lines[0]) is None:
         return
     columns = [found.start(2) for line in lines if (found := _ITEM.match(line))]
     names, text = "", ""

@@ -30,6 +30,9 @@ SETTINGS = (EvaluatorSettings, TableSettings, EventFields, JoinSettings)
 """The classes of settings whose fields are keywords of other names."""
 
 _PACKAGE = "rocsteady"
+_LONGEST = 60
+"""The most characters of a default that a signature shows."""
+
 _CODE_SPAN = re.compile(r"(?<!\[)`(?:rs\.|rocsteady\.)?([A-Za-z]\w*(?:\.\w+)?)(\(\))?`")
 
 
@@ -156,8 +159,9 @@ def _declared(keywords: Any) -> dict[str, tuple[Any, str]]:
     found: dict[str, tuple[Any, str]] = {}
     for base in getattr(keywords, "__orig_bases__", ()):
         found |= _declared(base)
-    own = {name: (annotation, keywords.__module__) for name, annotation in getattr(keywords, "__annotations__", {}).items()}
-    return {**found, **{name: each for name, each in own.items() if name not in found}}
+    for name, annotation in getattr(keywords, "__annotations__", {}).items():
+        found.setdefault(name, (annotation, keywords.__module__))
+    return found
 
 
 def _default(value: Any, parameter: inspect.Parameter) -> str:
@@ -169,7 +173,7 @@ def _default(value: Any, parameter: inspect.Parameter) -> str:
         text = repr(_field_default(field))
     if isinstance(parameter.default, int) and not isinstance(parameter.default, bool):
         text = f"{int(parameter.default):_}"
-    return "..." if text.startswith("<") else text
+    return "..." if text.startswith("<") or "\n" in text or len(text) > _LONGEST else text
 
 
 def _field_default(field: dataclasses.Field[Any]) -> Any:
@@ -253,7 +257,9 @@ def linked(text: str) -> str:
 def _link(span: re.Match[str]) -> str:
     name, _, member = span[1].partition(".")
     full = _full_names().get(name)
-    if full is None or (member and not (inspect.isclass(value_of(full)) and member in members(value_of(full)))):
+    if full is None or (
+        member and not (inspect.isclass(value_of(full)) and member in members(value_of(full)))
+    ):
         return span[0]
     return f"[{span[0]}](#{_PACKAGE}.{span[1]})"
 
@@ -281,7 +287,9 @@ def types_markdown() -> str:
 def documented() -> list[str]:
     """Return the names that the pages of docs/reference/python describe, in their order."""
     pages = sorted((Path(__file__).parents[1] / "reference" / "python").glob("*.md"))
-    blocks = [block for page in pages for block in re.findall(r"\{generated\} names (.*)", page.read_text("utf-8"))]
+    blocks = [
+        block for page in pages for block in re.findall(r"\{generated\} names (.*)", page.read_text("utf-8"))
+    ]
     return [name for block in blocks for name in block.split()]
 
 
