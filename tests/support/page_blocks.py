@@ -14,7 +14,7 @@ PAGES = {
 """Every page by its path in the repository."""
 
 NOTEBOOKS = {"docs/tutorials/notebook.md"}
-"""Pages whose Python blocks are cells of one notebook: a later block knows the variables of an earlier one."""
+"""Pages whose Python blocks are cells of one notebook: a later one knows the variables of an earlier one."""
 
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w.-]+\.(?:csv|json|jsonl|py|sh|toml|yaml))`:$")
