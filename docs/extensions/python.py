@@ -134,7 +134,7 @@ def parameters(value: Any, owner: Any = None) -> list[Parameter]:
         if each.kind is each.VAR_KEYWORD and annotation.startswith("Unpack["):
             found += _keywords(value, annotation[len("Unpack[") : -1])
             continue
-        stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+        stars = "*" if each.kind is each.VAR_POSITIONAL else "**" if each.kind is each.VAR_KEYWORD else ""
         found.append(Parameter(f"{stars}{each.name}", annotation, _default(value, each), module))
     return found
 
