@@ -14,7 +14,10 @@ PAGES = {
 """Every page by its path in the repository."""
 
 NOTEBOOKS = {"docs/tutorials/notebook.md"}
-"""Pages whose Python blocks are cells of one notebook: a later block knows the variables of an earlier one."""
+"""Pages whose Python blocks are cells of one notebook: they share their variables."""
+
+SLOW = {"docs/tutorials/stream-learners.md"}
+"""Pages that are slow though all of their commands run in this process: they train learners."""
 
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w.-]+\.(?:csv|json|jsonl|py|sh|toml|yaml))`:$")
