@@ -14,7 +14,10 @@ PAGES = {
 """Every page by its path in the repository."""
 
 NOTEBOOKS = {"docs/tutorials/notebook.md"}
-"""Pages whose Python blocks are cells of one notebook: a later one knows the variables of an earlier one."""
+"""Pages whose Python blocks are cells of one notebook: they share their variables."""
+
+SLOW = {"docs/tutorials/stream-learners.md"}
+"""Pages that are slow though all of their commands run in this process: they train learners."""
 
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w.-]+\.(?:csv|json|jsonl|py|sh|toml|yaml))`:$")
@@ -35,7 +38,7 @@ LACKING = {
     "localhost:": "a server",
     "https://": "a server",
     "/opt/": "a folder of the machine's administrator, and two minutes",
-    "examples/": "the repository's folder: tests/test_examples.py runs these files",
+    "docs/examples": "the repository's folder: tests/transforms/test_yaml_transforms.py runs these files",
     "electricity.csv.gz": "a data set that is not in the repository",
 }
 """Words of blocks that cannot run on a plain machine: what the machine lacks. Their commands are parsed."""

@@ -10,6 +10,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +24,14 @@ from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines.cli import main, parse
 from rocsteady.pipelines.evaluate.options import alerts_of, cache_bytes_of, fields_of, table_of, timing_of
 
-FUNCTIONS = """set -euo pipefail
-rocsteady() { "$PYTHON" -c 'import sys; from rocsteady.pipelines.cli import main; sys.exit(main())' "$@"; }
-python() { "$PYTHON" "$@"; }
-python3() { "$PYTHON" "$@"; }
-export -f rocsteady python python3
-"""
+ROCSTEADY = 'exec "$PYTHON" -c "import sys; from rocsteady.pipelines.cli import main; sys.exit(main())" "$@"'
+PROGRAMS = {"rocsteady": ROCSTEADY, "python": 'exec "$PYTHON" "$@"', "python3": 'exec "$PYTHON" "$@"'}
+"""What a reader's environment has on its PATH, as scripts of sh."""
+
 SECONDS = re.compile(r"\(\d+\.\d s\)")
+PASSING = re.compile(rf"{COMPILING}|WARNING:|rocsteady: .*; \d+ s$")
+"""Begins a line, or is the line, that comes on a slow or a new machine alone."""
+
 CHECKS = {"json": json.loads, "jsonl": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
 
 
@@ -100,15 +102,25 @@ def _status(line: str) -> int:
 
 def _bash(block: Block) -> tuple[int, str]:
     paths = [path or str(Path.cwd()) for path in sys.path if path != str(Path(__file__).parent)]
-    known = {"PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
-    done = subprocess.run(
-        ["bash", "-c", FUNCTIONS + "\n".join(block.commands)],
-        env={**os.environ, **known},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as programs:
+        for name, text in PROGRAMS.items():
+            program = Path(programs, name)
+            program.write_text(f"#!/bin/sh\n{text}\n")
+            program.chmod(0o755)
+        known = {
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONUNBUFFERED": "1",
+        }
+        done = subprocess.run(
+            ["bash", "-c", "set -euo pipefail\n" + "\n".join(block.commands)],
+            env={**os.environ, **known},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
     return done.returncode, done.stdout
 
 
@@ -131,7 +143,7 @@ def _compare(block: Block, printed: str) -> None:
     """
     if block.shown is None:
         return
-    said = [line for line in _lines(printed) if not line.startswith((COMPILING, "WARNING:"))]
+    said = [line for line in _lines(printed) if not PASSING.match(line)]
     shown = _lines(block.shown)
     pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in shown)
     assert re.fullmatch(pattern, "\n".join(said), re.DOTALL), f"{block.place} prints\n{printed}"
