@@ -62,7 +62,7 @@ and dead letters to topics.
 - **Longest silence.** The longest time without a new row, from the fault on.
 - **Rows equal.** The rows are compared, in every column, with the rows of the local runner over the same
   events in a file. Repeats are dropped by their identity first, as `rs.read_rows` does.
-- **Lost, wrong.** The number of rows that are missing, and of rows that differ.
+- **Lost, wrong.** Lost are rows that are missing, and wrong are rows that differ or should not be there.
 - **The disk** is a small one that is mounted for the trial, which only root can do.
 
 [Run it for months](../how-to/operations.md) says what to set and to watch, so that a job goes on in this way.
