@@ -6,10 +6,7 @@ python -m benchmarks.streams_pictures [FOLDER]
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
@@ -30,66 +27,9 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.events.validate import validate_as
 
+from .svg import BLUE, DARK, GREEN, GREY, ORANGE, RED, Picture, steps, write
+
 MINUTE, HOUR = 60_000_000, 3_600_000_000
-BLUE, ORANGE, RED, GREEN, GREY, DARK = "#06c", "#c60", "#c22", "#282", "#777", "#222"
-SIZE = 12
-
-
-@dataclass
-class Picture:
-    """An SVG on a white ground, which is readable where a page is dark, too."""
-
-    title: str
-    width: int
-    height: int
-    parts: list[str] = field(default_factory=list)
-
-    def line(
-        self, points: Iterable[tuple[float, float]], colour: str, width: float = 1.5, dash: str = ""
-    ) -> None:
-        path = "L".join(f"{x:g} {y:g}" for x, y in points)
-        dashes = f' stroke-dasharray="{dash}"' if dash else ""
-        self.parts.append(
-            f'<path d="M{path}" stroke="{colour}" stroke-width="{width:g}" fill="none"{dashes}/>'
-        )
-
-    def dot(self, x: float, y: float, colour: str, radius: float = 4.5) -> None:
-        self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{colour}"/>')
-
-    def diamond(self, x: float, y: float, colour: str) -> None:
-        self.parts.append(f'<path d="M{x:g} {y - 6:g}l6 6l-6 6l-6 -6z" fill="{colour}"/>')
-
-    def box(
-        self, x: float, y: float, width: float, height: float, colour: str, opacity: float = 0.12
-    ) -> None:
-        self.parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="3" fill="{colour}" '
-            f'opacity="{opacity:g}"/>'
-        )
-
-    def text(self, x: float, y: float, words: str, colour: str = DARK, anchor: str = "start") -> None:
-        self.parts.append(
-            f'<text x="{x:g}" y="{y:g}" fill="{colour}" text-anchor="{anchor}" stroke="#fff" '
-            f'stroke-width="3" paint-order="stroke">{escape(words)}</text>'
-        )
-
-    def svg(self) -> str:
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
-            f'font-family="sans-serif" font-size="{SIZE}">'
-        )
-        ground = f'<rect width="{self.width}" height="{self.height}" fill="#fff"/>'
-        return "\n  ".join([head, f"<title>{escape(self.title)}</title>", ground, *self.parts]) + "\n</svg>\n"
-
-
-def steps(points: list[tuple[float, float]], end: float) -> list[tuple[float, float]]:
-    """Return the corners of a line that stays level from each point to the next."""
-    corners = []
-    for (x, y), (until, _) in zip(points, [*points[1:], (end, 0.0)], strict=True):
-        corners += [(x, y), (until, y)]
-    return corners
-
-
 # ---- order: two partitions, and the clock of a shard
 
 COMES = [
@@ -132,6 +72,8 @@ def order() -> Picture:
         "Events wait until the clock, the least of what two partitions are settled up to, has passed them",
         680,
         360,
+        "Events of two partitions over arrival and event time. A bar behind an event shows how long it "
+        "waits. While partition B is silent, the clock stands, and events of partition A wait.",
     )
     across, up = (lambda step: 60 + 34 * step), (lambda minute: 312 - 16.5 * minute)
     picture.line([(45, 20), (45, 335), (650, 335)], GREY, 1)
@@ -169,7 +111,13 @@ LATENESS = 10
 
 def lateness() -> Picture:
     """Validate the records of two files; draw the high water of each, and what was late."""
-    picture = Picture("An event is late by the greatest time before it in its own partition", 680, 320)
+    picture = Picture(
+        "An event is late by the greatest time before it in its own partition",
+        680,
+        320,
+        "Events of two files over their place and their time. A line follows the greatest time so far, and a "
+        "second line runs ten minutes below. Events below the second line of their own file are late.",
+    )
     for panel, (name, minutes) in enumerate(MINUTES.items()):
         n, left = len(minutes), 40 + 330 * panel
         batch = pa.RecordBatch.from_pydict(
@@ -262,7 +210,13 @@ def join() -> Picture:
                 ):
                     joined.setdefault(str(id_), []).append((str(model), time / HOUR))
 
-    picture = Picture("What becomes of predictions and labels", 720, 390)
+    picture = Picture(
+        "What becomes of predictions and labels",
+        720,
+        390,
+        "A line for each id, over time. Dots are predictions and diamonds are labels; lines join each label "
+        "to the predictions that it serves. Words at the right say what became of them.",
+    )
     across = lambda hour: 60 + 55 * hour  # noqa: E731
     for index, (id_, (its_predictions, its_labels)) in enumerate(JOINED.items()):
         y = 50 + 42 * index
@@ -334,7 +288,11 @@ def identity() -> Picture:
     kept = {(row.model, row.slice, row.pane_start, row.row): row for row in rows}
 
     picture = Picture(
-        "What comes twice counts once: events by (model, id), rows by (model, slice, pane, row)", 680, 262
+        "What comes twice counts once: events by (model, id), rows by (model, slice, pane, row)",
+        680,
+        262,
+        "Four lines: what the source delivers, what is applied, the rows that are written, and the rows that "
+        "a sink keeps. The second delivery of event x2 and the second copy of row 1 are dropped.",
     )
     across = lambda place: 190 + 66 * place  # noqa: E731
     heads = ("the source delivers", "applied, as seq", "rows that are written", "rows that a sink keeps")
@@ -369,13 +327,13 @@ def identity() -> Picture:
     return picture
 
 
-PICTURES = {"order": order, "lateness": lateness, "join": join, "identity": identity}
-
-
-def main(folder: Path) -> None:
-    for name, draw in PICTURES.items():
-        (folder / f"streams-{name}.svg").write_text(draw().svg())
+PICTURES = {
+    "streams-order": order,
+    "streams-lateness": lateness,
+    "streams-join": join,
+    "streams-identity": identity,
+}
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs" / "img")
+    write(PICTURES, Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs" / "img")

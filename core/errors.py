@@ -11,27 +11,53 @@ from collections.abc import Mapping
 
 
 class RocsteadyError(Exception):
-    """Base of all errors that a user, an input or a stored state can cause."""
+    """Base of all errors that a user, an input or a stored state can cause.
+
+    Any other exception is a defect of rocsteady.
+    """
 
 
 class ConfigError(RocsteadyError, ValueError):
-    """A setting has a value that is not allowed."""
+    """A setting has a value that is not allowed: give another, as the text says.
+
+    >>> import rocsteady as rs
+    >>> rs.LastEvents(0)
+    Traceback (most recent call last):
+        ...
+    rocsteady.core.errors.ConfigError: LastEvents(k=0): a window holds a whole number of events, 1 or more
+    """
 
 
 class InputError(RocsteadyError, ValueError):
-    """The input is wrong, found before evaluation: a missing file, column or value."""
+    """The input is wrong: a file or a column is missing, or a value that was given to a method is impossible.
+
+    A method that raises it has changed nothing. An invalid record of a file, a frame or a PCollection raises
+    no error: it becomes a dead letter.
+
+    >>> import rocsteady as rs
+    >>> rs.ModelEvaluator().update([1, 0], [0.7, float("nan")])
+    Traceback (most recent call last):
+        ...
+    rocsteady.core.errors.InputError: scores[1] is nan: a score is a finite number; leave the event out
+    """
 
 
 class TimeUnitWarning(UserWarning):
-    """Numbers given as times look like times in a different unit from the unit in which they are read."""
+    """Numbers given as times look like times in a different unit from the unit in which they are read.
+
+    The warning names the unit that is likely: give it with `time_unit`.
+    """
 
 
 class MissingPackageError(InputError, ImportError):
-    """A called function needs a package that is not installed."""
+    """A called function needs a package that is not installed; the text says how to install it."""
 
 
 class WireError(RocsteadyError, ValueError):
-    """Bytes do not have the expected format. Base of the four errors that tell why."""
+    """Bytes do not have the expected format. Base of the four errors that tell why.
+
+    The remedy is to give the bytes that `to_bytes()` returned, or the file that an export wrote, unchanged.
+    """
 
 
 class ForeignBytesError(WireError):
@@ -47,11 +73,14 @@ class CorruptBytesError(WireError):
 
 
 class FutureVersionError(WireError):
-    """The bytes were written by a newer rocsteady, in a version that this rocsteady cannot read."""
+    """The bytes were written by a newer rocsteady, in a version that this one cannot read: upgrade."""
 
 
 class OtherConfigurationError(RocsteadyError, ValueError):
-    """A stored state was made under another configuration, so that results from it would be wrong."""
+    """A stored state was made under another configuration, so that results from it would be wrong.
+
+    The text names every setting that differs. Give the settings of the state, or begin without the state.
+    """
 
 
 def check_settings(here: Mapping[str, object], there: Mapping[str, object]) -> None:

@@ -27,6 +27,13 @@ project_copyright = f"2026, {author}. Apache License 2.0"
 extensions = ["myst_parser", "extensions.generated", "extensions.terms"]
 exclude_patterns = ["schemas"]
 nitpicky = True
+nitpick_ignore_regex = [
+    # Types of other packages and of the standard library are no links, since a build needs no network.
+    ("py:class", r"(beam|np|npt|nw|os|pa)\..*"),
+    ("py:class", "DataFrame|Estimator|Figure|PCollection|PolarsFrame|Table|date|timedelta"),
+]
+python_maximum_signature_line_length = 90
+add_module_names = False
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 default_role = "code"

@@ -1,4 +1,4 @@
-"""CITATION.cff is of the Citation File Format 1.2.0, says this version, and names the papers run again here."""
+"""CITATION.cff is of the Citation File Format 1.2.0, and names this version and the papers of docs/papers."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from rocsteady.core.settings.measure_names import MEASURES
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FLOORS = ("core", "transforms", "pipelines", "runners")
 MODULES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
 ROOMS = {
@@ -45,6 +45,16 @@ def test_every_path_that_a_page_names_is_there() -> None:
     assert [(name, path) for name, path in named if not (ROOT / path).exists()] == []
 
 
+def test_every_page_and_picture_that_is_pointed_to_is_there() -> None:
+    links = [
+        (page, target)
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    ]
+    assert len(links) > 100
+    assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
+
+
 @pytest.mark.parametrize("name", ["architecture/overview", "architecture/math"])
 def test_every_name_is_in_the_module_that_a_page_says(name: str) -> None:
     named = [(path, re.findall(r"`(\w+)`", names)) for names, path in NAMES_IN.findall(page(name))]
@@ -72,3 +82,41 @@ def test_every_section_that_the_code_cites_is_there() -> None:
     assert cited
     headings = {name: re.findall(r"^#+ (.*)$", page(name), re.MULTILINE) for name, _ in cited}
     assert [(name, section) for name, section in sorted(cited) if section not in headings[name]] == []
+
+
+def anchors(path: Path) -> set[str]:
+    """The ids of a page's headings, as repository browsers and MyST make them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_link_of_a_page_beside_the_site_leads_to_a_file_and_a_heading() -> None:
+    """The site's own links are checked when it is built."""
+    beside = [path for path in PAGES if (ROOT / "docs") not in path.parents]
+    links = [
+        (path.name, (path.parent / target).resolve() if target else path, anchor)
+        for path in beside
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", path.read_text("utf-8"))
+    ]
+    assert len(links) > 20
+    assert [link for link in links if not link[1].exists()] == []
+    assert [link for link in links if link[2] and link[2] not in anchors(link[1])] == []
+
+
+def test_contributors_make_the_checks_of_ci() -> None:
+    """CI runs the same commands, by paths of its own."""
+    told = set(re.findall(r"\.venv/bin/([\w-]+)", (ROOT / "CONTRIBUTING.md").read_text("utf-8")))
+    done = set(re.findall(r"bin/([\w-]+)", (ROOT / ".ci" / "run").read_text("utf-8")))
+    assert told <= done
+    assert {"ruff", "mypy", "lint-imports", "pytest", "twine"} <= told
+
+
+def test_every_variable_that_changes_the_tests_is_told() -> None:
+    read = {
+        name
+        for path in [*(ROOT / "tests").rglob("*.py"), ROOT / ".ci" / "run"]
+        for name in re.findall(r"ROCSTEADY_[A-Z_]+", path.read_text("utf-8"))
+    }
+    told = set(re.findall(r"ROCSTEADY_[A-Z_]+", (ROOT / "CONTRIBUTING.md").read_text("utf-8")))
+    assert told <= read
+    assert sorted(read - told) == ["ROCSTEADY_BUCKET_SLOTS"]  # set by a test, for its own subprocess

@@ -1,191 +1,71 @@
-"""The README tells the truth: its commands are those that CI types, its tables have every line that runs.
+"""The README is short, its first screen shows what matters, and its commands are those that CI types.
 
 tests/pages runs its snippets.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from pathlib import Path
 
-import apache_beam as beam
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
-import rocsteady as rs
-from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS
-from rocsteady.core.settings.measure_names import MEASURES
-from rocsteady.core.settings.windows import parse_every, parse_window
-from rocsteady.pipelines.cli import main
-from times import moment
+from rocsteady.core.settings.measure_names import MEASURES, named_measures
 
-ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
-SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-
-
-def test_every_page_and_picture_that_is_pointed_to_is_there():
-    links = [
-        (page, target)
-        for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())
-    ]
-    assert len(links) > 100
-    assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+LINES = README.splitlines()
+FRONT = (ROOT / "docs/index.md").read_text("utf-8")
+COMMANDS = [
+    f"    python3 -m venv .venv && .venv/bin/pip install '.[{extra}]' && .venv/bin/{last}"
+    for extra, last in (("demo", "rocsteady demo"), ("test", "pytest"))
+]
+LARGEST_PICTURE = 100_000
+"""Bytes. The picture is loaded by everybody who looks at the README."""
 
 
-def test_the_pipeline_prints_its_rows(capsys):
-    pipeline = next(text for text in SNIPPETS if "EvaluateModels" in text)
-    exec(compile(pipeline, "README.md", "exec"), {"__name__": "readme"})
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in lines] == [
-        ["churn", "250"],
-        ["churn", "500"],
-        ["churn", "750"],
-        ["churn", "1000"],
-    ]
+def test_the_readme_is_short():
+    assert len(LINES) <= 220
+    assert len(README.split()) <= 1_200
 
 
-def test_the_evaluate_command_runs_as_written(tmp_path, monkeypatch, capsys):
-    command = re.search(r"```bash\n(rocsteady evaluate .*?)```", README, re.DOTALL)
-    assert command
-    lines = command.group(1).replace("\\\n", " ").splitlines()
-    monkeypatch.chdir(tmp_path)
-    n = 3_000
-    table = pa.table(
-        {
-            "p": [i % 97 / 97 for i in range(n)],
-            "clicked": [int(i % 89 > 40) for i in range(n)],
-            "country": [("NZ", "FR")[i % 2] for i in range(n)],
-        }
+def test_the_two_commands_are_whole_lines_of_the_first_25():
+    assert [line for line in LINES if line.startswith("    python3")] == COMMANDS
+    assert set(COMMANDS) <= set(LINES[:25])
+
+
+def test_the_first_python_is_within_60_lines_and_shows_what_it_prints():
+    begin = LINES.index("```python")
+    assert begin < 60
+    end = LINES.index("```", begin)
+    assert LINES[end + 1 : end + 3] == ["", "```text"]
+
+
+def test_the_picture_is_there_and_small():
+    (picture,) = re.findall(r"!\[.+\]\((.+)\)", README)
+    assert (ROOT / picture).stat().st_size < LARGEST_PICTURE
+
+
+def test_the_front_page_says_what_the_readme_says():
+    first = re.compile(r"\*\*How well.*?\n\n", re.DOTALL)
+    assert first.findall(README) == first.findall(FRONT)
+    bullets = re.findall(r"^- .*$", README.partition("rocsteady is not published")[0], re.MULTILINE)
+    assert len(bullets) == 6
+    assert [bullet.replace("](docs/", "](") for bullet in bullets] == re.findall(
+        r"^- .*$", FRONT, re.MULTILINE
     )
-    pa.csv.write_csv(table, "scores.csv")
-    for line in lines:
-        assert main(shlex.split(line)[1:]) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "rejected.jsonl",
-        "report.html",
-        "rows.parquet",
-        "scores.csv",
-    ]
-    assert "3,000 events read = 3,000 applied + 0 dead letters" in capsys.readouterr().err
 
 
-def test_every_column_of_a_row_is_in_the_table():
-    said = set(re.findall(r"`(\w+)`", README.partition("## What a row says")[2].partition("## How it is")[0]))
-    span = {"fp", "tn", "fn", "accuracy", "precision", "recall", "specificity"}  # "`tp` ... `f1`"
-    assert set(COLUMNS) - said == span
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/benchmarks/index.md"])
+def test_the_number_of_measures_is_that_of_the_code(page):
+    usual = len(named_measures(None, probabilities=False))
+    said = re.findall(r"(?:\ball )?(\d+) (?:measures|in all|a row)\b", (ROOT / page).read_text("utf-8"))
+    assert said
+    assert set(said) <= {str(usual), str(len(MEASURES))}
 
 
-def test_the_two_commands_are_whole_lines():
-    for extra, last in (("demo", "rocsteady demo"), ("test", "pytest")):
-        line = f"    python3 -m venv .venv && .venv/bin/pip install '.[{extra}]' && .venv/bin/{last}"
-        assert README.splitlines().count(line) == 1
-
-
-# ---- the tables of windows, rows and measures: every line runs, by the command, in Python and inside Beam
-
-TABLE_LINE = re.compile(r"^\| `([^`]+)` \| `(rs\.[^`]+)` \|", re.MULTILINE)
-WINDOW_LINES, EVERY_LINES = (
-    TABLE_LINE.findall(README.partition(f"| `{option}` | in Python |")[2].partition("\n\n")[0])
-    for option in ("--window", "--every")
-)
-
-
-def flights(events: int = 1_500) -> dict[str, list]:
-    """Events of two models with times, ids, weights and probabilities."""
-    rng = np.random.default_rng(4)
-    labels = (rng.random(events) < 0.4).astype(int)
-    scores = 1 / (1 + np.exp(-(rng.normal(size=events) + 1.5 * labels - 0.7)))
-    return {
-        "model": [("a", "b")[i % 3 == 0] for i in range(events)],
-        "score": scores.round(3).tolist(),
-        "label": labels.tolist(),
-        "time": (1_700_000_000 + np.cumsum(rng.integers(0, 900, events))).tolist(),
-        "id": list(range(events)),
-        "weight": rng.lognormal(size=events).round(3).tolist(),
-    }
-
-
-def by_model(rows) -> list:
-    """Rows as a file has them: by model and number, numbers to 12 digits (sums of weights round)."""
-    read = [
-        tuple(f"{value:.10g}" if isinstance(value, float) else value for value in row)
-        for row in sorted(rows, key=lambda row: (row.model, row.row))
-    ]
-    return [row[:-1] for row in read]  # the hash of the settings tells order by time from order of arrival
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("weights", [pytest.param(False, id="counts"), pytest.param(True, id="weights")])
-@pytest.mark.parametrize(
-    ("window", "window_code", "every", "every_code"),
-    [(*line, *EVERY_LINES[0]) for line in WINDOW_LINES] + [(*WINDOW_LINES[1], *EVERY_LINES[1])],
-)
-def test_every_line_of_the_tables_of_windows_runs(
-    window, window_code, every, every_code, weights, tmp_path, capsys
-):
-    namespace = {"rs": rs}
-    settings = {
-        "window": eval(window_code, namespace), "every": eval(every_code, namespace), "probabilities": True,
-    }  # fmt: skip
-    assert parse_window(window) == settings["window"]
-    assert parse_every(every) == settings["every"]
-    events = flights(1_500)
-    pa.csv.write_csv(pa.table(events), tmp_path / "events.csv")
-    words = f"--window {window} --every {every} --time time --id id --probabilities".split()
-    words += ["--weight", "weight"] if weights else []
-    output = tmp_path / "rows.parquet"
-    assert main(["evaluate", str(tmp_path / "events.csv"), *words, "--output", str(output)]) == 0
-    said = [
-        rs.MeasureRow(**{**row, **{name: _micros(row[name]) for name in TIME_COLUMNS}})
-        for row in pq.read_table(output).to_pylist()
-    ]
-
-    alone = []
-    for model in ("a", "b"):
-        mine = np.array(events["model"]) == model
-        ev = rs.ModelEvaluator(model=model, **settings)
-        labels, scores, seconds, masses = (
-            np.array(events[n])[mine] for n in ("label", "score", "time", "weight")
-        )
-        times = seconds.astype("datetime64[s]")
-        alone += ev.update(labels, scores, times=times, weights=masses if weights else None)
-        alone += ev.advance(moment(int(events["time"][-1]) * 1_000_000 + 1))
-        alone += ev.finish()
-    assert by_model(alone) == by_model(said)
-    assert len(said) > 8
-    assert all(row.auc is not None and row.h is not None and row.kappa_m is not None for row in said[-2:])
-
-    found = []
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        records = [dict(zip(events, values, strict=True)) for values in zip(*events.values(), strict=True)]
-        result = (
-            pipeline
-            | beam.Create(records, reshuffle=False)
-            | rs.EvaluateModels(time="time", weight="weight" if weights else None, model="model", **settings)
-        )
-        result.rows | beam.Map(lambda row: json.dumps(row)) | beam.io.WriteToText(str(tmp_path / "beam"))
-    for path in tmp_path.glob("beam*"):
-        found += [rs.MeasureRow(*json.loads(line)) for line in path.read_text().splitlines()]
-    # A PCollection has no clock but that of each model's own events: rows of the grid after a model's last
-    # event do not come.
-    want = by_model(said)
-    assert [row for row in by_model(found) if row not in want] == []
-    assert len(want) - 2 <= len(found) <= len(want)
-
-
-def _micros(moment):
-    return None if moment is None else int(moment.timestamp() * 1_000_000)
-
-
-def test_every_measure_of_the_table_is_made_when_asked_for():
-    events = flights()
-    ev = rs.ModelEvaluator(measures="all", probabilities=True)
-    ev.update(events["label"], events["score"], weights=events["weight"])
-    said = ev.measures()
-    assert [name for name in MEASURES if getattr(said, name) is None] == []
+def test_the_demos_lines_are_those_of_the_demos_page():
+    """`.ci/run` holds both against what the demo prints."""
+    begin = next(index for index, line in enumerate(LINES) if line.startswith("Does the flight"))
+    shown = LINES[begin : LINES.index("```", begin)]
+    page = iter((ROOT / "docs/tutorials/demo.md").read_text("utf-8").splitlines())
+    assert [line for line in shown if line not in page] == []

@@ -46,6 +46,9 @@ class AlertRow(NamedTuple):
 
     rule             the rule in its canonical spelling
     state            "open" or "closed"
+    model, slice     whose rows the rule watches
+    pane_start, pane_end
+                     the Beam window of the rows, if the input is windowed
     row, time        the row at which the alert opened or closed; `time` is the row's `due`, or else its
                      `time`
     since_row        of an alert that opens, the first row of its streak; of an alert that closes, the row at

@@ -61,7 +61,10 @@ def check_column(name: Any) -> None:
 
 @dataclass(frozen=True)
 class Span:
-    """A number of rows, or a duration in microseconds of row time.
+    """A number of rows, or a duration of row time.
+
+    count  1 or more
+    unit   what `count` counts: "rows", or "time" for microseconds
 
     >>> str(Span(3)), str(Span(1)), str(Span(7_200_000_000, "time"))
     ('3 rows', '1 row', '2h')
@@ -86,7 +89,7 @@ QUOTE = "'"
 
 @dataclass(frozen=True)
 class Period:
-    """A period of time [start, end), microseconds UTC.
+    """A period of time, from `start` to before `end`, both in microseconds UTC.
 
     >>> str(Period(0, 86_400_000_000)), str(Period(0, 5_400_000_000))
     ('1970-01-01..1970-01-02', '1970-01-01..1970-01-01T01:30:00Z')
@@ -110,6 +113,10 @@ class Period:
 @dataclass(frozen=True)
 class Limit:
     """A condition that compares a column of the row with a number.
+
+    column      a column of rows that holds numbers, such as "auc_high"
+    comparison  "<", "<=", ">" or ">="
+    number      the limit, a finite number
 
     >>> str(Limit("auc_high", "<", 0.8)), Limit("auc", ">=", 0.5).holds(0.5)
     ('auc_high < 0.8', True)
@@ -148,10 +155,12 @@ class Limit:
 class Change:
     """A condition that compares a column with its value in an earlier row: lower (drops) or higher (rises).
 
-    by       0 or more: the difference must exceed `by`. For the AUC the whole interval of the difference must
-             exceed `by`; other columns have no interval
-    against  a span: compares with the latest row at least that far back whose window shares no event with
-             this row's window; or a period: compares with the last row whose window lies within the period
+    column     a column of rows that holds numbers, such as "auc"
+    direction  "drops" or "rises"
+    by         0 or more: the difference must exceed `by`. For the AUC the whole interval of the difference
+               must exceed `by`; other columns have no interval
+    against    a span: compares with the latest row at least that far back whose window shares no event with
+               this row's window; or a period: compares with the last row whose window lies within the period
 
     >>> str(Change("auc", "drops", 0.02, Span(500)))
     'auc drops by 0.02 against 500 rows'
@@ -189,8 +198,10 @@ class Change:
 class NameTest:
     """A test of the model's name or of the slice's name: one of the tests behind `where`.
 
-    text  the whole name, or for `like` and `not like` a pattern of `fnmatch`: `*` is any text, `?` any
-          character, `[ab]` one of the characters, `[*]` the character `*`. Case counts.
+    column      "model" or "slice"
+    comparison  "=", "!=", "like" or "not like"
+    text        the whole name, or for `like` and `not like` a pattern of `fnmatch`: `*` is any text, `?` any
+                character, `[ab]` one of the characters, `[*]` the character `*`. Case counts.
 
     >>> str(NameTest("model", "like", "team's/*")), NameTest("slice", "=", "").holds("region=NZ")
     ("model like 'team''s/*'", False)
@@ -279,7 +290,7 @@ class AlertRule:
         return " ".join(parts)
 
     def covers(self, model: str, slice_: str) -> bool:
-        """Return whether the rule watches the rows of a model and slice. O(tests)."""
+        """Return whether the rule watches the rows of `model` and of its slice `slice_`. O(tests)."""
         return all(test.holds(model if test.column == "model" else slice_) for test in self.where)
 
     @property

@@ -333,7 +333,7 @@ class AlertTable:
 
     @classmethod
     def from_bytes(cls, data: bytes, rules: Sequence[AlertRule] | None = None) -> AlertTable:
-        """Read a snapshot. Without `rules`, the rules of the snapshot are used.
+        """Read a snapshot, `data`. Without `rules`, the rules of the snapshot are used.
 
         Raises OtherConfigurationError if the snapshot has other rules than `rules`, a `WireError` for any
         other bytes.

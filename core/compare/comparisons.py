@@ -41,15 +41,15 @@ FEW_FOLDS = 6
 
 
 class ComparisonRow(NamedTuple):
-    """One test at one checkpoint.
+    """One test of learners, or of models, at one checkpoint.
 
-    (checkpoint, slice, measure, test, learner_a, learner_b) is its identity. Friedman's test compares all
-    learners: learner_a and learner_b are "" there.
+    (checkpoint, slice, measure, test, learner_a, learner_b) is its identity.
 
     checkpoint           the ordinal of the compared rows, or of their moment.
     time, seq            the greatest of the compared rows; time in microseconds UTC, None without times.
     slice                "" of tests over folds; such as "fold=3" of "mcnemar" and "delong", in one fold.
     measure              the measure that was compared.
+    learner_a, learner_b the two that are compared; "" of "friedman", which compares all at once
     test                 "sign", "wilcoxon", "friedman", "nemenyi", "mcnemar" or "delong"
     folds                number of folds in which all compared learners have a value
     statistic, p_value   of the test; of "nemenyi" the difference of the average ranks, and no p-value
@@ -61,6 +61,7 @@ class ComparisonRow(NamedTuple):
     critical_difference  difference above which two average ranks differ at level alpha; only of "nemenyi"
     better               the learner that is better at level alpha, by p_holm or by the critical difference;
                          "" = no learner
+    alpha                the level of the test
     reason               why there is no result, or why the result needs care; None = no remark
     """
 
@@ -90,9 +91,15 @@ class ComparisonRow(NamedTuple):
 class FoldMean(NamedTuple):
     """A measure of a learner at a checkpoint, over the folds that have a value.
 
-    (checkpoint, model, measure) is its identity; checkpoint, time and seq as in `ComparisonRow`.
+    (checkpoint, model, measure) is its identity.
 
+    checkpoint          the ordinal of the rows
+    time, seq           the greatest of the rows; time in microseconds UTC, None without times
+    model               the name of the learner
+    measure             the measure
     folds               number of folds that have a value
+    mean, least, greatest
+                        of the folds' values
     standard_deviation  of the folds' values (divided by folds - 1); None for a single fold
     """
 

@@ -112,6 +112,8 @@ class DelongTest:
 def mcnemar(only_a_wrong: float, only_b_wrong: float) -> McnemarTest:
     """Test by the instances that one of two classifiers got wrong and the other right. O(1).
 
+    only_a_wrong, only_b_wrong  how many instances only a, or only b, got wrong
+
     No continuity correction, as in the paper. Raises InputError for counts below zero.
 
     >>> mcnemar(10, 30)
@@ -139,6 +141,9 @@ class McnemarEvidence:
     with 1 and mixes all other probabilities by Jeffreys' prior. E ever exceeds 1/p with probability at most p
     (Ville). So p = min(1, 1 / max E).
 
+    only_a_wrong, only_b_wrong  the instances so far that only a, or only b, got wrong
+    greatest                    the natural logarithm of the greatest E so far
+
     >>> evidence = McnemarEvidence()
     >>> [round(evidence.update(*counts), 4) for counts in ((0, 5), (1, 0), (0, 9), (8, 3))]
     [0.127, 0.127, 0.0061, 0.0061]
@@ -147,10 +152,11 @@ class McnemarEvidence:
     only_a_wrong: int = 0
     only_b_wrong: int = 0
     greatest: float = 0.0
-    """The natural logarithm of the greatest E so far."""
 
     def update(self, only_a_wrong: int, only_b_wrong: int) -> float:
         """Count further discordant instances and return the p-value. O(1).
+
+        only_a_wrong, only_b_wrong  the further instances that only a, or only b, got wrong
 
         E is not computed between two calls, which costs a little power but no validity.
         """
@@ -174,6 +180,8 @@ class McnemarEvidence:
 def sign_test(a: Values, b: Values) -> SignTest:
     """Test by the number of pairs in which a, or b, is better; exact. O(n).
 
+    a, b  the values of both classifiers, a pair for each fold or stream; greater is better
+
     Raises InputError for arrays of different lengths, of no pair, or with values that are not numbers.
 
     >>> sign_test([.8, .9, .7, .8, .9, .6], [.7, .8, .6, .7, .8, .5]).p_value
@@ -188,6 +196,8 @@ def sign_test(a: Values, b: Values) -> SignTest:
 
 def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
     """Test by Wilcoxon's signed ranks; equal pairs are left out. O(n^3), at most 100^3.
+
+    a, b  as of `sign_test`
 
     Equal differences share their middle rank. For up to 100 pairs the p-value is enumerated over all signs,
     also with shared ranks. Raises InputError as `sign_test` does.
@@ -312,7 +322,8 @@ def alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
 def delong_test(labels: npt.ArrayLike, scores_a: Values, scores_b: Values) -> DelongTest:
     """Test whether two classifiers have the same AUC, by their scores for the same instances. O(n log n).
 
-    labels  1 or 0, one per instance
+    labels              1 or 0, one per instance
+    scores_a, scores_b  the scores of both classifiers for the same instances
 
     DeLong et al. 1988, by placements (Sun & Xu 2014). Raises InputError for arrays of different lengths,
     values that are not numbers, or fewer than two instances of a class.
@@ -378,7 +389,7 @@ class Placements:
 
 
 def holm(p_values: Values) -> FloatArray:
-    """Return p-values adjusted for all of these tests (Holm 1979), in the same order. O(n log n).
+    """Return `p_values` adjusted for all of these tests (Holm 1979), in the same order. O(n log n).
 
     Rejecting the nulls with adjusted p-values <= alpha rejects any true null with probability at most alpha.
 

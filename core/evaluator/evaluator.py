@@ -50,8 +50,13 @@ _CHEAP_EVENTS = 1_000_000
 class ModelEvaluator:
     """Evaluate one model over a window of its events.
 
-    Takes the fields of `EvaluatorSettings` by keyword (or one `settings=`), and the names written into its
-    rows.
+    settings  the settings; None: the defaults
+    model     the name in the column `model` of its rows
+    slice     the name in the column `slice` of its rows
+    pane      the start and the end of a Beam window, in microseconds UTC, for the rows; None: no window
+    choices   fields of `EvaluatorSettings` by keyword; they replace the values of `settings`
+
+    Raises ConfigError for an invalid setting.
 
     >>> import rocsteady as rs
     >>> ev = rs.ModelEvaluator(window=rs.LastEvents(4), every=rs.EveryEvents(2))
@@ -223,7 +228,8 @@ class ModelEvaluator:
     ) -> Rows:
         """Advance time to `clock`; return the rows of the grid points before it.
 
-        clock  a time, as `update` takes times
+        clock      a time, as `update` takes times
+        time_unit  the unit of `clock` where it is a number
 
         Only rows on a grid of times depend on `clock`; if rows come after events, `advance` does nothing.
         """
@@ -269,7 +275,10 @@ class ModelEvaluator:
     def returning(
         cls, settings: EvaluatorSettings, remains: Remains, pane: tuple[int, int] | None = None
     ) -> ModelEvaluator:
-        """Return an evaluator with an empty window, whose rows continue those of a dropped evaluator."""
+        """Return an evaluator with an empty window, whose rows continue those of a dropped evaluator.
+
+        remains  what `remains()` of the dropped evaluator gave
+        """
         self = cls(settings, model=remains.model, slice=remains.slice, pane=pane)
         self._engine.go_on(remains)
         return self
@@ -324,7 +333,7 @@ class ModelEvaluator:
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: EvaluatorSettings | None = None) -> ModelEvaluator:
-        """Read a snapshot of one model.
+        """Read a snapshot of one model, `data`, which `to_bytes` gave.
 
         A snapshot does not contain `curves=`: give settings to get curves again. Raises
         OtherConfigurationError if `settings` are given and differ from those of the snapshot, and a

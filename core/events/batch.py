@@ -69,7 +69,7 @@ class PacketBatch(ColumnBatch):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
+        """Read the wire form, `data`. Raises one of the four `WireError`s for any other bytes."""
         return read_batch(data, cls.magic, cls.what, cls.of_fields)
 
     @classmethod

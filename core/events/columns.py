@@ -108,7 +108,10 @@ class TextColumn:
 
     @classmethod
     def of_payload(cls, payload: memoryview, rows: int) -> TextColumn:
-        """Read the wire form of `rows` rows; raises ValueError, struct.error or CorruptBytesError."""
+        """Read the wire form of `rows` rows, `payload`.
+
+        Raises ValueError, struct.error or CorruptBytesError.
+        """
         count, width = struct.unpack_from("<IB", payload)
         if width not in (1, 2, 4):
             raise CorruptBytesError(f"a text column has codes of {width} bytes; 1, 2 or 4 can be")
@@ -189,7 +192,7 @@ class IdColumn:
 
     @classmethod
     def of_payload(cls, payload: memoryview, rows: int) -> IdColumn:
-        """Read the wire form of `rows` rows; raises ValueError or CorruptBytesError."""
+        """Read the wire form of `rows` rows, `payload`; raises ValueError or CorruptBytesError."""
         lengths = np.frombuffer(payload, "<i4", rows).astype(np.int32)
         return cls(lengths, bytes(payload[4 * rows :]))
 

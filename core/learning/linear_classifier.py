@@ -20,13 +20,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     intercept_: FloatArray
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: N803  scikit-learn's name
-        """Return the score of each row: above 0 for classes_[1]."""
+        """Return the score of each row of `X`, (n, d), float64[n]: above 0 for classes_[1]."""
         check_is_fitted(self)
         rows = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
-        """Return the class of each row: classes_[1] if the score is above 0."""
+        """Return the class of each row of `X`, (n, d): classes_[1] if the score is above 0."""
         is_positive = self.decision_function(X) > 0
         return np.asarray(self.classes_[is_positive.astype(np.int8)])
 

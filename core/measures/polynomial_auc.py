@@ -165,7 +165,10 @@ class PolynomialAuc:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PolynomialAuc:
-        """Read the wire form. For any other bytes raises a `WireError` that says what was found instead."""
+        """Read the wire form, `data`.
+
+        For any other bytes raises a `WireError` that says what was found instead.
+        """
         payload = unframed(data, MAGIC, VERSION, _NAME)
         with reading(_NAME):
             degree, fit, low, high, shift = _FIELDS.unpack_from(payload)

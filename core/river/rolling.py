@@ -60,7 +60,12 @@ class Rolling(ClassificationMetric):
         return self._now()[0]
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Add an event to the window; the oldest event leaves if the window is full."""
+        """Add an event to the window; the oldest event leaves if the window is full.
+
+        y_true  the label
+        y_pred  of AUC, H and KS a score, or a dict from class to probability; of the other metrics a class
+        w       1: every event counts once. Another weight raises InputError
+        """
         label, prediction = self._checked(y_true, y_pred, w)
         labels, predictions = self._waiting
         labels.append(label)
@@ -70,6 +75,8 @@ class Rolling(ClassificationMetric):
 
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Remove the oldest event in the window that equals this event. O(k).
+
+        y_true, y_pred, w  as of `update`
 
         The window removes old events itself, so river's `utils.Rolling` is not needed around a metric. This
         method serves windows of another kind, such as `utils.TimeRolling`. Raises InputError if the window

@@ -74,12 +74,21 @@ semicolon.
 """
 
 
+ADDED = (("polynomial_auc", "polynomial_auc_bound"),)
+"""Measures that came after numbers were first stored: for each time that some came, their names."""
+
+
 def in_columns(numbers: FloatArray) -> FloatArray:
-    """Return numbers with all of `NUMBER_COLUMNS`; NaN if they are older than the polynomial AUC."""
-    if numbers.shape[-1] != len(NUMBER_COLUMNS) - 2:
+    """Return numbers with all of `NUMBER_COLUMNS`; NaN for measures that are newer than these numbers."""
+    lacking = len(NUMBER_COLUMNS) - numbers.shape[-1]
+    newer: list[str] = []
+    for names in reversed(ADDED):
+        if len(newer) < lacking:
+            newer += names
+    if not newer or len(newer) != lacking:
         return numbers
-    place = NUMBER_COLUMNS.index("polynomial_auc")
-    return np.insert(numbers, [place, place], np.nan, axis=-1)
+    places = sorted(NUMBER_COLUMNS.index(name) for name in newer)
+    return np.insert(numbers, [place - before for before, place in enumerate(places)], np.nan, axis=-1)
 
 
 def reason_text(codes: Sequence[int]) -> str | None:

@@ -111,9 +111,15 @@ class Calibration(NamedTuple):
 class WindowCurve(NamedTuple):
     """The curve of a (model, slice) at one moment. `Rows.curves` has the curves.
 
-    (model, slice, pane, seq) is the curve's identity: a sink that gets a curve twice keeps one copy. `pane`
-    is start and end of the Beam window, or None; `time` is the greatest event time applied, or None. Times
+    (model, slice, pane, seq) is the curve's identity: a sink that gets a curve twice keeps one copy. Times
     are microseconds UTC.
+
+    model, slice  whose curve it is
+    pane          the start and the end of the Beam window, or None
+    seq           how many events were applied so far
+    time          the greatest event time that was applied, or None
+    config        a hash of all settings that change values
+    curve         the points
     """
 
     model: str

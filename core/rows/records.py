@@ -13,7 +13,15 @@ from .display import figure, figures, folded
 class Measures(NamedTuple):
     """The measures of a window now. A field is None if undefined or not asked for; `reason` says why.
 
-    Masses count events (or sum weights); rates and measures are fractions; thresholds are scores.
+    Masses count events (or sum weights); rates and measures are fractions; thresholds are scores. The fields
+    are columns of `MeasureRow`.
+
+    >>> import rocsteady as rs
+    >>> ev = rs.ModelEvaluator()
+    >>> rows = ev.update([0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3])
+    >>> now = ev.measures()
+    >>> now.window_events, now.auc, now.brier
+    (4, 0.75, None)
     """
 
     window_events: int
@@ -73,7 +81,33 @@ class Measures(NamedTuple):
 class MeasureRow(NamedTuple):
     """One row: the measures of a (model, slice)'s window at one moment. Times are microseconds UTC.
 
-    (model, slice, pane, row) is the row's identity: a sink that gets a row twice keeps one copy.
+    (model, slice, pane, row) is the row's identity: a sink that gets a row twice keeps one copy. None stands
+    for null.
+
+    model         the name of the model
+    slice         "" for all events of the model, else such as "country=NZ,device=phone". A missing value is
+                  empty: "country=". In names and values a backslash stands before a backslash, = and comma
+    row           the number of the row among those of its model, slice and pane, from 0
+    seq           how many events of the model and slice were applied so far
+    time          the greatest event time that was applied; None without event times
+    due           the point of the grid of times at which the row is due; None of rows that are not on a grid
+    pane_start, pane_end
+                  the start and the end of the Beam window, if the input is windowed
+    window_events how many events the window holds
+    window_start, window_end
+                  the least and the greatest event time in the window; None without event times
+    drift         whether an adaptive window shrank since the row before; None of other windows
+    reason        why measures that were asked for are None, or are to be read with care; None: no remark
+    config        a hash of all settings that change values, 12 hexadecimal digits
+
+    Further fields are the masses in the window (`weight`, `positives`, `negatives`, `prevalence`) and the
+    measures.
+
+    >>> import rocsteady as rs
+    >>> ev = rs.ModelEvaluator(model="churn", every=rs.EveryEvents(4))
+    >>> [row] = ev.update([0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3])
+    >>> row.model, row.row, row.seq, row.window_events, row.auc, row.time
+    ('churn', 0, 4, 4, 0.75, None)
     """
 
     model: str

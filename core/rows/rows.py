@@ -177,11 +177,11 @@ class Rows(Sequence[MeasureRow]):
         return [*titles, *names], cells, n - len(records)
 
     def integer(self, name: str) -> Int64Array:
-        """Return one integer column; NO_TIME stands for null."""
+        """Return the integer column of this `name`; NO_TIME stands for null."""
         return self.integers[:, INTEGER_COLUMNS.index(name)]
 
     def number(self, name: str) -> FloatArray:
-        """Return one column of masses or measures; NaN stands for null.
+        """Return the column of masses or measures of this `name`; NaN stands for null.
 
         >>> Rows.blank(2, [("a", "")], "").number("auc")
         array([nan, nan])
@@ -200,7 +200,7 @@ class Rows(Sequence[MeasureRow]):
         return [with_failures(text, count) for text, count in zip(said, self.failures.tolist(), strict=True)]
 
     def measures(self, index: int = -1) -> Measures:
-        """Return the measures of one row."""
+        """Return the measures of the row at `index`."""
         return Measures._make(
             (
                 int(self.integers[index, INTEGER_COLUMNS.index("window_events")]),

@@ -147,7 +147,7 @@ class TreeStore:
         return Entries(scores_of(keys), positives, negatives)
 
     def insert(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Add a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
+        """Add events: labels (1/0, 1/-1 or booleans) and scores. O(log^2 k) each; O(log k) without a hull.
 
         Raises InputError for a NaN or an invalid label, CapacityError beyond MAX_WEIGHT events. The tree is
         then unchanged.
@@ -158,7 +158,7 @@ class TreeStore:
         self._apply(y, s, 1)
 
     def remove(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Take out a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
+        """Take out events, by labels and scores. O(log^2 k) each, worst case; O(log k) without a hull.
 
         Raises MissingEventError if the tree does not hold one of the events; the tree is then unchanged.
         """
@@ -269,6 +269,9 @@ class TreeStore:
         sign: int = 1,
     ) -> int:
         """Run the batch kernel from where the ring's course stands. For `ScoreWindow`.
+
+        labels, scores  the events; `sign` is 1 for events that come, -1 for events that go
+        rows            filled with the records of the rows that `steps` ask for
 
         Makes room in the tree when the kernel needs it. Returns DONE, or the code of another obstacle.
         """

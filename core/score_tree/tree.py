@@ -73,14 +73,15 @@ class KolmogorovSmirnov(NamedTuple):
 class ScoreTree(TreeStore):
     """The multiset of (label, score) of a window, in score order. All weights are 1.
 
-    capacity: number of events for which the tree is made. If more events come, the capacity doubles, and so
-    does the step of the fixed point in which losses are summed. The capacity depends only on the capacity
-    given and on the greatest number of events held so far. Store it with a snapshot.
-    cost: (a, b) of the Beta density over misclassification costs, (2, 2) or (1, 1).
-    keeps_hull: with bridges (every question O(log k), updates O(log^2 k)) or without (updates
-    O(log k), questions about the hull one scan). The answers are the same.
-    follows_weight: losses are stated in the fixed point of the number of events held, whatever the capacity
-    is. So losses do not depend on the number of events held before. For windows that shrink.
+    capacity        number of events for which the tree is made. If more events come, the capacity doubles,
+                    and so does the step of the fixed point in which losses are summed. The capacity depends
+                    only on the capacity given and on the greatest number of events held so far. Store it
+                    with a snapshot.
+    cost            (a, b) of the Beta density over misclassification costs, (2, 2) or (1, 1).
+    keeps_hull      True: every question takes O(log k), an update O(log^2 k). False: an update takes
+                    O(log k), a question about the hull one scan. The answers are the same.
+    follows_weight  losses are stated in the fixed point of the number of events held, whatever the capacity
+                    is. So losses do not depend on the number of events held before. For windows that shrink.
 
     >>> tree = ScoreTree()
     >>> tree.insert([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
@@ -164,11 +165,11 @@ class ScoreTree(TreeStore):
         return KolmogorovSmirnov(float(row.ks), float(row.ks_threshold))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
-        """Return the TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
+        """Return the TPR at `fpr`: linear between ROC points, upper end of a vertical step. O(log k)."""
         return self._roc_point(fpr, False)
 
     def fpr_at_tpr(self, tpr: float) -> float | None:
-        """Return the FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
+        """Return the FPR at `tpr`: linear between ROC points, left end of a horizontal step. O(log k)."""
         return self._roc_point(tpr, True)
 
     def cost_threshold(self, cost: float) -> float | None:
@@ -211,7 +212,7 @@ class ScoreTree(TreeStore):
         return ranks[:, 0] + (ranks[:, 2] if side == "right" else 0)
 
     def select(self, indices: npt.ArrayLike) -> FloatArray:
-        """Return the score at each index of the ascending order, with repeats. O(log k) each.
+        """Return the score at each of `indices` of the ascending order, with repeats. O(log k) each.
 
         >>> ScoreTree.from_sorted([1.0, 2.0], [1, 2], [0, 0]).select([0, 1, 2]).tolist()
         [1.0, 2.0, 2.0]
@@ -246,6 +247,8 @@ class ScoreTree(TreeStore):
 
     def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
         """Return the share of the other class that each event is ranked right against, ties half.
+
+        labels, scores  of n events, which need not be in the tree
 
         A positive counts the negatives below it, a negative the positives above it; NaN if the other class is
         empty. The mean is the AUC. O(log k) each.

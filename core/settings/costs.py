@@ -14,6 +14,8 @@ from .windows import number_text, read_number
 class BetaCost:
     """H-measure with the cost of a false positive distributed as Beta(a, b) on [0, 1] (Hand 2009).
 
+    a, b  above 0. Beta(2, 2) has its mode at equal costs
+
     >>> str(BetaCost(2, 2))
     'beta:2,2'
     """
@@ -34,25 +36,31 @@ class BetaCost:
         return f"beta:{number_text(self.a)},{number_text(self.b)}"
 
     def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  all costs have this method
-        """Return (a, b), whatever the share of positives."""
+        """Return (a, b), whatever the share of positives, `prevalence`, is."""
         return self.a, self.b
 
 
 @dataclass(frozen=True)
 class UniformCost:
-    """H-measure with every cost of a false positive equally likely: Beta(1, 1)."""
+    """H-measure with every cost of a false positive equally likely: Beta(1, 1).
+
+    >>> str(UniformCost())
+    'uniform'
+    """
 
     def __str__(self) -> str:
         return "uniform"
 
     def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  all costs have this method
-        """Return (1, 1), whatever the share of positives."""
+        """Return (1, 1), whatever the share of positives, `prevalence`, is."""
         return 1.0, 1.0
 
 
 @dataclass(frozen=True)
 class SeverityCost:
     """H-measure by severity ratio: the cost of a false positive divided by the cost of a false negative.
+
+    ratio  a number above 0, "balanced", or None
 
     With a number r the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). With None, r is positives
     over negatives in the window, hence Beta(2, 1 + negatives/positives). This is the default of R's hmeasure
@@ -80,7 +88,7 @@ class SeverityCost:
         return "severity:balanced" if self.ratio == "balanced" else f"severity:{number_text(self.ratio)}"
 
     def beta(self, prevalence: float) -> tuple[float, float]:
-        """Return (a, b) at a share of positives strictly between 0 and 1."""
+        """Return (a, b) at `prevalence`, a share of positives strictly between 0 and 1."""
         if self.ratio == "balanced":
             return 1.0 + prevalence, 2.0 - prevalence
         ratio = prevalence / (1.0 - prevalence) if self.ratio is None else self.ratio

@@ -230,8 +230,8 @@ class TableSettings:
     def cap_in_words(self) -> str:
         """Return why some events are in the slice "other", and the remedy on the command line."""
         return (
-            f"a model has more than {self.slice_cap:,} values of one; raise --slice-cap, or slice by what "
-            "has fewer"
+            f"--slice-cap {self.slice_cap:,} says how many values of a column have rows of their own in a "
+            "model; raise it, or slice by a column with fewer values"
         )
 
     def meaning(self) -> dict[str, Any]:

@@ -140,8 +140,8 @@ class Fading(EveryWindow):
 
     Events whose weight has fallen to 2^-53 of the mass of their own class are dropped. So the window holds
     the events of 40 to 50 half-lives, and a state has as many events. With a half-life of T events, dropping
-    changes AUC by less than 2^-53 (2.9 T + 2): 3e-12 for T = 10,000. docs/concepts/windows.md has the method
-    and its proof.
+    changes AUC by less than 2^-53 (2.9 T + 2): 3e-12 for T = 10,000. docs/architecture/weighted.md has the
+    method and its proof.
 
     >>> str(Fading(10_000)), str(Fading("7d"))
     ('fading:10000', 'fading:7d')

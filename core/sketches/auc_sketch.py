@@ -72,9 +72,15 @@ class AucSketch:
 
     max_bytes  the most bytes of `to_bytes()`; 1,024 or more. Memory: about 8 times that, and 16,384 events
 
-    While the distinct scores fit, some 7,700 in 64 KB, all values are exact. Beyond, for 1M events of N(0, 1)
-    against N(1, 1) in 4, 16, 64, 256 KB: AUC +- .0011, .00021, .000044, .000010; H +- .0023, .00053, .00008,
-    .00002. Real scores in 64 KB: +- .00001 and .00002 (TV news), .00007 and .0006 (US census, heavy ties).
+    All values are exact while the distinct scores fit: some 7,700 fit in 64 KB. Beyond, a bound is this far
+    from the middle, for 1M events with negatives of N(0, 1) and positives of N(1, 1):
+
+    - 4 KB: AUC .0011, H .0023
+    - 16 KB: AUC .00021, H .00053
+    - 64 KB: AUC .000044, H .00008
+    - 256 KB: AUC .000010, H .00002
+
+    Real scores in 64 KB: AUC .00001 and H .00002 (TV news), .00007 and .0006 (US census, heavy ties).
 
     Every event counts once: there are no weights. A higher score means more likely positive. A merge takes
     O(cells), and gives the same bytes in any order.
@@ -214,7 +220,7 @@ class AucSketch:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> AucSketch:
-        """Read a sketch. Raises a `WireError`, which says what was found, for any other bytes."""
+        """Read a sketch from `data`. Raises a `WireError`, which says what was found, for any other bytes."""
         max_bytes, level, cells = unpack(data)
         try:
             sketch = cls(max_bytes)

@@ -29,10 +29,10 @@ _NO_ESTIMATES: FloatArray = np.empty(0)
 class CompressedAuc:
     """The AUC of a changing set of events, to within a relative error of epsilon / 2 (Tatti 2018).
 
-    epsilon: |estimate - auc| <= auc epsilon / 2 after every event; 0 is exact, and slow.
-    reverse: |estimate - auc| <= (1 - auc) epsilon / 2 instead, the better bound if the AUC is above a half.
-    With `reverse` the error falls by more than the bound does. Without it, most negatives of a good
-    classifier lie in the last and largest group, all with an error of one sign.
+    epsilon  |estimate - auc| <= auc epsilon / 2 after every event; 0 is exact, and slow.
+    reverse  |estimate - auc| <= (1 - auc) epsilon / 2 instead, the better bound if the AUC is above a half.
+             With `reverse` the error falls by more than the bound does. Without it, most negatives of a good
+             classifier lie in the last and largest group, all with an error of one sign.
 
     An event costs O(log k + s) of k events and s = `size` nodes, which are O((log k) / epsilon), and a
     further O(log k) for each node that joins the list (`nodes_added`). When an event comes, at most one node

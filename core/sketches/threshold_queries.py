@@ -151,8 +151,10 @@ def estimate_auc(store: ThresholdQueries, epsilon: float = 0.1, *, reverse: bool
 class SortedMasses:
     """A fixed set of weighted events in score order: `ThresholdQueries` over arrays of cumulated masses.
 
-    scores, positives, negatives: distinct ascending scores, and the mass of each class at each score. A query
-    is a binary search. `of_events` makes the arrays from events in any order.
+    scores                n distinct ascending scores
+    positives, negatives  the mass of each class at each score
+
+    A query is a binary search. `of_events` makes the arrays from events in any order.
 
     >>> masses = SortedMasses([0.1, 0.4, 0.8], positives=[0, 2, 1], negatives=[1, 1, 0])
     >>> masses.crossing(1, 1.0)
@@ -180,7 +182,9 @@ class SortedMasses:
     def of_events(
         cls, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike | None = None
     ) -> Self:
-        """Sort and group events, by default of weight 1 each. O(k log k).
+        """Sort and group events: labels (1/0, 1/-1 or booleans), scores, weights (1 each by default).
+
+        O(k log k).
 
         Weights that halve with age give a window that fades: `weights=0.5 ** (age / half_life)`.
         """

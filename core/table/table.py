@@ -222,7 +222,7 @@ class EvaluatorTable:
     def from_bytes(
         cls, data: bytes, settings: TableSettings, pane: tuple[int, int] | None = None
     ) -> EvaluatorTable:
-        """Rebuild a table that behaves exactly as the table that gave the bytes.
+        """Rebuild a table that behaves exactly as the table that gave `data`.
 
         Raises OtherConfigurationError if the earlier table had other settings, a `WireError` for other bytes.
         """

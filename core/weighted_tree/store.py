@@ -165,7 +165,7 @@ class WeightedStore:
         return WeightedEntries(records["key"].copy(), *columns)
 
     def rebuild(self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike) -> None:
-        """Replace everything by these events, in a scale that suits their weights. O(k log k) to sort."""
+        """Hold the events of these labels, scores and weights alone, in a scale that suits. O(k log k)."""
         y = as_labels(labels)
         s = as_finite_scores(scores, len(y)) + 0.0
         w = as_weights(weights, len(y))
@@ -186,11 +186,12 @@ class WeightedStore:
         signs: npt.ArrayLike,
         placements: FloatArray | None = None,
     ) -> None:
-        """Let events enter (sign 1) and leave (-1), in order. O(log k) each, in one compiled call.
+        """Let events enter and leave, in order. O(log k) each, in one compiled call.
 
-        An event must leave with the weight with which it entered. placements: a float64 array with an element
-        for each event; it is filled, for each event that enters, with the event's placement among the events
-        before it.
+        labels, scores, weights  of n events. An event must leave with the weight with which it entered
+        signs                    of each event: 1 to enter, -1 to leave
+        placements               float64[n], filled for each event that enters with its placement among the
+                                 events before it; None: not asked
 
         Raises MissingEventError if an event that leaves is not there; the tree then holds what it held.
         """

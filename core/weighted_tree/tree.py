@@ -63,7 +63,9 @@ class WeightedHull(NamedTuple):
 class WeightedTree(WeightedStore):
     """The multiset of (label, score, weight) of a window, in score order.
 
-    Weights are finite and above 0, from 1e-300 to 1e300 in one window: each class has a scale of its own.
+    labels   1/0, 1/-1 or booleans, of the first events
+    scores   finite numbers, as many
+    weights  finite and above 0, from 1e-300 to 1e300 in one window: each class has a scale of its own
 
     >>> tree = WeightedTree([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8], [1.0, 2.0, 1.0, 2.0])
     >>> tree.auc(), len(tree)
@@ -148,11 +150,11 @@ class WeightedTree(WeightedStore):
         return KolmogorovSmirnov(*self._answer(rows.ASK_KS))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
-        """Return the TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
+        """Return the TPR at `fpr`: linear between ROC points, upper end of a vertical step. O(log k)."""
         return self._share(rows.ASK_TPR, "fpr", fpr)
 
     def fpr_at_tpr(self, tpr: float) -> float | None:
-        """Return the FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
+        """Return the FPR at `tpr`: linear between ROC points, left end of a horizontal step. O(log k)."""
         return self._share(rows.ASK_FPR, "tpr", tpr)
 
     def cost_threshold(self, cost: float) -> float | None:
@@ -181,6 +183,8 @@ class WeightedTree(WeightedStore):
 
     def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
         """Return the share of the other class that each event is ranked right against, ties half.
+
+        labels, scores  of n events, which need not be in the tree
 
         A positive counts the negatives below it, a negative the positives above it; NaN if the other class is
         empty. The weighted mean is the AUC. O(log k) each.

@@ -18,11 +18,19 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+from .columns import columns_markdown, measures_markdown
 from .commands import command_markdown, commands_markdown
+from .errors import errors_markdown
+from .python import names_markdown, types_markdown
 
 GENERATORS: dict[str, Callable[..., str]] = {
+    "columns": columns_markdown,
+    "measures": measures_markdown,
     "command": command_markdown,
     "commands": commands_markdown,
+    "errors": errors_markdown,
+    "names": names_markdown,
+    "types": types_markdown,
 }
 
 _BLOCK = re.compile(r"^```\{generated\} (\S+)(.*)\n```$", re.MULTILINE)

@@ -10,10 +10,11 @@ _CODE = re.compile(
     r"|(?<![\w'])'[^'\n]+'(?!\w)"
     r"|(?<![\w-])--?[a-z][\w-]*"  # an option
     r"|(?<!\w)kafka://(?:\S*[\w/])?"
-    r"|(?<![\w.])[\w.]+=[^\s;)\]]*[\w/]"  # key=value
+    r"|(?<![\w.])[\w.]+=(?:\"[^\"\n]*\"|[^\s;)\]\"']*[\w/])?"  # key=value, key=
     r"|\b[a-z]+(?:\[?:[\w.|\[\]:,]*[\w\]])+"  # last:7d
     r"|(?<![\w./-])[\w-]*\.(?:csv|jsonl|json|parquet|html|pickle)(?:\.gz)?\b"
     r"|\b[A-Za-z]\w*_\w+(?:\(\))?"  # kappa_m
+    r"|\b(?!DeLong|McClish)[A-Z][a-z]+(?:[A-Z][a-z]+)+\b"  # InputError
 )
 _SPECIAL = re.compile(r"([\\*_<>\[\]#|$])")
 

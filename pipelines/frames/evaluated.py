@@ -32,13 +32,24 @@ _REASONS_SHOWN = 5
 
 
 class Evaluated:
-    """The result of `rocsteady.evaluate`. Its frames are of the package of the frame that was given.
+    """The result of `evaluate`, which makes it. Its frames are of the package of the frame that was given.
 
+    tables    rows, dead letters and curves, as tables of pyarrow
+    newest    the newest row of every model
     counters  how many events had each fate, by the names that the command uses: events_read, events_applied,
               dead_letters, late, duplicate, events_tied, events_in_other, evaluators_retired, rows_written,
               curves_written. Every event that was read was applied, or is a dead letter, late or a duplicate
+    kind      the package of the frame that was given
+    settings  the settings of the evaluators
+    notes     sentences for the report
 
     A frame is made when it is first asked for.
+
+    >>> import pyarrow as pa
+    >>> import rocsteady as rs
+    >>> result = rs.evaluate(pa.table({"score": [0.9, 0.2, 0.7, 0.4], "label": [1, 0, 1, 1]}))
+    >>> result.counters["events_applied"], result.rows.column("auc").to_pylist()
+    (4, [1.0])
     """
 
     counters: dict[str, int]
@@ -111,6 +122,7 @@ class Evaluated:
     ) -> int:
         """Write the page about the rows to an HTML file; return its size in bytes.
 
+        path       the file to write
         title      stands above the page
         reference  as of `summary`
 

@@ -48,12 +48,15 @@ VERDICT = pa.schema(
 )  # fmt: skip
 """The columns of a summary on the model's verdict.
 
-state          worse, better, no change shown, cannot tell
+state          "worse", "better", "no change shown" or "cannot tell"
 why            what is missing, where the state is "cannot tell"
-change         the AUC of the latest full window less that of the reference; low, high: the corrected interval
+change         the AUC of the latest full window less that of the reference
+change_low, change_high
+               the interval of the change, corrected for the number of models and slices
 change_p       the corrected p-value of "nothing changed"
-since          when the change began; since_event: the same as a number of events
-changed_slice  the slice that all of these speak of, where it changed and the whole model did not
+since          when the change began
+since_event    after how many events of the model the change began
+changed_slice  the slice that all of these describe, where the slice changed and the whole model did not
 """
 
 

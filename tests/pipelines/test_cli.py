@@ -508,8 +508,10 @@ def test_nobody_speaks_when_all_is_said():
     program = """
 import atexit, logging, sys, threading
 atexit.register(logging.error, "the stream was removed")
-atexit.register(lambda: thread.start() or thread.join())
-thread = threading.Thread(target=int, args="x")
+atexit.register(lambda: ended.set() or thread.join())
+ended = threading.Event()
+thread = threading.Thread(target=lambda: ended.wait() and int("x"), daemon=True)
+thread.start()
 from rocsteady.pipelines.cli import main
 sys.argv[1:] = ["rows", "none.csv", "--output", "o.csv"]
 sys.exit(main())

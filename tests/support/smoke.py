@@ -36,7 +36,7 @@ def smoke() -> None:
         call("evaluate", str(scores), "--every", "500", "--output", str(rows), "--report", str(page))
         assert rows.read_text().count("\n") == 3  # the header, and two rows
         assert "</html>" in page.read_text("utf-8")
-        assert call("show", str(rows)).count("scores") == 1
+        assert "0.501 [0.465, 0.537]" in call("show", str(rows))
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return hints.with_output_types(self.result)
 
     def checked(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
-        """Return events as arrays; else raise InputError."""
+        """Return `labels` and `scores` as arrays. Raises InputError for events that cannot be used."""
         return checked_events(labels, scores)
 
     def get_accumulator_coder(self) -> BytesCoder:
@@ -82,7 +82,10 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return self._empty
 
     def add_input(self, mutable_accumulator: bytes, element: Any) -> bytes:
-        """Add (label, score), or a batch. Amortised O(1) an event, and a copy of the accumulator per call."""
+        """Return the accumulator with (label, score), or a batch, added.
+
+        Amortised O(1) an event, and a copy of `mutable_accumulator` per call.
+        """
         try:
             label, score = element
             known, score = _LABELS.get(label), float(score)

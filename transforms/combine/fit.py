@@ -35,10 +35,11 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
     has many rows: an array (n, m), dense or sparse, n labels and n weights; this is many times faster. There
     are two classes; the greater label is positive. The input is bounded and in the global window.
 
+    degree, objective, step_fit, steepness, tol, direction, reach
+                see `PolynomialAucClassifier`.
     max_iter    the most iterations. The pipeline has 2 + 2 max_iter scans, and each scan reads the
                 PCollection again. Scans after the end of the fit ignore the rows.
     start       the coefficients of an earlier model, from which the fit starts.
-    the others  see `PolynomialAucClassifier`.
 
     The output is one `PolynomialAucModel`. For any split into bundles, the model is that of a fit in memory
     to all rows, up to a rounding of 1e-9. `PolynomialAucClassifier.of` makes an estimator from the model.

@@ -98,6 +98,8 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
                   the first counts, and the others are dead letters.
     lateness      how far records may be behind Beam's watermark.
     shards        the number of keys of the state, fixed for the life of the job.
+    cache_bytes   bytes of live state that a worker process keeps between bundles (1 GiB).
+
     The other arguments are those of `EvaluateModels`; time_unit and time_format are for label_time, too.
 
     Both inputs must be in the global window, with event times as Beam timestamps: the clock is Beam's

@@ -10,7 +10,7 @@ pipeline, with the same `EvaluateShards`; there, the readers are the clock.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, ClassVar, Literal, NamedTuple, Unpack
 
 import apache_beam as beam
 import pyarrow as pa
@@ -111,6 +111,9 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         result.rows | beam.Map(print)
     """
 
+    defaults: ClassVar[dict[str, Any]] = {"shards": 64}
+    """Defaults of keywords that differ from those of `TableSettings`."""
+
     def __init__(
         self,
         *,
@@ -123,7 +126,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         check_keywords("EvaluateModels.__init__", choices, ModelsChoices.__annotations__)
         chosen: dict[str, Any] = {**({} if settings is None else vars(settings)), **choices}
         chosen["order"] = order_of_events(chosen.get("order", "arrival"), clock, chosen.get("time"))
-        self._fields, self._settings = chosen_settings({"shards": 64, **chosen})
+        self._fields, self._settings = chosen_settings({**self.defaults, **chosen})
         evaluator = self._settings.evaluator
         lateness = (evaluator.lateness or 0) if evaluator.by_time else None
         self._shards = EvaluateShards(self._settings, self._fields, cache_bytes, lateness)

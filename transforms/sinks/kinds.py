@@ -58,15 +58,27 @@ CURVE_SCHEMA = pa.schema(
         pa.field("config", pa.string(), nullable=False),
     ]
 )
-"""The columns of a point of a curve, in every sink.
+"""The columns of a point of a curve, in every sink. A curve is identified by (model, slice, pane, seq).
 
-A curve is identified by (model, slice, pane, seq). Its points are numbered from 0, from the highest threshold
-down. Point 0 is tp = fp = 0; its threshold is null, because no score reaches it. At the last point, tp =
-positives and fp = negatives. tp / positives is the true positive rate, fp / negatives the false positive one.
-
-The events between two neighbouring vertices of the hull are one block of the isotonic calibration.
-`block_score`, at the later vertex, is the mean score of the block's events. The block's share of positives is
-the difference in tp divided by the difference in tp + fp.
+model, slice  whose curve it is
+pane_start, pane_end
+              the Beam window, if the input is windowed
+seq           how many events of the model and slice were applied so far
+time          the greatest event time that was applied
+window_events how many events the window holds
+positives, negatives
+              the masses of the classes in the window
+point         the number of the point, from 0, from the highest threshold down. At point 0 `tp` and `fp` are
+              0; at the last point they are `positives` and `negatives`
+threshold     the point counts the events with a score of at least this; null at point 0, because no score
+              reaches it
+tp, fp        masses of positives and of negatives at or above the threshold. tp / positives is the true
+              positive rate, fp / negatives the false positive rate
+on_hull       whether the point is a vertex of the convex hull
+block_score   at a vertex the mean score of the events since the vertex before: one block of the isotonic
+              calibration. The block's share of positives is the difference in `tp` divided by the difference
+              in `tp` + `fp`
+config        a hash of all settings that change values, as of the rows
 """
 
 CURVE_ORDER = ("model", "slice", "pane_start", "seq", "point")

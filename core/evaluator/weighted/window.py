@@ -4,8 +4,8 @@ Invariant: ring, masses and ranking hold the same events with the same weights. 
 inflated. An event of weight w and tick i (its number, or its time) weighs w 2^(i / T - shift), T the
 half-life. So later events outweigh earlier events, and time does not change the weight of a held event. A row
 divides masses by the inflated weight that counts 1 now. This factor cancels in every ratio
-(docs/concepts/windows.md). If a weight would reach 1, `shift` is raised. Powers of two do not round, and no
-sum of weights overflows.
+(docs/architecture/weighted.md, "Fading"). If a weight would reach 1, `shift` is raised. Powers of two do not
+round, and no sum of weights overflows.
 """
 
 from __future__ import annotations

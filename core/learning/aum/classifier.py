@@ -73,7 +73,12 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> AumLinearClassifier:
-        """Train on examples, (n, d) dense or sparse, of two classes. O((n log n + values) steps)."""
+        """Train on examples. O((n log n + values) steps).
+
+        X              features, (n, d), dense or sparse
+        y              n labels of two classes; the greater one is positive
+        sample_weight  n numbers, 0 or more; 1 each by default. Examples of weight 0 are left out
+        """
         self._check()
         features, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(labels)

@@ -50,7 +50,10 @@ class ErrorFunctions:
     ) -> ErrorFunctions:
         """Return functions of breakpoints in any order; an example's breakpoints at one place are merged.
 
-        names  of all examples, as range(n); `example` holds indices of it
+        example          B indices of `names`
+        breakpoint       B numbers: the prediction at which the errors of the example change
+        fp_diff, fn_diff B numbers: by how much FP and FN of the example change there
+        names            of all examples, as range(n)
 
         Raises InputError, which names the example: no examples, an index of no example, a value not finite,
         or FP or FN that is negative somewhere by more than rounding. O(B log B).
@@ -167,7 +170,7 @@ class ErrorFunctions:
         return ErrorFunctions(example[rows], at, dfp, dfn, tuple(self.names[i] for i in chosen.tolist()))
 
     def breakpoints(self, predictions: npt.ArrayLike, rate: bool = False) -> Breakpoints:
-        """Return `Breakpoints` with predictions, float64[n]. Raises InputError."""
+        """Return `Breakpoints` with predictions, float64[n]; `rate` as of `aum`. Raises InputError."""
         f = numbers_of("predictions", predictions)
         if len(f) != len(self):
             raise InputError(
@@ -177,7 +180,7 @@ class ErrorFunctions:
         return given.with_rates(rate)
 
     def aum(self, predictions: npt.ArrayLike, rate: bool = False) -> Aum:
-        """Return AUM of predictions and its derivatives, as the function `aum`. O(B log B)."""
+        """Return AUM of predictions and its derivatives, as the function `aum`, `rate` too. O(B log B)."""
         return self.breakpoints(predictions, rate).aum()
 
     def roc(self, predictions: npt.ArrayLike) -> ErrorRoc:

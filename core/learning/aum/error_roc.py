@@ -75,7 +75,10 @@ class ErrorRoc:
         return float(np.diff(self.thresholds) @ np.minimum(self.fp, self.fn)[1:-1])
 
     def with_rates(self, rate: bool = True) -> ErrorRoc:
-        """Return the curve of FP / FP(+inf) and FN / FN(-inf); itself if FP(+inf) or FN(-inf) is 0."""
+        """Return the curve of FP / FP(+inf) and FN / FN(-inf).
+
+        Returns the curve itself if FP(+inf) or FN(-inf) is 0, or if `rate` is False.
+        """
         if not (rate and self.fp[-1] and self.fn[0]):
             return self
         return ErrorRoc(self.thresholds, self.fpr, self.fn / self.fn[0])
@@ -131,7 +134,9 @@ def roc_of_error_functions(
 ) -> ErrorRoc:
     """Return the ROC curve of error functions given by breakpoints. O(B log B).
 
-    Arguments and errors are those of `aum`.
+    predictions, example, breakpoint, fp_diff, fn_diff  as of `aum`
+
+    Raises InputError, as `aum` does.
 
     >>> roc = roc_of_error_functions([1.0, -1.0], [0, 1], [0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
     >>> roc.fpr.tolist(), roc.tpr.tolist(), roc.auc, roc.aum
@@ -152,7 +157,11 @@ def sum_of_min(
     """Return SM, the sum of min(FP, FN) over the intervals between distinct thresholds. O(B log B).
 
     SM counts each interval once, while AUM weighs it by its length: AUM is the continuous L1 relaxation of SM
-    (slides, "L1 relaxation interpretation"). Arguments and errors are those of `aum`.
+    (slides, "L1 relaxation interpretation").
+
+    predictions, example, breakpoint, fp_diff, fn_diff, rate  as of `aum`
+
+    Raises InputError, as `aum` does.
 
     >>> sum_of_min([1.0, -1.0], example=[0, 1], breakpoint=[0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
     1.0

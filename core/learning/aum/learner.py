@@ -173,7 +173,7 @@ class AumLearner:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> AumLearner:
-        """Return the learner whose `to_bytes` gave these bytes. Raises a `WireError` for any other bytes."""
+        """Return the learner whose `to_bytes` gave `data`. Raises a `WireError` for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
         with reading(_STATE):
             head = read_object(reader.text(), _STATE)
@@ -205,7 +205,7 @@ class AumLearner:
         return learner
 
     def learn_one(self, x: Mapping[str, Any], y: Hashable) -> None:
-        """Learn an instance; after every `every` instances make a step."""
+        """Learn the features `x` of an instance of class `y`; after every `every` instances make a step."""
         if y is None or y != y:
             raise InputError(f"the label is {y!r}: every instance needs a class; leave it out")
         known = self._columns
@@ -217,7 +217,10 @@ class AumLearner:
             self._step()
 
     def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Any, float]:
-        """Return the probability of every class seen; empty before the first step. O(features)."""
+        """Return the probability of every class seen, for the features `x`. O(features).
+
+        Empty before the first step.
+        """
         if not self._models:
             return {}
         means, found = self._means, []
@@ -239,7 +242,7 @@ class AumLearner:
         return {label: p / total if total else 1.0 / len(odds) for label, p in odds.items()}
 
     def predict_one(self, x: Mapping[str, Any]) -> Any:
-        """Return the most probable class; None before the first step."""
+        """Return the most probable class of the features `x`; None before the first step."""
         probabilities = self.predict_proba_one(x)
         return max(probabilities, key=lambda label: probabilities[label]) if probabilities else None
 

@@ -101,8 +101,14 @@ def aum_line_search(
 
     direction      n numbers: for descent, minus the gradient
     max_crossings  greatest number of crossings, B by default; there are up to B (B - 1) / 2
+    predictions, example, breakpoint, fp_diff, fn_diff, rate
+                   as of `aum`
 
-    The other arguments and errors are those of `aum`. O((B + crossings) log B).
+    Raises InputError, as `aum` does. O((B + crossings) log B).
+
+    >>> line = aum_line_search([1.0, -1.0], [-1.0, 1.0], [0, 1], [0, 0], [1, 0], [0, -1])
+    >>> line.best_step, line.best_aum
+    (2.0, 0.0)
     """
     given = as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate)
     d = numbers_of("direction", direction)

@@ -185,8 +185,10 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
         errors: ErrorFunctions,
         validation: npt.ArrayLike | None = None,
     ) -> AumPenaltyLearner:
-        """Train on features, (n, d), finite, dense, and the error functions of as many examples.
+        """Train on examples.
 
+        X           features, (n, d), finite, dense
+        errors      the error functions of the n examples
         validation  indices of the examples that one descent holds out; by default folds are drawn at random
 
         Raises InputError, ConfigError.
@@ -224,17 +226,17 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> FloatArray:  # noqa: N803
-        """Return f = -log(lambda) of each example, float64[n]."""
+        """Return f = -log(lambda) of each example, float64[n], from its features `X`, (n, d)."""
         check_is_fitted(self)
         features = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(features @ self.coef_ + self.intercept_)
 
     def predict_penalty(self, X: Any) -> FloatArray:  # noqa: N803
-        """Return lambda of each example, float64[n]."""
+        """Return lambda of each example, float64[n], from its features `X`, (n, d)."""
         return np.asarray(np.exp(-self.predict(X)))
 
     def score(self, X: Any, errors: ErrorFunctions) -> float:  # noqa: N803
-        """Return the AUC of the predictions; NaN if there is no FP or no FN."""
+        """Return the AUC of the predictions for `X` by `errors`; NaN if there is no FP or no FN."""
         auc = errors.roc(self.predict(X)).auc
         return float("nan") if auc is None else auc
 

@@ -103,7 +103,12 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> PolynomialAucClassifier:
-        """Fit to X (n, m), dense or sparse, and n labels of two classes; rows of weight 0 are ignored."""
+        """Fit to rows.
+
+        X              features, (n, m), dense or sparse
+        y              n labels of two classes; the greater one is positive
+        sample_weight  n numbers, 0 or more; 1 each by default. Rows of weight 0 are ignored
+        """
         state = self._begin()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
@@ -140,7 +145,7 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
         return cls()._take(model)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probabilities of both classes, (n, 2)."""
+        """Return the probabilities of both classes, (n, 2), for each row of `X`, (n, m)."""
         positive = expit(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 

@@ -121,7 +121,7 @@ class PolynomialAucLearner:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PolynomialAucLearner:
-        """Read the wire form of a learner. Raises a `WireError` for any other bytes."""
+        """Read the wire form of a learner, `data`. Raises a `WireError` for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
         with reading(_STATE):
             head = read_object(reader.text(), _STATE)
@@ -151,7 +151,10 @@ class PolynomialAucLearner:
         return learner
 
     def learn_one(self, x: Mapping[str, Any], y: Any) -> None:
-        """Learn an instance. Raises InputError, and learns nothing, if a value cannot be used."""
+        """Learn the features `x` of an instance whose label is `y`: 1/0, 1/-1 or a boolean.
+
+        Raises InputError, and learns nothing, if a value cannot be used.
+        """
         label = _label(y)
         values = self._values(x, learns=True)
         self._instances = self._instances * self._fade + 1.0
@@ -167,7 +170,10 @@ class PolynomialAucLearner:
         self._sums[label] += np.cos(self._orders * angle)
 
     def predict_proba_one(self, x: Mapping[str, Any]) -> dict[bool, float]:
-        """Return the probabilities of False and True, for normal scores of equal variance in both classes."""
+        """Return the probabilities of False and True for the features `x`.
+
+        They are those of normal scores of equal variance in both classes.
+        """
         negatives, positives = self._sums
         odds = math.log((positives[0] + 1) / (negatives[0] + 1))
         if negatives[0] > 0 and positives[0] > 0 and (scale := self._scale()) > 0:
@@ -183,7 +189,7 @@ class PolynomialAucLearner:
         return {False: 1 - probability, True: probability}
 
     def predict_one(self, x: Mapping[str, Any]) -> bool:
-        """Return whether True has the higher probability."""
+        """Return whether True has the higher probability for the features `x`."""
         return self.predict_proba_one(x)[True] > 0.5
 
     def _scale(self) -> float:
