@@ -5,8 +5,8 @@ How an author writes a page:
 - A `python` block is a script. A `bash` block is what a reader types. A `text` block right behind either is
   what the block prints, stdout and stderr together. Times a run took, `(1.2 s)`, may differ. A line `...`
   stands for any lines.
-- Blocks share the page's folder: a later block reads the files of an earlier one. They share variables
-  only on pages of `NOTEBOOKS`.
+- Blocks share the page's folder: a later block reads the files of an earlier one. They do not share
+  variables, except on pages of `NOTEBOOKS`.
 - A block behind a line that ends in a file's name and a colon, "Save this as `nightly.sh`:", is that file.
   The block is written, not run (csv, json, jsonl, py, sh, toml, yaml). A file .sh may be executed.
 - A bash block fails with its first command that fails. Where that is the point, the block ends with `# exit
