@@ -6,8 +6,8 @@ needs no network and no server. MkDocs has had no release since 2024, and Materi
 maintenance. Zensical, its successor, is at version 0.1.
 
 `pip install '.[docs]'` has all that a build needs: rocsteady itself, whose parser, docstrings and schemas
-become the pages of docs/reference (`extensions.generated`), and scikit-learn and river for the names that need
-them. A build needs no network.
+become the pages of docs/reference (`extensions.generated`), and scikit-learn and river for the names that
+need them. A build needs no network.
 """
 
 from __future__ import annotations
