@@ -110,11 +110,9 @@ class DelongTest:
 
 
 def mcnemar(only_a_wrong: float, only_b_wrong: float) -> McnemarTest:
-    """Test by the instances that one of two classifiers got wrong and the other right. O(1).
+    """Test by the numbers of instances that only classifier a, or only b, got wrong. O(1).
 
-    only_a_wrong, only_b_wrong  how many instances only a, or only b, got wrong
-
-    No continuity correction, as in the paper. Raises InputError for counts below zero.
+    No continuity correction, as in the paper. Raises InputError for counts below 0.
 
     >>> mcnemar(10, 30)
     McnemarTest(only_a_wrong=10, only_b_wrong=30, statistic=-10.0, p_value=0.001565402258002549)
@@ -154,9 +152,7 @@ class McnemarEvidence:
     greatest: float = 0.0
 
     def update(self, only_a_wrong: int, only_b_wrong: int) -> float:
-        """Count further discordant instances and return the p-value. O(1).
-
-        only_a_wrong, only_b_wrong  the further instances that only a, or only b, got wrong
+        """Count further instances that only a, or only b, got wrong; return the p-value. O(1).
 
         E is not computed between two calls, which costs a little power but no validity.
         """
@@ -197,10 +193,8 @@ def sign_test(a: Values, b: Values) -> SignTest:
 def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
     """Test by Wilcoxon's signed ranks; equal pairs are left out. O(n^3), at most 100^3.
 
-    a, b  as of `sign_test`
-
     Equal differences share their middle rank. For up to 100 pairs the p-value is enumerated over all signs,
-    also with shared ranks. Raises InputError as `sign_test` does.
+    also with shared ranks. `a`, `b` and the errors are those of `sign_test`.
 
     >>> wilcoxon([.8, .9, .7, .8, .9, .6], [.7, .75, .68, .71, .86, .65]).p_value
     0.15625
