@@ -115,10 +115,8 @@ def sign_test(a: Values, b: Values) -> SignTest:
 def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
     """Test by Wilcoxon's signed ranks; equal pairs are left out. O(n^3), at most 100^3.
 
-    a, b  as of `sign_test`
-
     Equal differences share their middle rank. For up to 100 pairs the p-value is enumerated over all signs,
-    also with shared ranks. Raises InputError as `sign_test` does.
+    also with shared ranks. `a`, `b` and the errors are those of `sign_test`.
 
     >>> wilcoxon([.8, .9, .7, .8, .9, .6], [.7, .75, .68, .71, .86, .65]).p_value
     0.15625
