@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from .core.alerts.rules import AlertRule
     from .core.alerts.table import AlertTable
     from .core.compare.comparisons import ComparisonRow, FoldMean
+    from .core.compare.mcnemar import McnemarEvidence, mcnemar
     from .core.compare.significance import (
-        McnemarEvidence,
         delong_test,
         friedman_nemenyi,
         holm,
-        mcnemar,
         sign_test,
         wilcoxon,
     )
@@ -98,9 +97,8 @@ _HOMES = {
     "core.alerts.rules": ("AlertRule",),
     "core.alerts.table": ("AlertTable",),
     "core.compare.comparisons": ("ComparisonRow", "FoldMean"),
-    "core.compare.significance": (
-        "McnemarEvidence", "delong_test", "friedman_nemenyi", "holm", "mcnemar", "sign_test", "wilcoxon",
-    ),
+    "core.compare.mcnemar": ("McnemarEvidence", "mcnemar"),
+    "core.compare.significance": ("delong_test", "friedman_nemenyi", "holm", "sign_test", "wilcoxon"),
     "core.errors": (
         "ConfigError", "CorruptBytesError", "ForeignBytesError", "FutureVersionError", "InputError",
         "MissingPackageError", "OtherConfigurationError", "RocsteadyError", "TimeUnitWarning",

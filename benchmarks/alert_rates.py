@@ -179,21 +179,22 @@ their events, and a reference {LAG_WINDOWS * WINDOW_ROWS} rows back lies {LAG_WI
 
 ## Streams that stand still
 
-Alerts that open in 1,000 rows, in streams of {STILL_ROWS:,} rows: all of them are false. (`auc < {AUC}` is
-there to show what becomes of a limit that is not held against the end of an interval.)
+Alerts that open in 1,000 rows, in streams of {STILL_ROWS:,} rows: all of them are false. (`auc < {AUC}` shows
+what happens if a limit is compared with the AUC, and not with the end of its interval.)
 
 {{alarms}}
 
 The condition `auc drops against 50 rows` itself holds at {{shares}} of the rows, in the order of the
-columns; its level is 2.5%. How often an alert opens is another matter: rows that share events are below
-together, in one alert, or in several that flicker, and every window is a new look. A reference that is one
-and the same for all rows (the first window) is lucky or unlucky once: then it is the streams that differ,
-not the rows.
+columns; its level is 2.5%. How often an alert opens is another question. Rows that share events fall below
+the limit together, and open one alert, or several alerts in quick succession. And every window is a new
+test. A reference that is the same for all rows (the first window) is too high or too low by chance once:
+then streams differ, and not rows.
 
 ## Streams whose AUC falls, from {AUC:.2f} to 0.80
 
-Rows from the change to the opening, the median of all streams without a false alert at the change; a dash
-where half or more have none in {FALLING_ROWS // 2} rows. In brackets how many have one.
+Rows from the change to the opening of an alert: the median of all streams without a false alert at the
+change. A dash means that half of the streams or more have no alert in {FALLING_ROWS // 2} rows. In brackets
+stands the share of streams with an alert.
 
 {{small}}
 

@@ -158,8 +158,8 @@ TEXT = f"""# False alarms of the adaptive window, and its delays
 `python -m benchmarks.false_alarms`, about 3 minutes of one core: {{streams}} streams of {EVENTS:,}
 events for each line, the same for every signal; delta {DELTA}. Scores are those of two normal
 distributions of one variance, as probabilities that are calibrated while the AUC is {AUC_BEFORE}.
-`Adaptive` feeds placements of the class that is rarer in the window; beside it what would be if all
-were fed, and its two other signals.
+`Adaptive` feeds placements of the class that is rarer in the window. The other columns show what happens
+with placements of all events, and with the two other signals.
 
 ## Streams that stand still
 
@@ -167,16 +167,16 @@ Streams that see a cut / cuts per 100,000 events. All of them are false.
 
 {{none}}
 
-Placements of the common class are taken among the few rare events of the window, the same for all of
-them: one rare event that comes or goes moves every placement after it, and ADWIN, which takes its
-values for independent, sees a change. Placements of the rarer class share the other events, too, but of
-those there are many. So delta is nominal: it is no chance of an alarm per event or per stream, only a
-setting that orders windows from calm (small) to nervous (large).
+All placements of the common class are taken among the same few rare events of the window. One rare event
+that comes or goes moves every placement after it. ADWIN takes its values for independent, so it sees a
+change. Placements of the rarer class share their events, too, but these are many. So delta is nominal: it
+is not the chance of an alarm per event or per stream. It only orders windows from calm (small delta) to
+nervous (large delta).
 
 ## Streams whose AUC falls from {AUC_BEFORE:.2f} to {AUC_AFTER:.2f} at event {CHANGE:,}
 
-Events from the change to the first cut after it, the median of all streams; a dash where half or more
-have none in {CHANGE:,} events. In brackets how many have one.
+Events from the change to the first cut after it: the median of all streams. A dash means that half of the
+streams or more have no cut in {CHANGE:,} events. In brackets stands the share of streams with a cut.
 
 Because positives get lower scores:
 
@@ -186,12 +186,12 @@ Because negatives get higher scores:
 
 {{negatives}}
 
-This is the price. A change in the scores of the rarer class is seen as soon as enough of it has come. A
-change in those of the common class is not: the rarer one is placed among events most of which are old,
-and the mean moves only as fast as those are outnumbered, the more slowly the larger the window has
-grown. `error` and `brier` watch every event, but where positives are few they see little of what
-becomes of those. Whoever must know of such changes watches a window of fixed length beside the adaptive
-one.
+This is the price of few false alarms. A change in the scores of the rarer class is seen as soon as enough
+events of that class have come. A change in the scores of the common class is seen late or never. The rarer
+class is placed among events of the common class, and most of these are old. So the mean moves only as fast
+as new events outnumber the old, and more slowly the larger the window has grown. `error` and `brier` watch
+every event, but where positives are few, both say little about the positives. To see such changes, watch a
+window of fixed length beside the adaptive window.
 """
 
 if __name__ == "__main__":

@@ -49,14 +49,23 @@ POISONS = (b"", b"{", b'{"model": "m0000", "score": "high", "label": 1}', b"\xff
 
 INTRODUCTION = """# Faults
 
-Written by `python -m benchmarks.faults`, with real processes: a Flink 1.19 session cluster (one TaskManager,
-checkpoints each 3 s, a process is given up after 8 s without a heartbeat), a Kafka broker, and
-`rocsteady evaluate kafka://... --time time --window last:1000 --every 100 --runner flink`, rows and dead
-letters to topics. 160,000 events of 20 models over two days, in four partitions: 40,000 are there at once,
-the others come at 4,000 a second, and the fault is in the middle of them, behind a checkpoint. The longest
-silence is the longest time without a new row from the fault on. Rows, repeats dropped by their identity as
-`rs.read_rows` does it, are compared with those of the local runner over the same events in a file, in every
-column. The disk is a small one that is mounted for it, which only root can do.
+`python -m benchmarks.faults` wrote this page. Processes are killed, a broker stops, a disk is full: does the
+job lose an event, or make a wrong row?
+
+The processes are real: a Flink 1.19 session cluster and a Kafka broker. The cluster has one TaskManager and
+makes a checkpoint every 3 s. It gives a process up after 8 s without a heartbeat. The job is
+`rocsteady evaluate kafka://... --time time --window last:1000 --every 100 --runner flink`, and writes rows
+and dead letters to topics.
+
+- **Events.** 160,000 events of 20 models over two days, in four partitions. 40,000 of them are there at the
+  start. The others come at 4,000 a second. The fault happens in the middle of them, after a checkpoint.
+- **Longest silence.** The longest time without a new row, from the fault on.
+- **Rows equal.** The rows are compared, in every column, with the rows of the local runner over the same
+  events in a file. Repeats are dropped by their identity first, as `rs.read_rows` does.
+- **Lost, wrong.** Lost are rows that are missing, and wrong are rows that differ or should not be there.
+- **The disk** is a small one that is mounted for the trial, which only root can do.
+
+[Run it for months](../how-to/operations.md) says what to set and to watch, so that a job goes on in this way.
 
 """
 

@@ -133,7 +133,7 @@ def _nearness() -> None:
                 found, exact = auc.estimate(), roc_auc_score(labels, scores)
                 cells.append(f"{abs(found.auc - exact):.0e} ({found.bound:.2f})")
             print(f"| {degree}, {fit} | {' | '.join(cells)} |")
-    print("\nHow far the estimate is off; behind it, how far it could be (`bound`).")
+    print("\nThe error of the estimate, and behind it its bound (`bound`).")
 
 
 # ---- aum
@@ -256,7 +256,7 @@ def main(asked: list[str]) -> None:
             sys.exit(f"section {name!r} is not known; there are {', '.join(SECTIONS)}")
     print(with_commit("# Learning what is measured, measured\n"))
     print(f"Written by `python -m benchmarks.learning`. {machine('kernels are compiled before')}")
-    print("Ratios are the median over turns, and from where to where they went.\n", flush=True)
+    print("Ratios are the median over turns; in brackets stand the least and the greatest.\n", flush=True)
     for name in asked or SECTIONS:
         print(f"## {name}\n", flush=True)
         SECTIONS[name]()

@@ -142,8 +142,9 @@ def compile_tables(folder: Path) -> str:
     ]
     return (
         "## Compiling, from an empty cache\n\nSeconds of processor time until 30,000 events have rows, a row "
-        "for every 100 events. Each window alone; and beside the default: the kernels of the default are in "
-        "the cache, and the seconds are those beyond what the default takes then.\n\n"
+        "for every 100 events. *Alone* begins with an empty cache. *Beside the default* begins with the "
+        "kernels of the default in the cache, and says how many seconds more than the default the "
+        "window then takes.\n\n"
         + table(["window", "alone", "to before", "functions compiled", "beside the default"], of_windows)
         + "\nThe kernels of the default window, each with the helpers that are compiled for it first:\n\n"
         + table(["kernel", "seconds", "functions"], of_kernels)
@@ -192,9 +193,9 @@ def start_table(folder: Path) -> str:
         "## Starting, kernels compiled before\n\nMedian seconds of processor time, the three in turns; MB at "
         "the peak.\n\n"
         + table(["", "seconds", "to `import apache_beam`", "that ratio to before", "MB"], rows)
-        + "\nThe imports of `rocsteady evaluate` of one event, by package, each without what it imports of "
-        "others (`python -X importtime`, which slows them down), and what is no import:\n\n"
-        + table(["", "seconds"], imports_of(evaluate))
+        + "\nThe imports of `rocsteady evaluate` of one event, by package, each without the imports of "
+        "other packages that it makes (`python -X importtime`, which slows them down), and what is no "
+        "import:\n\n" + table(["", "seconds"], imports_of(evaluate))
     )
 
 

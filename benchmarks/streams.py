@@ -126,9 +126,10 @@ def order(files: Files, sizes: Sizes, reached: Reached) -> Iterator[str]:
     yield "\n## Order of time beside order of position\n"
     yield (
         f"`rocsteady evaluate FILE --time t --order ORDER {' '.join(ROWS)}` on {n:,} events, {PER_DAY:,} a "
-        "day, each displaced by up to so many minutes. Processor seconds of the whole command, and what time "
-        "takes to what position takes, in brackets by the clock; net: without what the same command takes on "
-        "one event in the same turn. Memory at the peak.\n"
+        "day, each displaced by up to so many minutes. Processor seconds of the whole command, and the "
+        "ratio of order by time to order by position; in brackets the ratio by the clock. *Net* is the "
+        "ratio after the time for a file of one event, in the same turn, is subtracted from both. "
+        "Memory is the peak.\n"
     )
     out = []
     for models, minutes, ending in sizes.cases:
@@ -178,10 +179,11 @@ def join(files: Files, sizes: Sizes, reached: Reached) -> Iterator[str]:
         "--ttl "
         f"{TTL_SECONDS}s ...`: labels come two hours after their predictions on average (exponential), ids "
         f"are "
-        "random hexadecimal digits. Files in the order of their times, or in none. Beside it polars and "
-        "DuckDB, who join both files at once, drop what is older than the time to live, sort by the labels' "
-        "times and write a file, which `rocsteady evaluate` then reads by position: the last rows must be "
-        "equal. Pairs/s by processor time of the whole command, and net of what it takes on 1,000 pairs in "
+        "random hexadecimal digits. Files in the order of their times, or in none. For comparison, "
+        "polars and DuckDB join both files at once, drop pairs that are older than the time to live, "
+        "sort by the labels' times and write a file. `rocsteady evaluate` then reads this file by "
+        "position, and the last rows must be equal. Pairs/s by processor time of the whole command, and "
+        "net of what it takes on 1,000 pairs in "
         "the "
         "same turn; the contenders' processor seconds to ours, in brackets by the clock.\n"
     )
@@ -254,8 +256,8 @@ def bounded(files: Files, sizes: Sizes) -> Iterator[str]:
         "the joins account for it, and the process's memory at its peak, beside what the command takes. "
         f"{PER_DAY:,} predictions a day and a time to live of a day, so that {PER_DAY:,} ids are known at "
         f"once. "
-        "All of it is bounded by the time to live: what grows at first is what the allocators of Python and "
-        "Arrow keep for pieces of a million rows.\n"
+        "The time to live bounds all of this. Memory grows at first because the allocators of Python "
+        "and Arrow keep memory for pieces of a million rows.\n"
     )
     out = []
     for n in sizes.alone:

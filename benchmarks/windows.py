@@ -37,16 +37,17 @@ ratio of turns that followed each other.
 """
 
 SAID = {
-    "At the same size": """To `last:k`, whose sums are whole numbers. `last:ks` is the last k seconds of
-events that come one a second; the grid's points lie as far apart as rows do beside it; fading by the
-half-life at which about k events are held.
+    "At the same size": """Ratios are to `last:k`, whose sums are whole numbers. `last:ks` is a window of
+the last k seconds, in which one event comes each second. Points of the grid are as far apart as the rows of
+the other columns. The half-life of the fading window is chosen so that about k events are held.
 """,
     "A row after every event": "",
     "Adaptive": """A window that does not shrink, with a row every 100 events; the ratio is to `last:k` and
 river's ADWIN (its update alone, one value an event) together.
 """,
     "Beside river": """A row after every event, with the AUC and its interval alone, and with every default
-measure, against river's AUC alone, of counts, asked after every event. The ratio is of medians.
+measure, against river's AUC alone, which counts events and is asked after every event. The ratio is of
+medians.
 """,
 }
 

@@ -1,9 +1,13 @@
 """The site's configuration. `sphinx-build -W -n docs site` builds the site; a warning is an error.
 
 Sphinx was chosen because it is maintained, and because it makes the whole site: pages of Markdown (MyST),
-the API of docstrings (autodoc), an index, and a search. The search is a script of the site itself, so it
-needs no network and no server. MkDocs has had no release since 2024, and Material for MkDocs is in
-maintenance. Zensical, its successor, is at version 0.1.
+the Python domain, an index, and a search. The search is a script of the site itself, so it needs no network
+and no server. MkDocs has had no release since 2024, and Material for MkDocs is in maintenance. Zensical,
+its successor, is at version 0.1.
+
+`pip install '.[docs]'` has all that a build needs: rocsteady itself, whose parser, docstrings and schemas
+become the pages of docs/reference (`extensions.generated`), and scikit-learn and river for the names that
+need them. A build needs no network.
 """
 
 from __future__ import annotations

@@ -46,6 +46,11 @@ class Argument:
     required: bool = False
     takes: Literal["value", "nothing", "words", "repeated value", "repeated values"] = "value"
 
+    @property
+    def is_positional(self) -> bool:
+        """Whether the argument has a place instead of a name."""
+        return not self.names.startswith("-")
+
     def add_to(self, parser: argparse._ActionsContainer) -> None:
         """Tell argparse."""
         shown = self.default is not None and "%(default)s" not in self.about

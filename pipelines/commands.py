@@ -52,6 +52,17 @@ class Command:
     actions: tuple[Command, ...] = ()
     takes_beam: bool = False
 
+    def usage(self, path: str) -> str:
+        """Return the form of a command line; `path` is what stands before the arguments.
+
+        Options are not in it: those of `rocsteady evaluate` would fill 30 lines.
+        """
+        places = [each for each in self.arguments if isinstance(each, Argument) and each.is_positional]
+        words = [f"{each.metavar}{'...' * (each.takes == 'words')}" for each in places]
+        words += ["|".join(action.name for action in self.actions)] if self.actions else []
+        words += ["[OPTIONS]", *["[OPTIONS OF BEAM]"] * self.takes_beam]
+        return " ".join([path, *words])
+
 
 _EPILOG = """examples:
   rocsteady demo
@@ -304,8 +315,14 @@ def _add(
     words = parser.add_subparsers(dest=what, metavar=what.upper(), required=True, parser_class=_Parser)
     parts: dict[str, argparse.ArgumentParser] = {}
     for command in commands:
+        usage = None if command.actions else command.usage(f"{parser.prog} {command.name}")
         parts[command.name] = part = words.add_parser(
-            command.name, help=command.summary, description=command.about, epilog=command.epilog, **_SHAPE
+            command.name,
+            help=command.summary,
+            usage=usage,
+            description=command.about,
+            epilog=command.epilog,
+            **_SHAPE,
         )
         for argument in command.arguments:
             argument.add_to(part)

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS
+from rocsteady.core.rows.columns import TIME_COLUMNS
 from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import main
@@ -121,8 +121,3 @@ def test_every_measure_of_the_table_is_made_when_asked_for():
     ev.update(events["label"], events["score"], weights=events["weight"])
     said = ev.measures()
     assert [name for name in MEASURES if getattr(said, name) is None] == []
-
-
-def test_every_column_of_a_row_is_on_its_page():
-    said = set(re.findall(r"`(\w+)`", (DOCS / "reference/columns.md").read_text("utf-8")))
-    assert set(COLUMNS) - said == set()

@@ -107,7 +107,7 @@ def test_contributors_make_the_checks_of_ci() -> None:
     """CI runs the same commands, by paths of its own."""
     told = set(re.findall(r"\.venv/bin/([\w-]+)", (ROOT / "CONTRIBUTING.md").read_text("utf-8")))
     done = set(re.findall(r"bin/([\w-]+)", (ROOT / ".ci" / "run").read_text("utf-8")))
-    assert told <= done
+    assert told - {"python"} <= done
     assert {"ruff", "mypy", "lint-imports", "pytest", "twine"} <= told
 
 

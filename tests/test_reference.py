@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import doctest
 import inspect
 import re
 import sys
@@ -109,6 +110,26 @@ def test_every_public_method_is_described():
     classes = [value for name in python.documented() if inspect.isclass(value := python.value_of(name))]
     assert len(classes) > 80
     assert {name for value in classes for name in python.members(value)} == described
+
+
+def examples_of(name: str) -> list[doctest.DocTest]:
+    """Return the examples of a name and its members; they know the public names."""
+    value = python.value_of(name)
+    docs = {name: value, **(python.members(value) if inspect.isclass(value) else {})}
+    known = {each: getattr(rs, each) for each in rs.__all__} | {name.rpartition(":")[2]: value}
+    parse = doctest.DocTestParser().get_doctest
+    parsed = [
+        parse(inspect.getdoc(found) or "", dict(known), label, None, 0) for label, found in docs.items()
+    ]
+    return [test for test in parsed if test.examples]
+
+
+@pytest.mark.parametrize("name", python.documented())
+def test_examples_run_as_a_reader_would_type_them(name):
+    tests = examples_of(name)
+    for test in tests:
+        said: list[str] = []
+        assert doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
 
 
 def unexplained():

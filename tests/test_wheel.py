@@ -70,12 +70,13 @@ def test_the_wheel_holds_the_package_and_its_licence(built: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         held = set(archive.namelist())
         about = {name for name in held if ".dist-info/" in name}
-        (described,) = (name for name in about if name.endswith("/METADATA"))
-        metadata = email.message_from_bytes(archive.read(described))
+        (place,) = (name for name in about if name.endswith("/METADATA"))
+        metadata = email.message_from_bytes(archive.read(place))
     assert sorted(held - about) == sorted(in_the_tree())
     assert any(name.endswith("/licenses/LICENSE") for name in about)
     assert metadata["Requires-Python"] == ">=3.11"
-    assert metadata.get_payload().strip() == (ROOT / "README.md").read_text("utf-8").strip()
+    described = metadata.get_payload(decode=True).decode("utf-8")
+    assert described.strip() == (ROOT / "README.md").read_text("utf-8").strip()
 
 
 def test_what_is_installed_works() -> None:

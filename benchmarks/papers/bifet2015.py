@@ -114,9 +114,9 @@ def table_1() -> str:
         + table(("", "the paper", "here"), rows)
         + "\n- **Misprints**: "
         + prose(
-            f"ten ranks sum to {total:g}, so that 53 and 3 cannot be; and {PAPER_WINS} wins of {FOLDS} have "
-            f"the two-sided p-value {exact:.3f}: at .05 the sign test takes 9. What that does to the paper's "
-            f"rejections stands below table 2."
+            f"ten ranks sum to {total:g}, so 53 and 3 cannot both be right. And {PAPER_WINS} wins of {FOLDS} "
+            f"have the two-sided p-value {exact:.3f}: at .05 the sign test takes 9. The text below table 2 "
+            "says what that means for the paper's rejections."
         )
     )
 
@@ -198,8 +198,8 @@ def table_5() -> str:
         + table(("", "the paper", "here"), rows)
         + "\n"
         + prose(
-            "By the evaluator, but for kappa_m, which follows from p_m = .70: a stream has an order, which "
-            "the table does not tell."
+            "All values are the evaluator's, except kappa_m. It follows here from p_m = .70, because "
+            "the table does not tell the order of the stream."
         )
     )
 

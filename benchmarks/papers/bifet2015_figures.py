@@ -97,10 +97,11 @@ def figure_2(folder: Path, sizes: Sizes) -> str:
             f"is negative in {below.sum()} of them, in {unseen.sum()} while kappa is positive: that claim "
             f"{verdict(bool(unseen.any()))}."
         )
-        + "- **Why**: p_m is the accuracy of a majority classifier that sees the labels before an instance "
-        "and no more, in the same window as the measure: the very learner. Taking the majority after the "
-        "instance, or a tie the other way, kappa_m would not be 0. A value of kappa above 0 takes both "
-        "classes among the predictions of one window, that is a switch.\n"
+        + "- **Why**: p_m is the accuracy of a majority classifier that sees only the labels before an "
+        "instance, in the same window as the measure. That is the very learner measured here. If the "
+        "majority were taken after the instance, or ties were broken the other way, kappa_m would not "
+        "be 0. Kappa is above 0 only if the predictions of one window hold both classes, which means "
+        "that the majority switched.\n"
     )
 
 
@@ -139,8 +140,8 @@ def figure_3(folder: Path, sizes: Sizes) -> str:
             f"{steps['10,000']:.4f}; the window nearest to ADWIN is {nearest}, at {apart[nearest]:.4f}: the "
             f"claim {verdict(nearest == '1,000')}."
         )
-        + "- **Why**: the size that is most like ADWIN is a property of the stream, as the sizes of ADWIN's "
-        "own window show; nobody had to choose it.\n"
+        + "- **Why**: the size that is most like ADWIN depends on the stream, as the sizes of ADWIN's own "
+        "window show. ADWIN finds it without a setting.\n"
     )
 
 
@@ -214,8 +215,8 @@ def figure_4(folder: Path, sizes: Sizes) -> str:
             f"ADWIN's window holds {int(np.median(lengths[calm])):,} instances in the median of hold-outs "
             f"between drifts, and {int(np.median(lengths[~calm])):,} after drifts: it grows where little "
             f"changes. The tree forgets nothing, and recovers slowly; where its accuracy rises little by "
-            f"little ADWIN sees no change for a while, and lags. A size that fits this learner on this "
-            f"stream need not be worse than ADWIN; but one has to know it."
+            f"little ADWIN sees no change for a while, and lags. A fixed size that fits this learner on "
+            "this stream need not be worse than ADWIN, but one has to know that size."
         )
     )
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 from rocsteady.core.arrays import BoolArray, FloatArray, Int64Array
-from rocsteady.core.compare.significance import McnemarEvidence, mcnemar, sign_test, wilcoxon
+from rocsteady.core.compare.mcnemar import McnemarEvidence, mcnemar
+from rocsteady.core.compare.significance import sign_test, wilcoxon
 from rocsteady.core.ids.chances import seed_of
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.instances import Instances, Outcome, Task

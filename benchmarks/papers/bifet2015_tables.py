@@ -37,7 +37,8 @@ def table_2(rejections: Rejections) -> str:
         + table(_head("test"), rows)
         + "\n"
         + prose(
-            "Here, and the paper's in brackets; all streams count alike. McNemar's test is made in every "
+            "The paper's shares stand in brackets. All streams count alike. McNemar's test is made in "
+            "every "
             "fold, over all that the fold has tested when the stream ends, and the share is of folds and "
             "runs; sign test and Wilcoxon's are made once a run, over the ten accuracies. The paper does not "
             "say which counts its McNemar takes; sums over folds would count an instance of split or "
@@ -70,9 +71,10 @@ def _type_1(rejections: Rejections) -> str:
         )
         + "- **Why they differ**: "
         + prose(
-            f"two forests of other seeds are two classifiers: in a fold their accuracies are "
-            f"{min(apart):.4f} to {max(apart):.4f} apart in the mean (prequential). McNemar asks whether "
-            f"these two differ, and finds it out where there are instances enough (the tosses of a coin "
+            f"two forests with different seeds are two classifiers: in a fold their accuracies are "
+            f"{min(apart):.4f} to {max(apart):.4f} apart in the mean (prequential). McNemar's test asks "
+            "whether these two differ, and finds out if there are enough instances (the tosses of a "
+            "coin "
             f"below show that the test keeps its level); the tests over folds ask whether one algorithm is "
             f"better than the other. McNemar finds more with every instance, and streams are longer there. "
             f"The paper's sign test rejects by {PAPER_WINS} wins of {FOLDS}, whose level is .109: just the "
@@ -258,10 +260,10 @@ def looks(rejections: Rejections, folder: Path) -> str:
             f"the last look and {_span(seeds['any'])} at any. From a quarter of the stream to its end "
             f"McNemar's share of two seeds goes from {grown}."
         )
-        + "- **What it means**: looking many times is one fault, that p_anytime mends. The paper's is "
-        "another one: two forests do differ, and no correction makes them one. Who wants to know about "
-        "algorithms tests over folds with seeds of their own, and about algorithms in general, over "
-        "streams.\n"
+        + "- **What it means**: looking many times is one fault, which p_anytime corrects. The paper's "
+        "fault is another: two forests do differ, and no correction makes them equal. To compare "
+        "algorithms on a stream, test over folds with seeds of their own. To compare algorithms in "
+        "general, test over streams.\n"
     )
 
 

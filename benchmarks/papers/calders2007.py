@@ -85,9 +85,10 @@ def scale(sizes: Sizes) -> str:
     return prose(
         f"**Scale.** Scores: {sizes.scores:,} of each class, {sizes.draws} draws. Classifiers: up to "
         f"{sizes.rows:,} rows to train with and as many others to test with, {sizes.splits} random splits; "
-        "one core. Of the paper there are the slides here, whose pictures have no numbers left: their "
-        "sentences are what is checked. SVM-perf is not at hand: a linear SVM (liblinear, squared hinge) "
-        "stands in for it. KDD-cup physics is not at hand: skewed data stand in for it. Logistic regression "
+        "one core. Of the paper only the slides were available. Their pictures show no numbers, so this "
+        "page checks their sentences. SVM-perf was not available: a linear SVM (liblinear, squared "
+        "hinge) takes its place. KDD-cup physics was not available: other skewed data take its place. "
+        "Logistic regression "
         "and SVM get features of unit variance, which they need; the polynomial classifier scales by itself."
     )
 
@@ -222,9 +223,9 @@ def against_others(sizes: Sizes) -> str:
         f"{ahead[LOGISTIC]}. On the mean its AUC is {table_of[OURS].mean():+.4f} off that of logistic "
         f"regression; the SVM {table_of[SVM].mean():+.4f}, sampling {table_of[SAMPLING].mean():+.4f}, the "
         f"paper's form {table_of[PAPER].mean():+.4f}.\n"
-        "- **What to take from it**: to maximise AUC itself is no gain where logistic regression fits, and "
-        "it is the faster one in memory. The polynomial classifier is for data that a job scans and no "
-        "machine holds.\n"
+        "- **What to take from it**: where logistic regression fits, maximising AUC itself gains "
+        "nothing, and logistic regression is faster on data in memory. The polynomial classifier is for "
+        "data that a job scans and that no machine can hold.\n"
     )
 
 
@@ -296,13 +297,13 @@ def skew(sizes: Sizes, folder: Path) -> str:
     return (
         f"## Skewed classes\n\n{draw(folder / 'calders2007-skew.svg', [panel])}\n"
         + table(("positives", "to train with", *names), rows)
-        + "\nTest rows are all those held out: AUC does not see a share of classes.\n"
+        + "\nAll held-out rows are test rows, because AUC does not depend on the share of positives.\n"
         "\n- **The paper**: AUC is for skewed classes, where accuracy fails (KDD-cup physics).\n"
         f"- **Here**: from {100 * sizes.shares[0]:g}% to {100 * sizes.shares[-1]:g}% positives the damped "
         f"polynomial loses {fall[OURS]:.3f} of AUC, logistic regression {fall[LOGISTIC]:.3f}, the linear SVM "
         f"{fall[SVM]:.3f}, sampled pairs {fall[SAMPLING]:.3f}. That maximising AUC suffers less than "
         f"accuracy's stand-ins {verdict(fall[OURS] < fall[LOGISTIC])} against logistic regression and "
-        f"{verdict(fall[OURS] < fall[SVM])} against the SVM. Few positives are few pairs, whatever is "
+        f"{verdict(fall[OURS] < fall[SVM])} against the SVM. Few positives give few pairs, whatever is "
         "maximised.\n"
     )
 

@@ -110,10 +110,10 @@ def looping_curve(problems: Problems, folder: Path) -> str:
         "implies AUC = 1.\n"
         f"- **Here**: problems {' and '.join(LOOPING)} have AUC {at_5.auc:g} and AUM {at_5.aum:.3f} there, "
         f"which {verdict(at_5.auc == 2.0)}. AUM is 0 at {len(zero)} of {len(differences)} differences, and "
-        f"AUC is 1 at {int((zero == 1.0).sum())} of those. Its greatest value is {auc.max():g}, with AUM "
+        f"AUC is 1 at {int((zero == 1.0).sum())} of those. The greatest AUC is {auc.max():g}, with AUM "
         f"{area[auc.argmax()]:.3f}: to maximise AUC would be to go there.\n"
-        "- **Why they differ**: one exception is left out by the slides: where FP begins and FN ends at one "
-        "threshold, AUM is 0 and AUC below 1 (two equal predictions of both classes: 1/2).\n"
+        "- **Why they differ**: the slides leave out one exception. Where FP begins and FN ends at one "
+        "threshold, AUM is 0 and AUC is below 1 (1/2 for two equal predictions of both classes).\n"
     )
 
 
@@ -201,8 +201,9 @@ def learning_curves(problems: Problems, sizes: Sizes, folder: Path) -> str:
         f"moved by normal noise, AUM falls from {area[0]:.2f} to {area[-1]:.2f} and AUC goes from "
         f"{auc[0]:.4f} to {auc[-1]:.4f}, which {verdict(auc[-1] >= auc[0] and area[-1] <= area[0])}; "
         f"{'; '.join(said)}.\n"
-        "- **Why they differ**: without noise there is nothing to gain here, predictions with the fewest "
-        "errors have AUC 1. Steps of the linear model are found along the gradient, not by a fixed rate.\n"
+        "- **Why they differ**: without noise nothing can be gained here, because predictions with the "
+        "fewest errors have AUC 1. Steps of the linear model are found along the gradient, not by a "
+        "fixed rate.\n"
     )
 
 
@@ -272,11 +273,11 @@ def changepoints(problems: Problems, sizes: Sizes, folder: Path) -> str:
         f"- **Here**: over all folds and starts test AUM goes from {_path(areas, 3)}, test AUC from "
         f"{_path(means, 5)}, which {verdict(good)} ({apart}). Stopped by validation "
         f"AUM: {won[0]}; by validation AUC: {won[1]}.\n"
-        "- **Why they differ**: the regression is nearly as good as can be on most folds of this data set; "
-        "where it is not, the descent gains most. The start has not seen the problems to stop by, which the "
-        "paper's has, and features that it leaves out stay out: with all of them the descent gained less. Of "
-        "equal validation AUC the first step is kept, so that "
-        "stopping by AUC moves less.\n"
+        "- **Why they differ**: on most folds of this data set, hardly anything is better than the "
+        "regression; on the other folds the descent gains most. Here the regression has not seen the "
+        "validation problems, in the paper it has. Features that the regression leaves out stay out; "
+        "with all features the descent gained less. Of steps with equal validation AUC the first is "
+        "kept, so stopping by AUC changes the weights less.\n"
     )
 
 
@@ -425,8 +426,8 @@ def computation_time(sizes: Sizes, folder: Path) -> str:
         f"- **Here**: AUM by a sort takes {sort.min():.1f} to {sort.max():.1f} times the logistic loss, "
         f"which {verdict(bool(sort[-1] < 10))} (within a factor of 10 at {sizes.times[-1]:,}); all pairs "
         f"take {pairs:.0f} times as long as AUM at {sizes.times[at_pairs]:,}.\n"
-        "- **Why they differ**: of binary labels AUM needs no sort, since FP and FN cross at a score that is "
-        "selected in O(n). The sort is for error functions of any form.\n"
+        "- **Why they differ**: for binary labels AUM needs no sort, because FP and FN cross at a score "
+        "that can be selected in O(n). The sort is needed for error functions of any form.\n"
     )
 
 

@@ -145,8 +145,8 @@ def table_1(streams: Sequence[Stream]) -> str:
     return (
         "## Table 1: the data\n\n"
         + table(head, rows)
-        + "\nThe paper's second stream was shuffled, and so is the one here; the other two keep the order of "
-        "their files. Hepmass and Miniboone are not at hand, and of the TV news only the scores are.\n"
+        + "\nThe second stream is shuffled, as in the paper; the other two keep the order of their files. "
+        "Hepmass and Miniboone were not available, and of the TV news only the scores were.\n"
     )
 
 
@@ -194,9 +194,10 @@ def figure_1(streams: Sequence[Stream], sizes: Sizes, folder: Path) -> str:
         "the guarantee; that of the reversed list, which the paper describes and does not measure, is "
         f"{_factor(turned_round[:, 0])} times smaller, and below the other one in {better} of {len(ahead)} "
         "cases.\n"
-        "- **Why they differ**: with a good classifier most negatives lie below nearly all positives, so in "
-        "the last and largest group, which takes them as tied with all of it: an error of one sign, that no "
-        "averaging takes away. Reversed, that group holds few positives. The paper's mean errors are like "
+        "- **Why they differ**: with a good classifier most negatives lie below nearly all positives. "
+        "So they lie in the last and largest group, and the estimate takes them as tied with all events "
+        "of that group. These errors have one sign, so they do not average out. In the reversed list "
+        "that group holds few positives. The paper's mean errors are like "
         "those of the reversed list.\n"
     )
 
@@ -235,9 +236,9 @@ def figure_2(streams: Sequence[Stream], sizes: Sizes, folder: Path) -> str:
         f"- **Here**: from epsilon {EPSILONS[-1]:g} down to {EPSILONS[0]:g} the list gets {longer:.0f} times "
         f"longer and an event takes {slower:.1f} times as long. The exact tree, of error 0, takes less time "
         f"than {exact_wins} of the {cells} estimates.\n"
-        "- **Why they differ**: the list lies in arrays that are changed and summed in vectors, so that its "
-        "length weighs less than in a linked list; and the search tree that remains here keeps the exact sum "
-        "as it goes, so that there is no trade to be made between error and time.\n"
+        "- **Why they differ**: the list lies in arrays that are changed and summed by vector "
+        "instructions, so its length matters less than that of a linked list. And the search tree that "
+        "is needed anyway keeps the exact sum here, so a larger error saves no time.\n"
     )
 
 

@@ -70,12 +70,13 @@ def report(folder: Path, quick: bool) -> str:
 
 def describe(streams: Sequence[Stream]) -> Iterator[str]:
     yield prose("""
-        The paper's data are APS (failures of trucks), Diabetes and Dota2 of the UCI repository. Diabetes and
-        Dota2 are here themselves: the label of Diabetes is whether the patient was readmitted at all (the
-        paper does not say after how long), and of Dota2 it is the training part. Of APS there is a sample
-        only, too small for the sizes, so class 4 of Covertype, shuffled, stands beside it as the rare class.
-        As in the paper: logistic regression on a tenth, missing values by the mean, words as 0 and 1, costs
-        Beta(2, 2).
+        The paper's data are APS (failures of trucks), Diabetes and Dota2 of the UCI repository.
+        Diabetes and Dota2 are used here, too. The label of Diabetes says whether the patient was
+        readmitted at all (the paper does not say after how long); of Dota2 the training part is
+        used. Of APS only a sample was available, which is too small for these sizes. So class 4 of
+        Covertype, shuffled, is added as a rare class. As in the paper, a logistic regression learns
+        from a tenth of the data, missing values are replaced by the mean, words become 0 and 1, and
+        costs are Beta(2, 2).
     """)
     rows = []
     for of in streams:
@@ -85,9 +86,9 @@ def describe(streams: Sequence[Stream]) -> Iterator[str]:
         rows.append([of.name, of.about, f"{len(of):,}", f"{of.prevalence:.1%}", vertices])
     yield table(["stream", "scores", "events", "positives", "vertices of the hull"], rows)
     yield prose("""
-        The baseline scans sorted arrays, into which events are shifted: faster than a tree of scores that is
-        walked. The trees are this project's, buckets of 62 scores under an AVL tree, and give DeLong's
-        interval along with the AUC.
+        The baseline scans sorted arrays, and shifts them to insert an event. That is faster than a
+        walk through a tree of scores. The trees are this project's: buckets of 62 scores under an
+        AVL tree. They give DeLong's interval along with the AUC.
     """)
 
 

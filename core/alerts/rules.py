@@ -162,8 +162,9 @@ class Change:
     against    a span: compares with the latest row at least that far back whose window shares no event with
                this row's window; or a period: compares with the last row whose window lies within the period
 
-    >>> str(Change("auc", "drops", 0.02, Span(500)))
-    'auc drops by 0.02 against 500 rows'
+    >>> from rocsteady import parse_alert
+    >>> parse_alert("auc drops by 0.02 against 500 rows").opens
+    Change(column='auc', direction='drops', by=0.02, against=Span(count=500, unit='rows'))
     """
 
     column: str
@@ -250,10 +251,10 @@ class AlertRule:
     Raises ConfigError for a rule that would open and close on the same value, and for a rule whose tests no
     name passes.
 
-    >>> from .grammar import parse_alert
-    >>> rule = AlertRule(Limit("auc_high", "<", 0.8), held=Span(3))
-    >>> str(rule), rule == parse_alert(str(rule))
-    ('auc_high < 0.8 for 3 rows', True)
+    >>> from rocsteady import parse_alert
+    >>> rule = parse_alert("auc_high < 0.80 for 3 rows")
+    >>> str(rule), str(rule.opens), str(rule.held), rule.covers("churn", "")
+    ('auc_high < 0.8 for 3 rows', 'auc_high < 0.8', '3 rows', True)
     """
 
     opens: Limit | Change

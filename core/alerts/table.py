@@ -114,7 +114,7 @@ class AlertTable:
     no record.
 
     >>> table = AlertTable([parse_alert("auc < 0.8 for 2 rows")])
-    >>> from .rows import Rows
+    >>> from rocsteady import Rows
     >>> rows = Rows.blank(4, [("churn", "")], "")
     >>> rows.integer("row")[:], rows.number("auc")[:] = range(4), [0.79, 0.78, 0.75, 0.81]
     >>> alerts = table.watch(rows)

@@ -1,6 +1,6 @@
 """Tests of which of two learners is better, and the streams of folds that give the tests their data.
 
-`significance` has the tests, and `comparisons` applies them to all learners. `fold_pairs` and `learners` are
-state machines that compare learners at checkpoints. `fold_report` has their records, and collects them.
-`settings` has the settings of a comparison.
+`mcnemar` and `significance` have the tests, and `comparisons` applies them to all learners. `fold_pairs` and
+`learners` are state machines that compare learners at checkpoints. `fold_report` has their records, and
+collects them. `settings` has the settings of a comparison.
 """

@@ -27,8 +27,9 @@ from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
 from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected, leader, noted
 from .fold_report import FoldReport, GatheringMachine, PairedFold
+from .mcnemar import McnemarEvidence, mcnemar
 from .settings import MOST_INSTANCES, TOO_MANY_INSTANCES, ComparisonSettings
-from .significance import DelongTest, McnemarEvidence, Placements, mcnemar
+from .significance import DelongTest, Placements
 
 MAGIC = b"RSFP"
 _HEAD = struct.Struct("<I")

@@ -250,6 +250,7 @@ class Rows(Sequence[MeasureRow]):
     def take(self, places: Int64Array) -> Rows:
         """Return the rows at some places, in the order given, without curves. O(len(places)).
 
+        >>> import numpy as np
         >>> len(Rows.blank(5, [("a", "")], "").take(np.array([4, 0])))
         2
         """

@@ -49,7 +49,13 @@ COUNTED = ("events_applied", "events_tied", "events_in_other", "late", "duplicat
 class EvaluatorTable:
     """The state machine of one shard in one pane: applies records to the evaluators of its models.
 
-    >>> from rocsteady.core.events.batch import EventBatch, TextColumn
+    settings  the settings of the evaluators, and of the table
+    pane      the start and the end of the Beam window of its rows, in microseconds UTC; None: no window
+
+    `apply` takes packed `EventBatch`es, and at the end of the input an `EndOfInput`.
+
+    >>> import numpy as np
+    >>> from rocsteady import EventBatch, TextColumn
     >>> from rocsteady.core.events.records import EndOfInput
     >>> table = EvaluatorTable(TableSettings())
     >>> batch = EventBatch(TextColumn.of(["a", "b", "a"]), np.array([0.2, 0.9, 0.7]), np.array([0, 1, 1]))

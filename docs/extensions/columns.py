@@ -29,8 +29,8 @@ TYPES = {
     pa.timestamp("us", "UTC"): "time",
 }
 
-UNITS = {"rank": "none", "share": "none", "score": "of the score", "count": "events, or their weight"}
-"""The unit of a measure, by the format of its digits."""
+UNITS = {"score": "In units of the score.", "count": "In events, or their weight."}
+"""The units of measures that have one, by the format of their digits."""
 
 
 def columns_markdown(kind: str) -> str:
@@ -40,13 +40,13 @@ def columns_markdown(kind: str) -> str:
     rows = [
         [
             _anchored(field.name, kind),
-            TYPES[field.type],
-            "can be" if field.nullable else "",
+            TYPES[field.type] + (" or null" if field.nullable else ""),
             _cell(about[field.name]),
         ]
         for field in columns
     ]
-    return table(["column", "type", "null", "meaning"], rows)
+    names = [field.name for field in columns] if kind == "row" else []
+    return _index(names) + table(["column", "type", "meaning"], rows)
 
 
 def described_columns(kind: str) -> tuple[pa.Schema, Mapping[str, str]]:
@@ -66,24 +66,29 @@ def described_columns(kind: str) -> tuple[pa.Schema, Mapping[str, str]]:
 
 def measures_markdown(group: str) -> str:
     """Return the table of the measures of a group of `GROUPS`, in the order of a row's columns."""
-    rows = [
-        [
-            _anchored(name, "row"),
-            UNITS[meaning.digits],
-            meaning.better,
-            _asked(name),
-            _cell(meaning.sentence),
-        ]
-        for name in COLUMNS
-        if (meaning := MEANINGS.get(name)) is not None and meaning.group == group
-    ]
-    return table(["column", "unit", "better", "asked by", "meaning"], rows)
+    names = [name for name in COLUMNS if name in MEANINGS and MEANINGS[name].group == group]
+    rows = [[_anchored(name, "row"), _meaning(name)] for name in names]
+    return _index(names) + table(["column", "meaning"], rows)
 
 
-def _asked(name: str) -> str:
+def _meaning(name: str) -> str:
+    """Return the meaning of a measure, its unit, which values are better, and the options that it needs."""
+    meaning = MEANINGS[name]
     options = ["`--measures`"] if name in COSTLY_MEASURES else []
     options += ["`--probabilities`"] if name in PROBABILITY_MEASURES else []
-    return " and ".join(options) or "always there"
+    parts = [
+        _cell(meaning.sentence),
+        UNITS.get(meaning.digits, ""),
+        f"{meaning.better.capitalize()} is better." if meaning.better else "",
+        f"Null without {' and '.join(options)}." if options else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _index(names: list[str]) -> str:
+    """Return entries of the site's index, in which the search finds whole names first."""
+    entries = ", ".join(f"! {name}" for name in names)  # "!" makes it a main entry
+    return f"```{{index}} {entries}\n```\n\n" if names else ""
 
 
 def _anchored(name: str, kind: str) -> str:

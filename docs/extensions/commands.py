@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 from textwrap import dedent
-from typing import TypeGuard
 
 from rocsteady.pipelines.arguments import Argument, Either, Group
 from rocsteady.pipelines.commands import COMMANDS, Command
@@ -43,11 +42,7 @@ def command_markdown(name: str) -> str:
 
 def _body(command: Command, path: str, heading: str) -> Iterator[str]:
     """Yield usage, examples and arguments of a command or an action."""
-    actions = "|".join(action.name for action in command.actions)
-    words = [_place(each) for each in command.arguments if _is_positional(each)]
-    words += [actions] if actions else []
-    words += ["[OPTIONS]"] + ["[OPTIONS OF BEAM]"] * command.takes_beam
-    yield block(" ".join(["rocsteady", path, *words]), "text")
+    yield block(command.usage(f"rocsteady {path}"), "text")
     if path.count(" ") == 0:  # the actions of a command share its examples
         yield from _examples(command.epilog)
     plain = [each for each in command.arguments if not isinstance(each, Group)]
@@ -64,14 +59,6 @@ def _body(command: Command, path: str, heading: str) -> Iterator[str]:
                 yield from _options(option, heading + "#")
 
 
-def _is_positional(each: Argument | Group) -> TypeGuard[Argument]:
-    return isinstance(each, Argument) and not each.names.startswith("-")
-
-
-def _place(argument: Argument) -> str:
-    return f"{argument.metavar or argument.names}{'...' * (argument.takes == 'words')}"
-
-
 def _options(option: Argument | Either, heading: str) -> Iterator[str]:
     if isinstance(option, Argument):
         yield from _argument(option, heading)
@@ -85,8 +72,8 @@ def _options(option: Argument | Either, heading: str) -> Iterator[str]:
 def _argument(argument: Argument, heading: str) -> Iterator[str]:
     """Yield the heading of an argument, the form of its value with its default, and its text."""
     about, default = _without_default(argument)
-    if _is_positional(argument):
-        yield f"{heading} {code(_place(argument))}"
+    if argument.is_positional:
+        yield f"{heading} {code(_value(argument))}"
     else:
         names = argument.names.split()
         yield f"{heading} {code(names[-1])}"
@@ -120,7 +107,7 @@ def _value(argument: Argument) -> str:
 def _examples(epilog: str) -> Iterator[str]:
     """Yield the end of a help text: captions and commands of its examples, then its remarks."""
     heading, *lines = epilog.strip().splitlines()
-    yield f"**{sentence(heading)[:-2]}**"
+    yield f"**{heading[:-1].capitalize()}**"
     for kind, group in groupby(lines, key=_kind):
         part = [*group]
         if kind == "caption":

@@ -81,4 +81,4 @@ def _text(node: ast.stmt | None) -> str:
     """Return the text of a statement that is a text; of another one the empty text."""
     value = node.value if isinstance(node, ast.Expr) else None
     is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    return str(value.value) if is_text else ""
+    return ast.literal_eval(value) if value is not None and is_text else ""

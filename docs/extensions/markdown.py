@@ -39,7 +39,8 @@ def sentence(text: str) -> str:
     ('last:N events.', 'Of the file.')
     """
     first, _, rest = text.partition(" ")
-    if first.isalpha() and (len(first) > 1 or first == "a") and not rest.startswith("|"):
+    word = first.rstrip(",;")
+    if word.isalpha() and (len(word) > 1 or word == "a") and not rest.startswith("|"):
         text = text[:1].upper() + text[1:]
     return text.removesuffix(".") + "."
 

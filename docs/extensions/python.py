@@ -134,7 +134,7 @@ def parameters(value: Any, owner: Any = None) -> list[Parameter]:
         if each.kind is each.VAR_KEYWORD and annotation.startswith("Unpack["):
             found += _keywords(value, annotation[len("Unpack[") : -1])
             continue
-        stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+        stars = "*" if each.kind is each.VAR_POSITIONAL else "**" if each.kind is each.VAR_KEYWORD else ""
         found.append(Parameter(f"{stars}{each.name}", annotation, _default(value, each), module))
     return found
 
@@ -256,12 +256,14 @@ def linked(text: str) -> str:
 
 def _link(span: re.Match[str]) -> str:
     name, _, member = span[1].partition(".")
-    full = _full_names().get(name)
-    if full is None or (
-        member and not (inspect.isclass(value_of(full)) and member in members(value_of(full)))
-    ):
+    if name not in _full_names():
+        name = name.removesuffix("s")  # `MeasureRows`
+    if (full := _full_names().get(name)) is None:
         return span[0]
-    return f"[{span[0]}](#{_PACKAGE}.{span[1]})"
+    value = value_of(full)
+    if member and not (inspect.isclass(value) and member in members(value)):
+        return span[0]
+    return f"[{span[0]}](#{_PACKAGE}.{f'{name}.{member}' if member else name})"
 
 
 # ---- types that signatures name

@@ -22,9 +22,6 @@ GLOSSARY = "glossary"
 _TERM = re.compile(r"^### (.+)\n((?:<!-- .+ -->\n)*)", re.MULTILINE)
 _OTHERS = re.compile(r"<!-- also: (.+) -->")
 _UNLINKED = "<!-- no links -->"
-_CURLY = "\N{RIGHT SINGLE QUOTATION MARK}"
-"""What Sphinx makes of an apostrophe."""
-
 _NOT_PROSE = (
     nodes.reference, nodes.title, nodes.rubric, nodes.term, nodes.Invisible, nodes.FixedTextElement,
     nodes.literal, nodes.raw, addnodes.desc_signature,
@@ -64,17 +61,14 @@ class Finder:
     def __init__(self, terms: list[Term]) -> None:
         self._terms = {_key(spelling): term for term in terms if term.linked for spelling in term.spellings}
         longest_first = sorted(self._terms, key=len, reverse=True)
-        words = "|".join(
-            re.escape(spelling).replace(r"\ ", r"\s+").replace("'", f"['{_CURLY}]")
-            for spelling in longest_first
-        )
+        words = "|".join(re.escape(spelling).replace(r"\ ", r"\s+") for spelling in longest_first)
         self._use = re.compile(rf"(?<![\w-])({words})(?:s|es)?(?![\w-])", re.IGNORECASE)
 
     def find(self, text: str) -> list[tuple[int, int, Term]]:
         """Return begin, end and term of each use in a text, in order."""
         found = []
         for use in self._use.finditer(text):
-            spelling = " ".join(use[1].replace(_CURLY, "'").split())
+            spelling = " ".join(use[1].split())
             term = self._terms.get(spelling) or self._terms.get(spelling.lower())
             if term is not None:
                 found.append((use.start(), use.end(), term))

@@ -191,6 +191,7 @@ class LiveEvaluation:
 
     def _put(self, letters: DeadLetters) -> None:
         """Write dead letters, and count their reasons."""
+        progress.note_refused(letters)
         self._take("dead letters", letters.batch)
         for kind, reason, position in letters.whys():
             number, first = self._reasons.get((kind, reason), (0, position))

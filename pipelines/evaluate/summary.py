@@ -290,7 +290,9 @@ def remedy_of(reason: str, fields: EventFields) -> str:
     """Return the remedy for the most frequent reason of invalid records."""
     known = {each.value: each for each in Reason}[reason]
     column = getattr(fields, known.option, None) or known.option
-    where = f" (in the column {column!r})" if column else ""
+    where = f"in the column {column!r}" if column else ""
     if known.option == "score" and fields.scores:
-        where = f" (in the columns {', '.join(map(repr, fields.scores))})"
-    return f"most often {reason}{where}; {known.remedy}"
+        where = f"in the columns {', '.join(map(repr, fields.scores))}"
+    value = progress.refused(reason)
+    said = ", ".join([where] * bool(where) + ([] if value is None else [f"such as {value!r}"]))
+    return f"most often {reason}{f' ({said})' if said else ''}; {known.remedy}"

@@ -15,7 +15,8 @@ from benchmark_path import ROOT
 from rocsteady.core.compare.fold_pairs import FoldPairs
 from rocsteady.core.compare.fold_report import FoldReport
 from rocsteady.core.compare.learners import LearnerComparisons
-from rocsteady.core.compare.significance import McnemarEvidence, mcnemar, sign_test, wilcoxon
+from rocsteady.core.compare.mcnemar import McnemarEvidence, mcnemar
+from rocsteady.core.compare.significance import sign_test, wilcoxon
 from rocsteady.core.errors import InputError
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.kernels.cache_folder import CACHE_FOLDER

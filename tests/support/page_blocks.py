@@ -38,7 +38,7 @@ LACKING = {
     "localhost:": "a server",
     "https://": "a server",
     "/opt/": "a folder of the machine's administrator, and two minutes",
-    "examples/": "the repository's folder: tests/test_examples.py runs these files",
+    "docs/examples": "the repository's folder: tests/transforms/test_yaml_transforms.py runs these files",
     "electricity.csv.gz": "a data set that is not in the repository",
 }
 """Words of blocks that cannot run on a plain machine: what the machine lacks. Their commands are parsed."""

@@ -86,6 +86,7 @@ def letter_metrics(kind: str) -> str:
 
 def count_letters(letters: DeadLetters) -> None:
     """Count dead letters by kind and reason, with their positions."""
+    progress.note_refused(letters)
     for kind, reason, position in letters.whys():
         _distribution(letter_metrics(kind), reason).update(position)
 

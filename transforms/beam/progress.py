@@ -1,4 +1,4 @@
-"""The progress of this process's readers: plain counters for a progress line.
+"""The progress of this process's readers: plain counters for a progress line, and a refused value by reason.
 
 The process that reads has the counters; on the local runner, that is the command's own process. The counters
 are for display only: a retried bundle counts twice. Correct sums are in Beam's metrics.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 import threading
 from typing import NamedTuple
+
+from ..events.dead_letters import DeadLetters
 
 
 class Progress(NamedTuple):
@@ -26,6 +28,7 @@ class Progress(NamedTuple):
 
 _lock = threading.Lock()
 _now = Progress()
+_refused: dict[str, str] = {}
 
 
 def add(**more: int) -> None:
@@ -40,8 +43,22 @@ def read() -> Progress:
     return _now
 
 
+def note_refused(letters: DeadLetters) -> None:
+    """Keep a value of a dead letter for each reason: the first that this process reads."""
+    texts = (letters.batch.column(name).to_pylist() for name in ("reason", "value"))
+    for reason, value in zip(*texts, strict=True):
+        if value is not None:
+            _refused.setdefault(reason, value)
+
+
+def refused(reason: str) -> str | None:
+    """Return a value that was refused for a reason; None: no dead letter of this process has a value."""
+    return _refused.get(reason)
+
+
 def reset() -> None:
-    """Set the counters to 0, before a job starts."""
+    """Set the counters to 0 and forget refused values, before a job starts."""
     global _now
     with _lock:
         _now = Progress()
+    _refused.clear()

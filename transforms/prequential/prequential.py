@@ -89,7 +89,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
     ...         ["majority", "persistent"], features=["x"], id="id", folds=2, every=rs.EveryEvents(100))
     ...     of_accuracy = run.means | beam.Filter(lambda mean: mean.measure == "accuracy")
     ...     _ = of_accuracy | beam.combiners.Count.Globally() | beam.Map(print)
-    8
+    6
     """
 
     def __init__(

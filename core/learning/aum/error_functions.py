@@ -105,6 +105,7 @@ class ErrorFunctions:
 
         Raises InputError, which names the example. O(rows log rows).
 
+        >>> import numpy as np
         >>> errors = ErrorFunctions.of_penalties(["a", "a", "b", "b"], [-np.inf, 1, -np.inf, 0],
         ...                                      fp=[2, 0, 0, 0], fn=[0, 0, 0, 1])
         >>> errors.breakpoint.tolist(), errors.fp_diff.tolist(), errors.fn_diff.tolist()

@@ -27,7 +27,7 @@ from rocsteady.core.errors import (
 )
 from rocsteady.core.events.records import Clock, EndOfInput
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.rows.columns import NUMBER_COLUMNS
+from rocsteady.core.rows.columns import ADDED, NUMBER_COLUMNS
 from rocsteady.core.settings.windows import Adaptive, AllEvents, Fading, LastDuration, LastEvents
 from thorough import THOROUGH, examples, some
 
@@ -200,8 +200,8 @@ def test_folds_go_on_to_where_they_meet():
         assert PairedFold.unpack(paired.pack()).pack() == packed[place]
 
 
-def test_what_was_stored_before_there_was_a_polynomial_auc_is_read():
-    added = [place for place, name in enumerate(NUMBER_COLUMNS) if name.startswith("polynomial_auc")]
+def test_what_was_stored_before_there_were_the_newer_measures_is_read():
+    added = [NUMBER_COLUMNS.index(name) for names in ADDED for name in names]
     report = of_fold(reports_of(1))[0]
     report.measures[added] = np.nan
     older = replace(report, measures=np.delete(report.measures, added))

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rocsteady.core.compare.mcnemar import McnemarEvidence, mcnemar
 from rocsteady.core.compare.significance import (
-    McnemarEvidence,
     delong_test,
     friedman_nemenyi,
     holm,
-    mcnemar,
     nemenyi_difference,
     sign_test,
     wilcoxon,

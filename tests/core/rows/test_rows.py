@@ -7,6 +7,7 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.columns import (
+    ADDED,
     COLUMNS,
     DEGENERATE,
     INTEGER_COLUMNS,
@@ -44,8 +45,10 @@ def test_a_row_has_the_columns_of_the_interface_in_their_order() -> None:
     assert rs.Measures._fields == ("window_events", *NUMBER_COLUMNS, "reason")
 
 
-def test_numbers_that_were_stored_before_there_was_a_polynomial_auc_are_read() -> None:
-    then = [name for name in NUMBER_COLUMNS if not name.startswith("polynomial_auc")]
+@pytest.mark.parametrize("last", range(len(ADDED)), ids=lambda last: f"before {ADDED[last][0]}")
+def test_numbers_that_were_stored_before_there_was_a_measure_are_read(last: int) -> None:
+    newer = {name for names in ADDED[last:] for name in names}
+    then = [name for name in NUMBER_COLUMNS if name not in newer]
     stored = np.arange(2.0 * len(then)).reshape(2, -1)
     for numbers in (stored, stored[1]):
         read = in_columns(numbers)

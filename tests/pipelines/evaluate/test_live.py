@@ -240,6 +240,11 @@ def test_a_wrong_column_is_said_after_few_events(capsys, monkeypatch):
     assert ran.lines[0].endswith("most often score is missing (in the column 'p'); check --score")
 
 
+def test_a_value_that_was_refused_is_in_the_message(capsys, monkeypatch):
+    ran = live(capsys, monkeypatch, b'{"score": "high", "label": 1}\n' * 20, status=3)
+    assert "most often score is not a number (in the column 'score', such as 'high'); check" in ran.lines[0]
+
+
 def test_by_time_a_stream_is_settled_as_far_as_it_has_come(capsys, monkeypatch):
     """Where a file is sorted as a whole, a stream has no lateness unless it is said."""
     data = lines_of(events(300))

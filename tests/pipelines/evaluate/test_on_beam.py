@@ -180,9 +180,10 @@ def test_labels_of_three_values_are_dead_letters_that_name_the_remedy(capsys):
     assert ran.status == 3
     assert ran.counts == (30, 0, 30, 0)
     assert ran.lines[2] == "  30 x label is unknown (the first at position 0)"
+    word = pyarrow.csv.read_csv("s.csv")["word"][0].as_py()
     assert ran.lines[3] == (
-        "rocsteady: no event was applied: most often label is unknown (in the column 'word'); name the "
-        "positive class with --positive, or check --label"
+        "rocsteady: no event was applied: most often label is unknown (in the column 'word', such as "
+        f"{word!r}); name the positive class with --positive, or check --label"
     )
     assert pyarrow.csv.read_csv("o.csv").num_rows == 0
 
