@@ -28,7 +28,7 @@ ROCSTEADY = 'exec "$PYTHON" -c "import sys; from rocsteady.pipelines.cli import 
 PROGRAMS = {"rocsteady": ROCSTEADY, "python": 'exec "$PYTHON" "$@"', "python3": 'exec "$PYTHON" "$@"'}
 """What a reader's environment has on its PATH, as scripts of sh."""
 
-SECONDS = re.compile(r"\(\d+\.\d s\)")
+SECONDS = re.compile(r"\d+\.\d s\)")
 PASSING = re.compile(rf"{COMPILING}|WARNING:|rocsteady: .*; \d+ s$")
 """Begins a line, or is the line, that comes on a slow or a new machine alone."""
 
@@ -150,4 +150,4 @@ def _compare(block: Block, printed: str) -> None:
 
 
 def _lines(text: str) -> list[str]:
-    return [SECONDS.sub("(_ s)", line.rstrip()) for line in text.rstrip().splitlines()]
+    return [SECONDS.sub("_ s)", line.rstrip()) for line in text.rstrip().splitlines()]
