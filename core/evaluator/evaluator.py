@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from html import escape
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from ..rows.curves import RocCurve, WindowCurve
 from ..rows.display import HEADLINES, figures, reasons_of
 from ..rows.records import Measures, record_html
 from ..rows.rows import Rows
-from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
+from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings, SettingsChoices, without_defaults
 from .engine import WindowEngine
 from .eviction import GREATEST
 from .ranking import TreeRanking
@@ -74,12 +74,9 @@ class ModelEvaluator:
         model: str = "",
         slice: str = "",  # noqa: A002  the column's name
         pane: tuple[int, int] | None = None,
-        **choices: Any,
+        **choices: Unpack[SettingsChoices],
     ) -> None:
-        if settings is None:
-            settings = EvaluatorSettings(**choices)
-        elif choices:
-            settings = replace(settings, **choices)
+        settings = replace(settings or EvaluatorSettings(), **without_defaults(choices))
         self.settings = settings
         self.model = model
         self.slice = slice

@@ -12,7 +12,7 @@ import json
 import math
 import numbers
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, TypedDict
 
@@ -278,6 +278,21 @@ class EvaluatorChoices(TypedDict, total=False):
     flip_if_below_half: bool
     order: str
     curves: EveryEvents | Literal["end"] | None
+
+
+class SettingsChoices(EvaluatorChoices, total=False):
+    """The fields of `EvaluatorSettings`, as keywords."""
+
+    positive: str | None
+
+
+def without_defaults(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choices without a window, an emission or a cost that is None: None means the default."""
+    return {
+        name: value
+        for name, value in choices.items()
+        if name not in ("window", "every", "cost") or value is not None
+    }
 
 
 def checked_order(order: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
-from ...core.settings.evaluator import EvaluatorSettings, check_signal
+from ...core.settings.evaluator import EvaluatorSettings, check_signal, without_defaults
 from ...core.settings.table import TableSettings, checked_spans
 from ..events.dead_letters import CHUNK_ROWS
 from ..events.fields import EventFields, named_fields
@@ -35,11 +35,7 @@ def chosen_settings(choices: Mapping[str, Any]) -> tuple[EventFields, TableSetti
     choices  fields of `EventFields`, `EvaluatorSettings` and `TableSettings`. None for a window, an emission
              or a cost is the default. See `named_fields` for columns
     """
-    chosen = {
-        name: value
-        for name, value in choices.items()
-        if name not in ("window", "every", "cost") or value is not None
-    }
+    chosen = without_defaults(choices)
     of_events = named_fields(_of(EventFields, chosen))
     curves, predicted = chosen.get("curves"), of_events.predicted
     if curves is not None and predicted is not None and of_events.positive is None:
