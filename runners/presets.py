@@ -128,7 +128,7 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
         near = near_names(name, [*_LOCAL, *_BEAM_NAMES, *_BEAM_NAMES.values()])
         hint = f"did you mean {near[0]}? " if near else ""
         raise RunnerError(
-            f"runner {name!r} cannot be had: {hint}There are local, prism, flink, dataflow, and what Beam "
+            f"runner {name!r} cannot be had: {hint}There are local, {', '.join(_BEAM_NAMES)}, and what Beam "
             f"says ({error})"
         ) from None
     here = beam_name in _ON_THIS_MACHINE

@@ -1,4 +1,4 @@
-"""The tables of windows, emissions and columns are true: each line runs by command, in Python and in Beam."""
+"""The tables of windows and emissions are true: each line runs by command, in Python and in Beam."""
 
 from __future__ import annotations
 

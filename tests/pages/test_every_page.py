@@ -46,6 +46,7 @@ WITH_CODE = [
 def folder(tmp_path, monkeypatch):
     """The page's folder; modules that a page makes are forgotten behind it."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")  # pytest's import of readline sets 80 in the processes of xdist
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
     for name, module in [*sys.modules.items()]:

@@ -34,7 +34,8 @@ def test_a_job_of_today_goes_on_from_a_savepoint_of_then(broker, cluster, tmp_pa
     rows.mkdir()
     before = [json.loads(line) for line in (old.FOLDER / old.ROWS).read_text().splitlines()]
     undisturbed = undisturbed_rows(tmp_path)
-    expected = [row for row in undisturbed if row not in before]
+    then = before[0].keys()  # a measure may have come since: a column that the old rows lack
+    expected = [row for row in undisturbed if {name: row[name] for name in then} not in before]
     words = [*old.create_topics(broker), "--output", f"{rows}/", *old.runner(cluster)]
     half = old.first_part(0.5)
     old.send(broker, [[], [], []], half)
