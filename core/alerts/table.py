@@ -109,7 +109,7 @@ class AlertTable:
 
     A row costs 2.5 microseconds, 0.4 more for every limit and 2 for every change. State, on the wire: 54
     bytes for every rule and key that the rule covers, and of a change 48 for each row between a row and its
-    reference, up to MOST_REFERENCES.
+    reference, up to 4,096.
     Raises ConfigError for an empty or repeated set of rules; `apply` raises a `WireError` for bytes that are
     no record.
 

@@ -147,7 +147,7 @@ class ModelEvaluator:
         predicted  n predicted classes; then the kappa family is multi-class
 
         Raises InputError, and applies nothing, if a value cannot be used. Warns once (`TimeUnitWarning`) if
-        times look like numbers in another unit (see events/times.py).
+        times look like numbers in another unit.
         """
         score_array = as_event_scores(scores, self.settings.probabilities)
         time_array = None if times is None else self._read_times(times, time_unit)
@@ -328,7 +328,7 @@ class ModelEvaluator:
             return self
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: a table with this model alone (snapshot.py)."""
+        """Return a snapshot of this model: what `from_bytes` goes on from. O(events held)."""
         return Snapshot.of_evaluator(self.settings, self.state()).pack()
 
     @classmethod

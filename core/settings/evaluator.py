@@ -111,7 +111,8 @@ class EvaluatorSettings:
     """The settings that decide the values of a model's rows, and which values are shown.
 
     window, every       which events count, and when a row is due.
-    measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`; "all" = every measure.
+    measures            names of measures; "all" = every measure; None = all but those that take a pass over
+                        the window or its hull, such as "average_precision".
                         "auc" includes its interval, "ks" its threshold and "polynomial_auc" its bound.
     cost                the distribution of misclassification costs in the H-measure.
     priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1).

@@ -166,12 +166,12 @@ class TableSettings:
     evaluator  the settings with which every (model, slice) is evaluated.
     slices     the slices, each given by one column or by several columns. The whole model always has rows.
     shards     the number of shards over which the models are spread, or `Shards`. None: one for each model.
-    deduplicate  microseconds within which a second event of a model with the same id does not count
-                 (ids/deduplicator.py). None: every event counts. Needs times and ids.
+    deduplicate  microseconds within which a second event of a model with the same id does not count.
+                 None: every event counts. Needs times and ids.
     slice_cap  how many values of a model and a slice have a slice of their own. All later values go to the
-               slice "other" (table/pool.py).
-    idle_ttl   microseconds without an event after which a (model, slice) gives a last row and is dropped
-               (table/idle.py). None: never. Needs times.
+               slice "other".
+    idle_ttl   microseconds without an event after which a (model, slice) gives a last row and is dropped.
+               None: never. Needs times.
     """
 
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)

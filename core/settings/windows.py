@@ -188,7 +188,7 @@ class Adaptive(EveryWindow):
             squared error of a probability.
 
     All measures share one window. When ADWIN drops the values before a change, the window drops their events,
-    and the next row has `drift` = True. The window holds at most ADAPTIVE_EVENTS.
+    and the next row has `drift` = True. The window holds at most two million events.
 
     >>> str(Adaptive()), str(Adaptive(0.01, "error"))
     ('adaptive:0.002:placement', 'adaptive:0.01:error')

@@ -45,7 +45,7 @@ class Evaluation(NamedTuple):
     late          DeadLetters: events that came after later events were applied, each with its lateness. Empty
                   for order="arrival".
     curves        the ROC curves that curves= requests, as pyarrow RecordBatches, each in its window; else
-                  empty. A row is a point (CURVE_SCHEMA of sinks/kinds.py).
+                  empty. A row is a point.
     duplicates    DeadLetters: the events that deduplicate= leaves out; else empty.
     """
 
