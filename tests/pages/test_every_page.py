@@ -27,7 +27,7 @@ import re
 import sys
 
 import pytest
-from page_blocks import LACKING, NOTEBOOKS, PAGES, SLOW, blocks_of
+from page_blocks import FENCE, LACKING, NOTEBOOKS, PAGES, SLOW, blocks_of
 from page_files import GIVEN
 from page_runs import parse_commands, run
 
@@ -80,6 +80,19 @@ def test_every_fence_is_a_block_that_is_found():
         fences = re.findall(r"^ *```.*$", path.read_text("utf-8"), re.MULTILINE)
         shown = sum(block.shown is not None for block in BLOCKS[page])
         assert len(fences) == 2 * (len(BLOCKS[page]) + shown), page
+
+
+def test_every_command_is_in_a_block_but_those_that_ci_types():
+    commands = {
+        line.split(" && ")[-1]
+        for path in PAGES.values()
+        for line in re.findall(
+            r"^    (?:\$ |rocsteady |python3? |pip |\.venv).*",
+            FENCE.sub("", path.read_text("utf-8")),
+            re.MULTILINE,
+        )
+    }
+    assert commands == {".venv/bin/rocsteady demo", ".venv/bin/pytest"}
 
 
 def test_every_word_that_keeps_a_block_from_running_is_on_a_page():

@@ -1,4 +1,4 @@
-"""The fenced blocks of a page, in order: what each is, the file that it is, what it prints."""
+"""The fenced blocks of a page in order: the language, the file and the printed text of each block."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ LACKING = {
     "localhost:": "a server",
     "https://": "a server",
     "/opt/": "a folder of the machine's administrator, and two minutes",
-    "docs/examples": "the repository's folder: tests/transforms/test_yaml_transforms.py runs these files",
     "electricity.csv.gz": "a data set that is not in the repository",
 }
 """Words of blocks that cannot run on a plain machine: what the machine lacks. Their commands are parsed."""
