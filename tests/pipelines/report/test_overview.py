@@ -263,6 +263,14 @@ def test_the_table_for_a_terminal_fits(judged, width):
         assert any("worse only in region=eu -0." in line and "since" in line for line in lines)
 
 
+def test_the_table_says_that_measures_are_of_a_slice_where_only_the_slice_changed(judged):
+    rows, found = judged
+    said = "Of a model that changed only in a slice, the measures are those of the slice."
+    assert any(one.only_in_slices for one in found.models)
+    assert said in glance(rows, 0.95)
+    assert said not in glance(report_rows(planted(6, kinds=("abrupt",)).rows), 0.95)
+
+
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_a_narrow_terminal_keeps_the_verdict(width):
     rows = report_rows(planted(6, kinds=("abrupt",)).rows)
