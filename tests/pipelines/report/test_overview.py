@@ -94,7 +94,7 @@ def model_verdict(model, state, *, slices=(), why="", change=-0.1):
 @pytest.mark.parametrize(
     ("models", "told"),
     [
-        ([], "There is no model to judge."),
+        ([], "There is no model to judge: there are no rows."),
         ([model_verdict(0, "worse")], "m0 ranks worse than it did."),
         ([model_verdict(0, "worse", slices=[1])], "m0 ranks worse only in c=1."),
         ([model_verdict(0, "worse", slices=[1, 2])], "m0 ranks worse only in 2 slices."),
@@ -325,7 +325,7 @@ def test_a_window_that_is_too_large_is_told():
 
 def test_rows_without_anything_say_so():
     assert glance(report_rows(planted(1, n=300, kinds=()).rows.slice(0, 0)), 0.95) == [
-        "There is no model to judge."
+        "There is no model to judge: there are no rows."
     ]  # fmt: skip
 
 
