@@ -333,6 +333,11 @@ def check_names(
     for field, column in needed:
         if column not in names:
             shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "") or "none"
+            if len(names) == 1 and any(sign in shown for sign in ";\t|,"):  # a table with other separators
+                raise InputError(
+                    f"{name} has no column {column!r}, as its header is one field, {shown!r}; "
+                    "write commas between the fields of a .csv, and tabs in a .tsv"
+                )
             taken = {other for _, other in needed}  # these columns have a role already
             near = near_names(column, (other for other in names if other not in taken))
             meant = f" (did you mean {near[0]!r}?)" if near else ""
