@@ -6,8 +6,9 @@
 #     sh examples/nightly.sh data/day1.csv work
 #     sh examples/nightly.sh data/day2.csv work
 #
-# If a command fails, or more than 1% of the records are no events, the job ends there with that command's exit
-# status. The state is then that of the night before, so the same night can be run again.
+# If a command fails, or more than 1% of the records are no events or are late, the job ends there with that
+# command's exit status. State and rows are then those of the night before, so the same night can be run again. A
+# night that is in the state already is refused so: all of its events are late.
 set -eu
 day=$1 work=$2
 name=$(basename "$day" .csv)
@@ -17,13 +18,15 @@ set -- "$day" --time time --window last:200 --every 50
 if [ -e "$work/state/manifest.json" ]; then
     set -- "$@" --import-state "$work/state"
 fi
-rm -rf "$work/state.new"
-rocsteady evaluate "$@" --export-state "$work/state.new" --output "$work/rows/$name.parquet" \
-    --dead-letters "$work/$name-rejected.jsonl" --fail-if 'dead_letters > 1%'
+rm -rf "$work/new"
+mkdir "$work/new"
+rocsteady evaluate "$@" --export-state "$work/new/state" --output "$work/new/rows.parquet" \
+    --dead-letters "$work/$name-rejected.jsonl" --fail-if 'dead_letters > 1%' --fail-if 'late > 1%'
 
-# The state of this night takes the place of the state before only now, when the rows are there.
+# Rows and state of this night take their places only now, when all is written.
+mv "$work/new/rows.parquet" "$work/rows/$name.parquet"
 rm -rf "$work/state"
-mv "$work/state.new" "$work/state"
+mv "$work/new/state" "$work/state"
 
 rocsteady show "$work"/rows/*.parquet | tee "$work/models.txt"
 rocsteady report "$work"/rows/*.parquet --output "$work/report.html"
