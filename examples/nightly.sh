@@ -13,6 +13,9 @@ set -eu
 day=$1 work=$2
 name=$(basename "$day" .csv)
 mkdir -p "$work/rows"
+if [ ! -e "$work/state" ] && [ -e "$work/before" ]; then
+    mv "$work/before" "$work/state" # a night was stopped between the two moves below
+fi
 
 set -- "$day" --time time --window last:200 --every 50
 if [ -e "$work/state/manifest.json" ]; then
@@ -25,8 +28,10 @@ rocsteady evaluate "$@" --export-state "$work/new/state" --output "$work/new/row
 
 # Rows and state of this night take their places only now, when all is written.
 mv "$work/new/rows.parquet" "$work/rows/$name.parquet"
-rm -rf "$work/state"
+rm -rf "$work/before"
+if [ -e "$work/state" ]; then mv "$work/state" "$work/before"; fi
 mv "$work/new/state" "$work/state"
+rm -rf "$work/before"
 
 rocsteady show "$work"/rows/*.parquet | tee "$work/models.txt"
 rocsteady report "$work"/rows/*.parquet --output "$work/report.html"
