@@ -7,9 +7,6 @@ python -m benchmarks.concept_pictures [FOLDER]
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import numpy.typing as npt
 import rocsteady as rs
@@ -313,4 +310,4 @@ PICTURES = {
 
 
 if __name__ == "__main__":
-    write(PICTURES, Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs" / "img")
+    write(PICTURES)

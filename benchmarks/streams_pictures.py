@@ -5,9 +5,6 @@ python -m benchmarks.streams_pictures [FOLDER]
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
@@ -336,4 +333,4 @@ PICTURES = {
 
 
 if __name__ == "__main__":
-    write(PICTURES, Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs" / "img")
+    write(PICTURES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,7 +136,8 @@ class Axes:
         self.picture.text(*self.at(x, y), words, colour, anchor)
 
 
-def write(pictures: dict[str, Callable[[], Picture]], folder: Path) -> None:
-    """Draw each picture into a file of its name."""
+def write(pictures: dict[str, Callable[[], Picture]]) -> None:
+    """Draw each picture into a file of its name, in the folder of the command line or in docs/img."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "img"
     for name, draw in pictures.items():
         (folder / f"{name}.svg").write_text(draw().svg(), "utf-8")

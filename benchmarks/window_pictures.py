@@ -5,9 +5,6 @@ python -m benchmarks.window_pictures [FOLDER]
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import rocsteady as rs
 from rocsteady.core.evaluator.adwin import BUCKET_TOTAL, FIRST_ROW, ROWS_USED, Adwin
@@ -175,4 +172,4 @@ PICTURES = {
 
 
 if __name__ == "__main__":
-    write(PICTURES, Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs" / "img")
+    write(PICTURES)

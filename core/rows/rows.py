@@ -59,8 +59,8 @@ class Rows(Sequence[MeasureRow]):
 
     keys      the (model, slice) pairs of the rows
     key_codes int32[n], the place of each row's pair in `keys`
-    integers  int64[n, 9], the counts and times; the least int64 (NO_TIME) stands for null
-    numbers   float64[n, 39], the masses and measures; NaN stands for null
+    integers  int64, a column for each count and time; the least int64 (NO_TIME) stands for null
+    numbers   float64, a column for each mass and measure; NaN stands for null
     reasons   int8[n, len(MEASURES)], codes of `REASONS`
     drift     int8[n]: 1, 0, or -1 for null
     config    the hash of the settings that made the rows

@@ -101,8 +101,8 @@ def test_every_word_that_keeps_a_block_from_running_is_on_a_page():
     } == set()
 
 
-def test_files_are_given_to_pages_that_are_there():
-    assert GIVEN.keys() <= PAGES.keys()
+def test_pages_with_given_files_and_those_of_a_kind_are_there():
+    assert {*GIVEN, *NOTEBOOKS, *SLOW} <= PAGES.keys()
 
 
 @pytest.mark.parametrize(

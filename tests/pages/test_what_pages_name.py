@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rocsteady.core.settings.measure_names import MEASURES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FLOORS = ("core", "transforms", "pipelines", "runners")
 MODULES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
@@ -43,16 +43,6 @@ def test_every_path_that_a_page_names_is_there() -> None:
     named = [(at.name, path) for at in PAGES for path in PATH.findall(at.read_text("utf-8"))]
     assert len(named) > 50
     assert [(name, path) for name, path in named if not (ROOT / path).exists()] == []
-
-
-def test_every_page_and_picture_that_is_pointed_to_is_there() -> None:
-    links = [
-        (page, target)
-        for page in PAGES
-        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
-    ]
-    assert len(links) > 100
-    assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
 
 
 @pytest.mark.parametrize("name", ["architecture/overview", "architecture/math"])

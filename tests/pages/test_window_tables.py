@@ -19,7 +19,7 @@ from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import main
 from times import moment
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 WINDOWS = (DOCS / "how-to/windows.md").read_text("utf-8")
 TABLE_LINE = re.compile(r"^\| `([^`]+)` \| `(rs\.[^`]+)` \|", re.MULTILINE)
 WINDOW_LINES, EVERY_LINES = (

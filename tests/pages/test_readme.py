@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rocsteady.core.settings.measure_names import MEASURES, named_measures
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 LINES = README.splitlines()
 FRONT = (ROOT / "docs/index.md").read_text("utf-8")
