@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 
+import pytest
 from hypothesis import settings
 from thorough import AT_LENGTH
 
@@ -16,6 +17,12 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 # The first call of a kernel compiles it, so the time that an example takes says nothing about the code.
 settings.register_profile("rocsteady", deadline=None)
 settings.load_profile("rocsteady")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse the folder "rocsteady-0.1.0" of an unpacked sdist: no package can have that name."""
+    if not config.rootpath.name.isidentifier():
+        raise pytest.UsageError(f"rename the folder {config.rootpath} to rocsteady: it is the package itself")
 
 
 def pytest_collection_finish() -> None:

@@ -168,8 +168,8 @@ class TableSettings:
     shards     the number of shards over which the models are spread, or `Shards`. None: one for each model.
     deduplicate  microseconds within which a second event of a model with the same id does not count.
                  None: every event counts. Needs times and ids.
-    slice_cap  how many values of a model and a slice have a slice of their own. All later values go to the
-               slice "other".
+    slice_cap  how many values of a model and a slice have a slice of their own. All later values share
+               one, such as "country=other".
     idle_ttl   microseconds without an event after which a (model, slice) gives a last row and is dropped.
                None: never. Needs times.
     """

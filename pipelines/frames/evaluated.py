@@ -21,7 +21,7 @@ from ..report.rows import EventCounters, count_dead_letters
 from ..sums import EVENTS
 from ..words import counted
 from .frames import frame_of
-from .summary import summary_of, whole_models
+from .summary import rows_of_slice, summary_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -169,7 +169,7 @@ class Evaluated:
     @cached_property
     def _newest(self) -> Rows:
         """The newest row of every model, without slices."""
-        return whole_models(self._newest_by_slice)
+        return rows_of_slice(self._newest_by_slice, "")
 
     @cached_property
     def _lost(self) -> EventCounters:

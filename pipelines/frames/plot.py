@@ -17,6 +17,7 @@ from ...core.settings.windows import is_count
 from ..report.data import MEANINGS, thinned
 from ..report.rows import ReportRows, report_rows
 from ..words import counted
+from .summary import rows_of_slice
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -97,8 +98,7 @@ def _check_measure(measure: str, rows: pa.Table) -> None:
 
 def _of_slice(newest: Rows, name: str) -> Rows:
     """Return the rows of one slice. Raises InputError for a slice without rows."""
-    codes = [code for code, (_, of_slice) in enumerate(newest.keys) if of_slice == name]
-    found = newest.take(np.flatnonzero(np.isin(newest.key_codes, codes)))
+    found = rows_of_slice(newest, name)
     if name and not len(found):
         known = sorted({of_slice for _, of_slice in newest.keys if of_slice})
         shown = ", ".join(near_names(str(name), known, 5) or known[:5])

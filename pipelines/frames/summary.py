@@ -33,9 +33,9 @@ def newest_rows(rows: Rows) -> Rows:
     return rows.take(np.array([newest[key] for key in sorted(newest)], np.int64))
 
 
-def whole_models(rows: Rows) -> Rows:
-    """Return the rows of whole models, without those of slices."""
-    codes = [code for code, (_, of_slice) in enumerate(rows.keys) if not of_slice]
+def rows_of_slice(rows: Rows, name: str) -> Rows:
+    """Return the rows of the slice of this name in every model; "" is the whole model."""
+    codes = [code for code, (_, of_slice) in enumerate(rows.keys) if of_slice == name]
     return rows.take(np.flatnonzero(np.isin(rows.key_codes, codes)))
 
 
