@@ -76,7 +76,8 @@ class ModelEvaluator:
         pane: tuple[int, int] | None = None,
         **choices: Unpack[SettingsChoices],
     ) -> None:
-        settings = replace(settings or EvaluatorSettings(), **without_defaults(choices))
+        chosen = without_defaults(choices)
+        settings = EvaluatorSettings(**chosen) if settings is None else replace(settings, **chosen)
         self.settings = settings
         self.model = model
         self.slice = slice

@@ -366,6 +366,14 @@ def test_only_what_is_asked_for_is_said() -> None:
         assert {*reasons_by_measure(reason)} <= {name} | companions
 
 
+def test_keywords_are_the_fields_of_settings() -> None:
+    """Without measures=, scores that are probabilities bring the measures of probabilities."""
+    assert rs.ModelEvaluator(probabilities=True).settings == rs.EvaluatorSettings(probabilities=True)
+    ev = rs.ModelEvaluator(window=None, every=None, probabilities=True)
+    ev.update([1, 0], [0.75, 0.25])
+    assert ev.measures().brier == 0.0625
+
+
 # ---- null and its reasons
 
 
