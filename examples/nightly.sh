@@ -33,5 +33,6 @@ if [ -e "$work/state" ]; then mv "$work/state" "$work/before"; fi
 mv "$work/new/state" "$work/state"
 rm -rf "$work/before"
 
-rocsteady show "$work"/rows/*.parquet | tee "$work/models.txt"
+rocsteady show "$work"/rows/*.parquet >"$work/models.txt"
+cat "$work/models.txt"
 rocsteady report "$work"/rows/*.parquet --output "$work/report.html"
