@@ -128,7 +128,8 @@ FAIL_IF = repeatable("--fail-if", "RULE",
     "end with exit status 4 where a counter of the job is so: 'dead_letters > 1%%' (of the events read), "
     "'late >= 5', 'applied < 1000'; outputs are written all the same; repeatable")  # fmt: skip
 
-POSITIVE = Argument("--positive", "VALUE", "this label is positive, every other non-missing one negative")
+POSITIVE = Argument("--positive", "VALUE",
+    "this label is positive, every other one negative, even NA; an empty label is missing")  # fmt: skip
 
 TIMES = "RFC 3339 (no zone = UTC), dates, or numbers in --time-unit"
 

@@ -24,7 +24,7 @@ from ..core.events.times import NO_TIME
 from ..core.process.console import say
 from ..core.process.standard_streams import write_out
 from ..core.settings.durations import microseconds
-from ..transforms.events import time_doubts
+from ..transforms.events import doubts
 from ..transforms.events.columns import instant
 from ..transforms.events.text import rfc3339
 from ..transforms.files.formats import SourceFile
@@ -180,7 +180,7 @@ def replay_command(options: argparse.Namespace) -> int:
     limit = _limit(options.limit)
     sink = _sink(options.output, options.file_every, options.kafka_option)
     unit, form = options.time_unit, time_format_of(options)
-    time_doubts.reset()
+    doubts.reset()
     files = [survey(source, options.time, unit, form) for source in list_sources(options.sources)]
     if not any(file.last >= max(start, NO_TIME + 1) for file in files):
         raise InputError("no record is to be played: the files have none, or --start is behind all of them")

@@ -110,7 +110,8 @@ class Points(NamedTuple):
 class EvaluatorSettings:
     """The settings that decide the values of a model's rows, and which values are shown.
 
-    window, every       which events count, and when a row is due.
+    window              which events count.
+    every               when a row is due.
     measures            names of measures; "all" = every measure; None = all but those that take a pass over
                         the window or its hull, such as "average_precision".
                         "auc" includes its interval, "ks" its threshold and "polynomial_auc" its bound.

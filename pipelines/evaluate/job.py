@@ -38,6 +38,7 @@ from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
+from ..words import counted
 from .recipients import Recipient
 
 
@@ -343,7 +344,7 @@ def status_of(
         status = FILE_UNREAD
     elif came and not waits and not goes_on and not counts.get(applied, 0):
         status = NOTHING_APPLIED
-        why.append(f"nothing was evaluated, as of {came:,} records none was applied")
+        why.append(f"nothing was evaluated, as of {counted(came, 'record')} none was applied")
     for reason in why:
         say(f"{reason}; the exit status is {status}")
     if unread:

@@ -34,7 +34,7 @@ from ...transforms.beam.machine import Brings
 from ...transforms.beam.metrics import METRICS_NAMESPACE, see
 from ...transforms.evaluate.choices import events_at_once
 from ...transforms.evaluate.shards import EvaluateShards
-from ...transforms.events import time_doubts
+from ...transforms.events import doubts
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.files.formats import SourceFile
 from ...transforms.sinks.kinds import (
@@ -193,7 +193,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
         notes=[
             *job.notes,
             *([] if job.join is None else [f"{sum_of_labels(outcome.counts)}."]),
-            *(f"{said[0].upper()}{said[1:]}." for said in (*time_doubts.told(), *warnings_of(outcome, job))),
+            *(f"{said[0].upper()}{said[1:]}." for said in (*doubts.told(), *warnings_of(outcome, job))),
             *elsewhere,
             *oddities,
         ],

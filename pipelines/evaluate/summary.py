@@ -16,7 +16,7 @@ from ...core.settings.durations import duration_text
 from ...core.settings.table import IDLE, slice_forms
 from ...core.state.compile_ahead import share_compiled
 from ...transforms.beam import progress
-from ...transforms.events import time_doubts
+from ...transforms.events import doubts
 from ...transforms.events.fields import EventFields
 from ..sums import EVENTS, LABELS
 from ..words import counted
@@ -58,7 +58,7 @@ class ProgressLine:
 
     def __enter__(self) -> ProgressLine:
         progress.reset()
-        time_doubts.reset()
+        doubts.reset()
         if self._enabled:
             self._thread.start()
         return self
@@ -270,7 +270,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
             f"{counted(beyond, 'event')} of slices are in their slice of others: "
             f"{job.settings.cap_in_words()}"
         )
-    small = SMALL / PER_SECOND[fields.time_unit]  # `time_doubts` reports larger numbers at once
+    small = SMALL / PER_SECOND[fields.time_unit]  # `doubts` reports larger numbers at once
     if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < min(_DAY, small):
         yield (
             f"every time lies on 1 January 1970: --time-unit {fields.time_unit} says that the numbers in "

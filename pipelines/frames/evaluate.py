@@ -39,7 +39,7 @@ from ...core.settings.windows import (
 )
 from ...core.table.table import EvaluatorTable
 from ...transforms.evaluate.choices import chosen_settings, events_at_once
-from ...transforms.events import time_doubts
+from ...transforms.events import doubts
 from ...transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetters, RejectedLetters
 from ...transforms.events.fields import RECORD_COUNTERS, check_keywords
 from ...transforms.events.lateness import Timing, time_span
@@ -187,7 +187,7 @@ class _FrameEvaluation:
 
     def result(self) -> Evaluated:
         """Evaluate all events."""
-        time_doubts.reset()
+        doubts.reset()
         packets, high_water = Packets(NAME, 0, 1, 1), NO_TIME
         for batch, settled in self._with_settled():
             self._apply(packets.split(batch))
@@ -207,7 +207,7 @@ class _FrameEvaluation:
             counts[name] = counts.get(name, 0) + number  # readers and the table refuse late events
         counts |= {"rows_written": len(rows), "curves_written": len(rows.curves)}
         return Evaluated(
-            tables, newest_rows(rows), counts, self._frame.kind, self._settings.evaluator, time_doubts.told()
+            tables, newest_rows(rows), counts, self._frame.kind, self._settings.evaluator, doubts.told()
         )
 
     def _with_settled(self) -> Iterator[tuple[Batch, int]]:

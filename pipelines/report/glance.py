@@ -67,6 +67,8 @@ def glance(
     notes = [f"compared with {reference_text(reference)}"] if reference is not None else []
     if unjudged := unjudged_text(judged):
         notes.append(unjudged)
+    if any(one.only_in_slices for one in judged.models):
+        notes.append("Of a model that changed only in a slice, the measures are those of the slice.")
     if any(missing(one)[0] == "no earlier window" for one in judged.models if one.state == "cannot tell"):
         notes.append(
             f"A verdict needs two windows without a common event. Windows hold up to {_most(rows):,} events: "

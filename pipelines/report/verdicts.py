@@ -124,7 +124,7 @@ def sentence(
     ways  whether models were evaluated under several settings, so that a model has several verdicts
     """
     if not models:
-        return "There is no model to judge."
+        return "There is no model to judge: there are no rows."
     if len(models) == 1:
         return f"{names[models[0].model] or 'The model'} {_does(models, slices)}."
     groups: dict[str, list[ModelVerdict]] = {}

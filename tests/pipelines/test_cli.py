@@ -44,6 +44,7 @@ def folder(tmp_path, monkeypatch):
     files = {
         "ok.csv": OK,
         "near.csv": OK.replace("score", "scores"),
+        "semicolons.csv": OK.replace(",", ";"),
         "double.csv": "score,label,score\n0.1,0,0.2\n",
         "empty.csv": "",
         "ids.csv": OK.replace("score", "order_id,score"),
@@ -88,6 +89,7 @@ MISTAKES = {
     "evaluate events.txt --output o.csv": "events.txt ending .csv .parquet .jsonl",
     "evaluate kafka://host/topic --output o.csv": "kafka://host/topic 'host' host:port",
     "evaluate near.csv --output o.csv": "near.csv 'score' did you mean 'scores'? --score COL",
+    "evaluate semicolons.csv --output o.csv": "semicolons.csv 'score' 'score;label' commas .csv tabs .tsv",
     "evaluate ok.csv --label lable --output o.csv": "'lable' 'label' --label COL",
     "evaluate ok.csv --time when --output o.csv": "'when' score, label --time COL",
     "evaluate ok.csv --id key --output o.csv": "'key' --id COL",

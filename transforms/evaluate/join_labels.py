@@ -96,6 +96,8 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
                   precede predictions.
     second_label  which of two labels of an id within ttl counts: the "first" or the "last". "dead-letter":
                   the first counts, and the others are dead letters.
+    positive      the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
+    slices        fields of the predictions, by which EvaluateModels can then slice the events.
     lateness      how far records may be behind Beam's watermark.
     shards        the number of keys of the state, fixed for the life of the job.
     cache_bytes   bytes of live state that a worker process keeps between bundles (1 GiB).

@@ -17,7 +17,7 @@ import pyarrow as pa
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
-from ...core.rows.arrow import rows_to_arrow
+from ...core.rows.arrow import ROW_SCHEMA, rows_to_arrow
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorChoices, EvaluatorSettings, checked_order
@@ -113,6 +113,9 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
 
     defaults: ClassVar[dict[str, Any]] = {"shards": 64}
     """Defaults of keywords that differ from those of `TableSettings`."""
+
+    schema: ClassVar[pa.Schema] = ROW_SCHEMA
+    """The columns of `batches` with their types, for a sink of Arrow tables such as Parquet."""
 
     def __init__(
         self,

@@ -2,6 +2,6 @@
 
 `fields` names the roles of columns. `dead_letters` has chunks of records, and describes unusable records.
 `validate` turns a chunk into a batch of events, with `columns`, `time_formats`, `lateness` and `faults`.
-`time_doubts` warns of a wrong unit. `records` and `text` turn records into columns and back. `batches` has
-the coder of columns for Beam; no other module of the room imports Beam.
+`doubts` warns of a wrong unit and of labels such as NA. `records` and `text` turn records into columns and
+back. `batches` has the coder of columns for Beam; no other module of the room imports Beam.
 """

@@ -100,7 +100,8 @@ def check_keywords(whose: str, given: Iterable[str], known: Iterable[str]) -> No
 class EventFields:
     """The roles of the input's columns.
 
-    score, label   the columns of scores and labels.
+    score          the column of scores.
+    label          the column of labels.
     scores         the columns of scores of several models, instead of `score`. A record is then an event of
                    each column: of the model "a" for the column "a", or of "m/a" where the record's model, or
                    `model_name`, is "m". With `scores`, an empty `model_name` says that there is no "m".
@@ -114,7 +115,8 @@ class EventFields:
     time_unit      the unit of times that are numbers: "s", "ms", "us" or "ns".
     time_format    the format (of `datetime.strptime`) of times that are texts or numbers. None = texts are
                    RFC 3339, dates, or numbers.
-    id, weight     the columns of ids and weights, or None.
+    id             the column of ids, or None.
+    weight         the column of weights, or None.
     predicted      the column of predicted classes; labels are then classes too.
     slices         each slice is a tuple of columns that are crossed: (("carrier",), ("carrier", "origin")).
     probabilities  whether scores are probabilities; a score outside [0, 1] then makes a dead letter.
@@ -331,6 +333,11 @@ def check_names(
     for field, column in needed:
         if column not in names:
             shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "") or "none"
+            if len(names) == 1 and any(sign in shown for sign in ";\t|,"):  # a table with other separators
+                raise InputError(
+                    f"{name} has no column {column!r}, as its header is one field, {shown!r}; "
+                    "write commas between the fields of a .csv, and tabs in a .tsv"
+                )
             taken = {other for _, other in needed}  # these columns have a role already
             near = near_names(column, (other for other in names if other not in taken))
             meant = f" (did you mean {near[0]!r}?)" if near else ""

@@ -28,6 +28,7 @@ from ...core.events.times import NO_TIME
 from ...core.settings.durations import duration_text
 from .columns import ids, instants, number, numbers, text_of, texts
 from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, texts_of
+from .doubts import tell_doubt, tell_negatives
 from .faults import (
     Fault,
     Faults,
@@ -42,7 +43,6 @@ from .faults import (
 from .fields import EventFields, Role
 from .lateness import Timing, time_span
 from .text import json_objects
-from .time_doubts import tell_doubt
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
 """The remedy for a record without a model, if the settings do not say where to find the model."""
@@ -155,6 +155,8 @@ class Check:
         column = self._column(fields.label)
         classes = texts(column, fields.class_of)
         labels = binary_labels(classes, fields)
+        if fields.positive is not None:
+            tell_negatives(fields.label, classes.values, fields.positive)
         if fields.positive is not None or fields.predicted is not None or fields.classes:
             self._note(classes.codes < 0, "label", fields.label, column)
         else:

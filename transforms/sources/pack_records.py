@@ -205,7 +205,10 @@ def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) 
     for name in fields.slice_columns:
         if names.count(name) != 1:
             many = "no" if name not in names else f"{names.count(name)} times the"
-            raise _unfit(f"it has {many} slice column {name!r}; pack it with each column of slices= once")
+            raise _unfit(
+                f"it has {many} slice column {name!r}; give JoinLabels, or whatever packs the events, each "
+                "column of slices= once"
+            )
     texts = {"models": batch.models, "label_classes": batch.label_classes, "predicted": batch.predicted}
     for name, column in (*texts.items(), *batch.slices):
         if column is not None:

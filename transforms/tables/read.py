@@ -192,14 +192,20 @@ def _json_tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
 def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
     """Read JSON lines that `json_lines` made, as the columns of a schema. Raises pa.ArrowInvalid.
 
-    Arrow's parser refuses 1e999, which is infinity in these lines, so 1e999 becomes `Infinity`. Only values
-    change: the quote before a value ends a key, and has no backslash. A quote within a text has a backslash.
+    A time may also be whole microseconds since 1970, as in the records of the transforms
+    (`json.dumps(row._asdict())`). Arrow's parser refuses 1e999, which is infinity in these lines, so 1e999
+    becomes `Infinity`. Only values change: the quote before a value ends a key, and has no backslash. A quote
+    within a text has a backslash.
     """
-    parse = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     finite = re.sub(rb'(?<!\\)": (-?)1e999\b', rb'": \g<1>Infinity', lines)
+    times = [column.name for column in schema if pa.types.is_timestamp(column.type)]
+    a_number = rb'(?<!\\)"(%b)":\s*-?\d' % "|".join(times).encode()
+    numbers = {found.decode() for found in re.findall(a_number, finite)} if times else set()
+    fields = [column.with_type(pa.int64()) if column.name in numbers else column for column in schema]
+    parse = pa.json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore")
     lines_read = pa.BufferReader(arrow_buffer(finite))
     how = pa.json.ReadOptions(block_size=len(finite) + 1)
-    return pa.json.read_json(lines_read, how, parse).select(schema.names)
+    return pa.json.read_json(lines_read, how, parse).select(schema.names).cast(schema)
 
 
 def first_line(error: BaseException) -> str:

@@ -87,7 +87,7 @@ def test_events_from_stdin_end_in_a_table(scores):
 def test_nothing_applied_says_so(scores, capsys):
     ran = call(capsys, *ASKED[:2], "--score", "clicked", "--label", "p")
     assert ran.status == 3
-    assert ran.out == "There is no model to judge.\n" + ran.out.partition("\n")[2]
+    assert ran.out == "There is no model to judge: there are no rows.\n" + ran.out.partition("\n")[2]
 
 
 def test_other_runners_and_wrong_references_are_refused(scores, capsys):

@@ -94,7 +94,7 @@ def model_verdict(model, state, *, slices=(), why="", change=-0.1):
 @pytest.mark.parametrize(
     ("models", "told"),
     [
-        ([], "There is no model to judge."),
+        ([], "There is no model to judge: there are no rows."),
         ([model_verdict(0, "worse")], "m0 ranks worse than it did."),
         ([model_verdict(0, "worse", slices=[1])], "m0 ranks worse only in c=1."),
         ([model_verdict(0, "worse", slices=[1, 2])], "m0 ranks worse only in 2 slices."),
@@ -263,6 +263,14 @@ def test_the_table_for_a_terminal_fits(judged, width):
         assert any("worse only in region=eu -0." in line and "since" in line for line in lines)
 
 
+def test_the_table_says_that_measures_are_of_a_slice_where_only_the_slice_changed(judged):
+    rows, found = judged
+    said = "Of a model that changed only in a slice, the measures are those of the slice."
+    assert any(one.only_in_slices for one in found.models)
+    assert said in glance(rows, 0.95)
+    assert said not in glance(report_rows(planted(6, kinds=("abrupt",)).rows), 0.95)
+
+
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_a_narrow_terminal_keeps_the_verdict(width):
     rows = report_rows(planted(6, kinds=("abrupt",)).rows)
@@ -317,7 +325,7 @@ def test_a_window_that_is_too_large_is_told():
 
 def test_rows_without_anything_say_so():
     assert glance(report_rows(planted(1, n=300, kinds=()).rows.slice(0, 0)), 0.95) == [
-        "There is no model to judge."
+        "There is no model to judge: there are no rows."
     ]  # fmt: skip
 
 

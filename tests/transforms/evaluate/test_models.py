@@ -350,7 +350,7 @@ CLASSES = replace(SOME, label_classes=TextColumn.of(["1", "x"]), predicted=TextC
 @pytest.mark.parametrize(
     ("batch", "settings", "words"),
     [
-        (replace(SOME, slices=SOME.slices[:1]), {}, "it has no slice column 'carrier'; pack it"),
+        (replace(SOME, slices=SOME.slices[:1]), {}, "it has no slice column 'carrier'; give JoinLabels, or"),
         (replace(SOME, slices=SOME.slices * 2), {}, "it has 2 times the slice column 'carrier'"),
         (replace(SOME, weights=np.ones(2)), {}, "it has weights"),
         (replace(SOME, times=None), {}, "it has no times, and time= is given"),

@@ -8,9 +8,9 @@ import pytest
 from list_partition import ListPartition
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.settings.durations import microseconds
+from rocsteady.transforms.events.doubts import tell_ahead
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
-from rocsteady.transforms.events.time_doubts import tell_ahead
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader

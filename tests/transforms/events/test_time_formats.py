@@ -10,7 +10,7 @@ import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.transforms.events import time_doubts
+from rocsteady.transforms.events import doubts
 from rocsteady.transforms.events.columns import instants
 from rocsteady.transforms.events.dead_letters import NO_LETTERS, Chunk
 from rocsteady.transforms.events.fields import EventFields
@@ -88,17 +88,17 @@ def test_a_text_that_does_not_fit_is_a_dead_letter_that_names_the_format():
     ],
 )
 def test_numbers_that_look_like_another_unit_are_told_of_once_a_column(times, unit, remedy, caplog):
-    time_doubts.reset()
+    doubts.reset()
     for _ in range(3):
         check(times, time_unit=unit)
     (record,) = [each for each in caplog.records if each.name == "rocsteady.times"]
     assert remedy in record.getMessage()
-    assert remedy in time_doubts.told()[0]
-    time_doubts.reset()
+    assert remedy in doubts.told()[0]
+    doubts.reset()
 
 
 def test_counters_and_texts_of_dates_are_not_told_of(caplog):
-    time_doubts.reset()
+    doubts.reset()
     for times in ([0, 1, 2], ["1970-01-02"], [1704067200, 0, 1704067200]):
         check(times)
     assert not caplog.records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import threading
 
@@ -12,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.rows.arrow import rows_to_arrow
+from rocsteady.transforms.events.dead_letters import DeadLetter
 from rocsteady.transforms.sinks.kinds import ROWS
 from rocsteady.transforms.sinks.open import PartFiles
 from rocsteady.transforms.sinks.table import write_table
+from rocsteady.transforms.tables.read import read_tables
 from rocsteady.transforms.tables.rows import RowsOnce, distinct_rows, read_rows
 from thorough import THOROUGH, examples
 
@@ -31,6 +34,26 @@ def write_bundles(folder, bundles, forms=("jsonl",)):
         parts = PartFiles(f"{folder}/", ROWS, forms[number % len(forms)])
         parts.write(BATCH.slice(start, stop - start))
         parts.finish()
+
+
+def test_rows_are_read_from_json_lines_of_the_records_with_their_times_as_numbers(tmp_path):
+    lines = [json.dumps(row._asdict()) for row in ALL_ROWS]
+    assert any(row.time is not None for row in ALL_ROWS)
+    assert any(row.time is None for row in ALL_ROWS)
+    file = tmp_path / "rows.jsonl"
+    file.write_text("\n".join(lines))
+    assert list(read_rows(file)) == list(ALL_ROWS)
+
+
+@pytest.mark.parametrize("time", [5, None, 1_774_699_200_000_000])
+def test_dead_letters_are_read_from_json_lines_of_the_records(time, tmp_path):
+    raw = json.dumps({"time": 12, "due": 1, "id": "a"})
+    letter = DeadLetter("unmatched", "no label within ttl", "JoinLabels", time=time, id="a", raw=raw)
+    file = tmp_path / "letters.jsonl"
+    file.write_text(json.dumps(letter._asdict()) + "\n")
+    table, _ = read_tables([str(file)], "dead letters")
+    assert table.column("time").cast(pa.int64()).to_pylist() == [time]
+    assert table.column("raw").to_pylist() == [raw]
 
 
 bundle = st.tuples(st.integers(0, 39), st.integers(1, 15)).map(lambda b: (b[0], min(b[0] + b[1], 40)))

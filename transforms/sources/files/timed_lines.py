@@ -28,8 +28,8 @@ from ....core.events.times import NO_TIME
 from ....core.process.near_names import near_names
 from ...events.columns import EXACT, instants, plain, texts
 from ...events.dead_letters import Chunk
+from ...events.doubts import tell_doubt
 from ...events.text import json_objects, rfc3339
-from ...events.time_doubts import tell_doubt
 from ...files.formats import SourceFile
 from .listing import column_names
 from .read import chunks_of, times_of

@@ -22,9 +22,9 @@ from ....core.events.records import Batch
 from ....core.events.times import IDLE, NO_TIME
 from ....core.ids.sharding import Cut, Packets
 from ...events.dead_letters import NO_LETTERS, DeadLetters
+from ...events.doubts import tell_ahead
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
-from ...events.time_doubts import tell_ahead
 from ...events.validate import validate_as
 from ...state.control import ControlFile
 from ..files.json_lines import JsonLines

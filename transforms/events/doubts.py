@@ -1,12 +1,15 @@
-"""Warns in the log of likely mistakes in event times, as soon as they occur.
+"""Warns in the log of likely mistakes in event times and labels, as soon as they occur.
 
-Two mistakes are detected: numbers that probably count another unit, and an event so far ahead of the wall
-clock that later events count as late. A warning does not change the job's results.
+Three mistakes are detected: numbers that probably count another unit, an event so far ahead of the wall
+clock that later events count as late, and a label such as "NA" that counts as negative. A warning does not
+change the job's results.
 
 A worker warns of each column once, whatever the number of files and batches. `reset` forgets the warnings.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +26,16 @@ from .fields import EventFields
 from .lateness import Timing
 
 _logger = logger("rocsteady.times")
+_labels = logger("rocsteady.labels")
+
+ABSENT = frozenset({"#n/a", "<na>", "?", "missing", "n/a", "na", "nan", "null", "unknown"})
+"""Labels, in small letters, that probably stand for a missing label."""
 
 FAR_AHEAD = 86_400_000_000
 """Microseconds: an event further ahead of the clock is reported. A wrong zone causes 14 hours at most."""
 
 _told: dict[tuple[str, str], str] = {}
-"""Warnings by column and unit. Threads share it without a lock: each use is one step of a dict."""
+"""Warnings by column, and unit or label. Threads share it without a lock: each use is one step of a dict."""
 
 
 def reset() -> None:
@@ -37,7 +44,7 @@ def reset() -> None:
 
 
 def told() -> list[str]:
-    """Return this process's warnings on units since the last `reset`."""
+    """Return this process's warnings on units and labels since the last `reset`."""
     return [*_told.values()]
 
 
@@ -59,6 +66,17 @@ def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str) -> Non
     text = f"times in {name!r}: {doubt.finding}; {remedy}"
     if _told.setdefault((name, unit), text) is text:
         _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
+
+
+def tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
+    """Warn once of each label that probably stands for a missing one and counts as negative."""
+    for label in labels:
+        if label == positive or label.strip().lower() not in ABSENT or (name, label) in _told:
+            continue
+        remedy = f"if it means that the label is missing, leave it empty; only {positive!r} is positive"
+        text = f"labels in {name!r}: {label!r} counts as negative; {remedy}"
+        if _told.setdefault((name, label), text) is text:
+            _labels.warning("%s", text)
 
 
 def tell_ahead(
