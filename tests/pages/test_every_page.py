@@ -29,7 +29,7 @@ import sys
 from collections import Counter
 
 import pytest
-from page_blocks import FENCE, LACKING, NOTEBOOKS, PAGES, SLOW, blocks_of
+from page_blocks import FENCE, LACKING, NOTEBOOKS, PAGES, ROOT, SLOW, blocks_of
 from page_files import GIVEN
 from page_runs import parse_commands, run
 
@@ -129,6 +129,14 @@ def test_every_fence_is_a_block_that_is_found():
         fences = re.findall(r"^ *(?:```|~~~|<pre).*$", path.read_text("utf-8"), re.MULTILINE)
         shown = sum(block.shown is not None for block in BLOCKS[page])
         assert len(fences) == 2 * (len(BLOCKS[page]) + shown), page
+
+
+def test_pages_beside_the_site_have_no_block_which_nothing_would_run():
+    beside = [*ROOT.glob("*.md"), ROOT / "examples" / "README.md"]
+    found = [
+        path.name for path in beside if re.search(r"^ *(?:```|~~~)", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert found == ["README.md"]
 
 
 def test_every_command_is_in_a_block_but_those_that_ci_types():
