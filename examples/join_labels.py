@@ -15,6 +15,7 @@ from datetime import datetime
 import apache_beam as beam
 import rocsteady as rs
 from apache_beam.io import fileio
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.window import TimestampedValue
 
@@ -33,6 +34,8 @@ class ReadCsv(beam.DoFn):
 
 def read(pipeline, path, time):
     """Return a PCollection of the records of a file."""
+    if not FileSystems.match([path])[0].metadata_list:
+        sys.exit(f"{path} does not exist")
     steps = fileio.MatchFiles(path) | fileio.ReadMatches() | beam.ParDo(ReadCsv(time))
     return pipeline | f"read {path}" >> steps
 
@@ -68,4 +71,6 @@ def main(predictions_path, labels_path, folder, *options):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

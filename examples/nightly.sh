@@ -10,7 +10,7 @@
 # command's exit status. State and rows are then those of the night before, so the same night can be run again. A
 # night that is in the state already is refused so: all of its events are late.
 set -eu
-day=$1 work=$2
+day=${1:?the file of a day, then the folder of the job} work=${2:?the folder of the job}
 name=$(basename "$day" .csv)
 mkdir -p "$work/rows"
 if [ ! -e "$work/state" ] && [ -e "$work/before" ]; then

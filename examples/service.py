@@ -17,9 +17,14 @@ from pathlib import Path
 
 import rocsteady as rs
 
+if len(sys.argv) != 3 or not sys.argv[2].isdigit():
+    sys.exit(__doc__)
 path, port = Path(sys.argv[1]), int(sys.argv[2])
 if path.exists():
-    evaluator = rs.ModelEvaluator.from_bytes(path.read_bytes())
+    try:
+        evaluator = rs.ModelEvaluator.from_bytes(path.read_bytes())
+    except rs.WireError as error:
+        sys.exit(f"{path}: {error}")
 else:
     evaluator = rs.ModelEvaluator(window=rs.LastEvents(10_000), every=rs.EveryEvents(1_000))
 
@@ -63,7 +68,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-server = HTTPServer(("127.0.0.1", port), Handler)
+try:
+    server = HTTPServer(("127.0.0.1", port), Handler)
+except (OSError, OverflowError) as error:
+    sys.exit(f"port {port}: {error}")
 print(f"process {os.getpid()} listens on http://127.0.0.1:{server.server_port}", flush=True)
 try:
     server.serve_forever()

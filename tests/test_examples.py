@@ -69,13 +69,39 @@ def test_the_index_names_every_file() -> None:
     assert set(re.findall(r"\]\(([\w.]+)\)", INDEX)) == there
 
 
-def test_the_nightly_job_goes_on_from_its_state_and_finds_the_model_that_got_worse(place: Path) -> None:
+def test_the_nightly_job_goes_on_from_its_state_finds_the_model_that_got_worse_and_runs_no_night_twice(
+    place: Path,
+) -> None:
     table = run("nightly.sh")
     assert table.startswith("1 of 200 models ranks worse than it did; 199 show no change.")
     assert "model-007" in next(line for line in table.splitlines() if "  worse " in line)
     assert (place / "work" / "report.html").stat().st_size > 1_000_000
     assert {path.name for path in (place / "work" / "rows").iterdir()} == {"day1.parquet", "day2.parquet"}
     assert (place / "work" / "models.txt").read_text("utf-8") == table
+    rows = {path: path.read_bytes() for path in (place / "work" / "rows").iterdir()}
+    again = ["sh", "examples/nightly.sh", "data/day2.csv", "work"]
+    assert subprocess.run(again, capture_output=True, check=False).returncode == 4  # late > 1%
+    assert {path: path.read_bytes() for path in (place / "work" / "rows").iterdir()} == rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("make_data.py", "make_data.py data"),
+        ("join_labels.py predictions.csv", "join_labels.py data/predictions.csv"),
+        ("join_labels.py nowhere.csv labels.csv out", "nowhere.csv does not exist"),
+        ("service.py state.bin", "service.py state.bin 8080"),
+        ("service.py examples/Dockerfile 0", "no rocsteady snapshot"),
+        ("service.py state.bin 99999", "port 99999: "),
+    ],
+)
+def test_an_example_that_lacks_something_says_so(place: Path, arguments: str, said: str) -> None:
+    name, *rest = arguments.split()
+    command = [sys.executable, str(EXAMPLES / name), *rest]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_notebook_finds_the_model_that_ranks_worst(place: Path) -> None:

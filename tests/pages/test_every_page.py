@@ -8,7 +8,8 @@ How an author writes a page:
 - Blocks share the page's folder: a later block reads the files of an earlier one. They do not share
   variables, except on pages of `NOTEBOOKS`.
 - A block behind a line that ends in a file's name and a colon, "Save this as `nightly.sh`:", is that file.
-  The block is written, not run (csv, json, jsonl, py, sh, toml, yaml). A file .sh may be executed.
+  The block is written, not run (csv, json, jsonl, py, sh, toml, yaml). A file .sh may be executed. Another
+  block of the page uses the file.
 - A bash block fails with its first command that fails. Where that is the point, the block ends with `# exit
   status 2`.
 - Lines that prepare a machine (`pip install`, `python3 -m venv`, `. .venv/bin/activate`, `git clone`) are
@@ -25,14 +26,31 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 
 import pytest
-from page_blocks import FENCE, LACKING, NOTEBOOKS, PAGES, SLOW, blocks_of
+from page_blocks import FENCE, LACKING, NOTEBOOKS, PAGES, ROOT, SLOW, blocks_of
 from page_files import GIVEN
 from page_runs import parse_commands, run
 
 LANGUAGES = {"bash", "csv", "json", "jsonl", "python", "sh", "sql", "text", "toml", "yaml"}
 BLOCKS = {page: blocks_of(page) for page in PAGES}
+ALL = [block for blocks in BLOCKS.values() for block in blocks]
+DIRECTIVES = {"{toctree}", "{generated}", "{include}"}
+ON_A_BROKER = {"docs/how-to/kafka.md", "docs/how-to/rows-in-kafka.md"}
+"""Pages whose blocks `{code-block} python` tests/servers/test_kafka_pages.py runs."""
+
+TEXT_ALONE = {
+    "README.md": 1,  # of the demo, which .ci/run compares
+    "docs/tutorials/demo.md": 1,  # the same
+    "docs/how-to/flink.md": 2,  # of a cluster
+    "docs/how-to/kafka.md": 3,  # of a broker, of --help, and a file of settings
+    "docs/how-to/state.md": 1,  # a listing of files, whose names hold times
+    "docs/tutorials/many-models.md": 1,  # a line of a crontab
+    "docs/reference/reasons.md": 1,  # the form of a cell
+}
+"""Blocks `text` behind no block that prints them, by page: nothing compares these here."""
+
 WITH_CODE = [
     pytest.param(
         page, marks=[pytest.mark.slow] if page in SLOW or any(block.is_slow for block in blocks) else []
@@ -68,18 +86,57 @@ def test_a_page_runs_as_written_and_prints_what_it_shows(page, folder):
 def test_every_block_is_of_a_language_that_is_run_or_shown():
     others = {
         block.place: block.language
-        for blocks in BLOCKS.values()
-        for block in blocks
-        if block.language not in LANGUAGES and not block.language.startswith("{")
+        for block in ALL
+        if block.language not in LANGUAGES
+        and block.language.partition(" ")[0] not in DIRECTIVES
+        and not (block.language == "{code-block} python" and block.page in ON_A_BROKER)
     }
     assert others == {}
 
 
+def test_every_text_is_what_a_block_prints_but_those_that_are_known():
+    alone = Counter(page for page, blocks in BLOCKS.items() for block in blocks if block.language == "text")
+    assert alone == TEXT_ALONE
+
+
+def test_no_text_hides_all_that_is_printed():
+    shown = {block.place: block.shown.split() for block in ALL if block.shown is not None}
+    assert [place for place, words in shown.items() if not set(words) - {"..."}] == []
+
+
+def test_no_line_that_is_left_out_runs_rocsteady_or_a_script():
+    assert [
+        (block.place, line)
+        for block in ALL
+        if block.language == "bash"
+        for line in block.left_out
+        if re.search(r"[|&;] *(?:rocsteady|python3? [\w./-]+\.py)\b", line)
+    ] == []
+
+
+def test_every_file_of_a_page_has_a_name_that_another_block_uses():
+    for block in ALL:
+        if block.language in ("csv", "json", "jsonl", "sh", "toml", "yaml"):
+            assert block.file, block.place
+        if block.file:
+            name = rf"\b{re.escape(block.file.removesuffix('.py'))}\b"
+            others = [other.text for other in BLOCKS[block.page] if other != block]
+            assert any(re.search(name, text) for text in others), block.place
+
+
 def test_every_fence_is_a_block_that_is_found():
     for page, path in PAGES.items():
-        fences = re.findall(r"^ *```.*$", path.read_text("utf-8"), re.MULTILINE)
+        fences = re.findall(r"^ *(?:```|~~~|<pre).*$", path.read_text("utf-8"), re.MULTILINE)
         shown = sum(block.shown is not None for block in BLOCKS[page])
         assert len(fences) == 2 * (len(BLOCKS[page]) + shown), page
+
+
+def test_pages_beside_the_site_have_no_block_which_nothing_would_run():
+    beside = [*ROOT.glob("*.md"), ROOT / "examples" / "README.md"]
+    found = [
+        path.name for path in beside if re.search(r"^ *(?:```|~~~)", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert found == ["README.md"]
 
 
 def test_every_command_is_in_a_block_but_those_that_ci_types():
@@ -87,7 +144,7 @@ def test_every_command_is_in_a_block_but_those_that_ci_types():
         line.split(" && ")[-1]
         for path in PAGES.values()
         for line in re.findall(
-            r"^    (?:\$ |rocsteady |python3? |pip |\.venv).*",
+            r"^    (?:\$ |rocsteady |python3? |pip |\.venv|sh |curl |\w+\.\w+\(|import |from ).*",
             FENCE.sub("", path.read_text("utf-8")),
             re.MULTILINE,
         )
@@ -112,6 +169,9 @@ def test_pages_with_given_files_and_those_of_a_kind_are_there():
         ("rocsteady evaluate kafka://a:1/b --window last:none", "--window"),
         ("rocsteady evaluate ... --alert 'auc_hi < 1' | rocsteady evaluate -", "auc_hi"),
         ("rocsteady no-such-command", "no-such-command"),
+        ("X=1 Y='a b' rocsteady no-such-command", "no-such-command"),
+        ("for day in 1 2; do\n    rocsteady no-such-command\ndone", "no-such-command"),
+        ("if ! rocsteady no-such-command; then", "no-such-command"),
     ],
 )
 def test_a_command_that_does_not_run_is_read_all_the_same(command, message):

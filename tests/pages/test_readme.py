@@ -63,6 +63,31 @@ def test_the_number_of_measures_is_that_of_the_code(page):
     assert set(said) <= {str(usual), str(len(MEASURES))}
 
 
+def cells_of(page: str, section: str, first: str) -> list[str]:
+    """The cells of a line in a section of a page, behind the first cells."""
+    text = (ROOT / page).read_text("utf-8").partition(section)[2]
+    return text.partition(f"\n| {first} | ")[2].partition(" |\n")[0].split(" | ")
+
+
+def test_the_seconds_are_those_of_the_benchmarks():
+    many = cells_of("docs/benchmarks/pipeline.md", "## By number of models", "1,000 | last:1000")
+    one = "## One file, one row per model: 1,000 models"
+    ours = cells_of("docs/benchmarks/pipeline.md", one, "rocsteady, its default row: 26 measures")
+    polars = cells_of("docs/benchmarks/pipeline.md", one, "polars, AUC alone")
+    short = [f"{float(seconds):.1f}" for seconds in (many[5], polars[0], ours[0])]
+    front = "docs/benchmarks/index.md"
+    rows = [
+        "1,000 models | last:1000",
+        "polars | AUC",
+        "`rocsteady evaluate --window all` | all 26 measures, AUC with its interval",
+    ]
+    told = [cells_of(front, "# Benchmarks", row) for row in rows]
+    assert [told[0][2], told[1][0], told[2][0]] == short
+    for page in (README, FRONT):
+        assert re.findall(r"\btakes? ([\d.]+) s on one core", page) == short[:1]
+    assert re.findall(r"in ([\d.]+) s; `rocsteady evaluate` takes ([\d.]+) s", README) == [tuple(short[1:])]
+
+
 def test_the_demos_lines_are_those_of_the_demos_page():
     """`.ci/run` holds both against what the demo prints."""
     begin = next(index for index, line in enumerate(LINES) if line.startswith("Does the flight"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -10,22 +11,29 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from site_build import ROOT, built
 
+CODE = {"code", "dt", "pre", "script", "style"}
+"""Elements that show text as it is typed; `dt` has signatures."""
+
 MADE_BY_SPHINX = {"genindex.html", "py-modindex.html", "search.html"}
 
 
 class Page(HTMLParser):
-    """What a page points to, the places that a link may name, and the links of its navigation."""
+    """What a page points to, the places that a link may name, and its words outside code."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: list[str] = []
         self.loaded: list[str] = []
         self.places: set[str] = set()
+        self.words = ""
+        self._code: list[str] = []
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note the addresses of a tag."""
         given = {name: value or "" for name, value in attrs}
+        if tag in CODE:
+            self._code.append(tag)
         self.places |= {given[name] for name in ("id", "name") if given.get(name)}
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
@@ -33,6 +41,16 @@ class Page(HTMLParser):
             self.loaded.append(given["href"])
         elif "src" in given:
             self.loaded.append(given["src"])
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note where code ends."""
+        if self._code[-1:] == [tag]:
+            self._code.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Note text that is no code."""
+        if not self._code:
+            self.words += data
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +103,15 @@ def test_no_link_leads_nowhere(site: Path, pages: dict[Path, Page]) -> None:
         if not path.exists() or (place and path in pages and place not in pages[path].places):
             dead.append((page.relative_to(site).as_posix(), link))
     assert dead == []
+
+
+def test_no_markup_is_left_in_the_words_of_a_page(site: Path, pages: dict[Path, Page]) -> None:
+    """What is left is text that its author meant to be code, a link, a table, or bold."""
+    assert [
+        (page.relative_to(site).as_posix(), found[0])
+        for page, parts in pages.items()
+        for found in re.finditer(r".{,40}(?:`|\]\(|\*\*|\|[ -]*--|\{\w+\}| at 0x).{,40}", parts.words)
+    ] == []
 
 
 def test_a_page_loads_nothing_from_elsewhere(pages: dict[Path, Page]) -> None:

@@ -43,6 +43,10 @@ LACKING = {
 """Words of blocks that cannot run on a plain machine: what the machine lacks. Their commands are parsed."""
 
 
+BEFORE = re.compile(r"\w+=.*|do|then|else|if|while|!|exec|time")
+"""A word that may stand before a command's name: a variable, or a word of the shell."""
+
+
 class Block(NamedTuple):
     """A fenced block. `file` is the name of the file that it is; `shown` the text block right behind it."""
 
@@ -71,10 +75,17 @@ class Block(NamedTuple):
     @property
     def commands(self) -> list[str]:
         """The lines of a shell block that do not prepare the machine; a line that is continued is one."""
+        return [line for line in self._lines if not INSTALLS.match(line)]
+
+    @property
+    def left_out(self) -> list[str]:
+        """The lines of a shell block that prepare the machine."""
+        return [line for line in self._lines if INSTALLS.match(line)]
+
+    @property
+    def _lines(self) -> list[str]:
         lines = self.text.replace("\\\n", " ").replace(".venv/bin/", "").splitlines()
-        return [
-            line for line in lines if line.strip() and not line.startswith("#") and not INSTALLS.match(line)
-        ]
+        return [line for line in lines if line.strip() and not line.startswith("#")]
 
     @property
     def is_plain(self) -> bool:
@@ -124,7 +135,7 @@ def rocsteady_calls(text: str) -> list[list[str]]:
     """The arguments of every `rocsteady ...` in a shell block, without pipes and redirections."""
     found = []
     for line in text.replace("\\\n", " ").replace(".venv/bin/", "").splitlines():
-        if not re.search(r"(?:^|[|&;] *)rocsteady ", line):
+        if not re.search(r"(?:^|[\s|&;])rocsteady ", line):
             continue
         call: list[str] = []
         words = iter([*_split(line), ";"])
@@ -134,7 +145,7 @@ def rocsteady_calls(text: str) -> list[list[str]]:
             elif set(word) <= set("|&;"):
                 found.append(call)
                 call = []
-            else:
+            elif call or not BEFORE.fullmatch(word):
                 call.append(word)
     return [call[1:] for call in found if call[:1] == ["rocsteady"]]
 
