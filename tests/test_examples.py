@@ -69,6 +69,7 @@ def test_the_index_names_every_file() -> None:
     assert set(re.findall(r"\]\(([\w.]+)\)", INDEX)) == there
 
 
+@pytest.mark.slow
 def test_the_nightly_job_goes_on_from_its_state_finds_the_model_that_got_worse_and_runs_no_night_twice(
     place: Path,
 ) -> None:

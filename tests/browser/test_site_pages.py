@@ -22,7 +22,7 @@ LIGHTNESS = """(selector) => {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("site"))
+    return built(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from site_build import ROOT, built
 
+pytestmark = pytest.mark.slow  # a build takes 15 s
+
 CODE = {"code", "dt", "pre", "script", "style"}
 """Elements that show text as it is typed; `dt` has signatures."""
 
@@ -55,7 +57,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("site"))
+    return built(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
 import threading
@@ -11,20 +13,32 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def built(folder: Path) -> Path:
-    """Build the site into a folder; fail with the warnings of the build."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n"]
-    done = subprocess.run(
-        [*command, "-d", str(folder / "doctrees"), str(ROOT / "docs"), str(folder / "site")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder / "site"
+def built(folders: pytest.TempPathFactory) -> Path:
+    """Return the folder of the site; the first process of a run that asks builds it, which takes 15 s.
+
+    Fails with the warnings of the build.
+    """
+    own = folders.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    site, unfinished = shared / "site", shared / "unfinished-site"
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not site.exists():
+            command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n"]
+            done = subprocess.run(
+                [*command, "-d", str(shared / "doctrees"), str(ROOT / "docs"), str(unfinished)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            unfinished.rename(site)
+    return site
 
 
 class _Quiet(SimpleHTTPRequestHandler):

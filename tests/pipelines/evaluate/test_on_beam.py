@@ -195,7 +195,7 @@ def test_labels_of_three_values_are_dead_letters_that_name_the_remedy(capsys):
         (
             "score,label,time\nx,1,1\n",
             (),
-            "score is not a number (in the column 'score'); check --score",
+            "score is not a number (in the column 'score', such as 'x'); check --score",
         ),
         (
             "p,label\n3,1\n",
