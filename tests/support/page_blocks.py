@@ -42,7 +42,6 @@ LACKING = {
 }
 """Words of blocks that cannot run on a plain machine: what the machine lacks. Their commands are parsed."""
 
-
 BEFORE = re.compile(r"\w+=.*|do|then|else|if|while|!|exec|time")
 """A word that may stand before a command's name: a variable, or a word of the shell."""
 
@@ -84,8 +83,7 @@ class Block(NamedTuple):
 
     @property
     def _lines(self) -> list[str]:
-        lines = self.text.replace("\\\n", " ").replace(".venv/bin/", "").splitlines()
-        return [line for line in lines if line.strip() and not line.startswith("#")]
+        return [line for line in _joined(self.text) if line.strip() and not line.startswith("#")]
 
     @property
     def is_plain(self) -> bool:
@@ -134,7 +132,7 @@ def _words(line: str) -> list[str] | None:
 def rocsteady_calls(text: str) -> list[list[str]]:
     """The arguments of every `rocsteady ...` in a shell block, without pipes and redirections."""
     found = []
-    for line in text.replace("\\\n", " ").replace(".venv/bin/", "").splitlines():
+    for line in _joined(text):
         if not re.search(r"(?:^|[\s|&;])rocsteady ", line):
             continue
         call: list[str] = []
@@ -148,6 +146,11 @@ def rocsteady_calls(text: str) -> list[list[str]]:
             elif call or not BEFORE.fullmatch(word):
                 call.append(word)
     return [call[1:] for call in found if call[:1] == ["rocsteady"]]
+
+
+def _joined(text: str) -> list[str]:
+    """The lines of a shell block as a reader's environment runs them; a line that is continued is one."""
+    return text.replace("\\\n", " ").replace(".venv/bin/", "").splitlines()
 
 
 def _split(line: str) -> list[str]:
