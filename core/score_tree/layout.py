@@ -122,6 +122,7 @@ _STATE_FIELDS: list[Any] = [
     ("negatives_above", "i8"),
     ("positives_below", "i8"),
     ("keeps_losses", "i8"),  # 1: `sums` holds the losses of probabilities
+    ("guessed", "i8"),  # vertices of the hull that the last scan left, see `scan_hull`; 0: none
 ]
 STATE = np.dtype(_STATE_FIELDS)
 

@@ -217,7 +217,7 @@ def last_on_chord(tree: Tree) -> int:
         index = neighbour(tree, index, LEFT)
         if index == NO_PLACE:
             return whole(0)
-        slots = tree.buckets[at(index)].vertices
+        slots = bits_through(whole(tree.buckets[at(index)].count)) & ~1
     place = whole(bucket.parent)
     while place != NO_PLACE:  # every step on the way goes to a right child
         node = tree.nodes[at(place)]

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kernels.bits import lowest_bit
+from ..kernels.bits import bits_through, lowest_bit
 from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, for_kernels, whole
 from ..measures.sums import loss_in_fixed_point, scale_of_weight
-from .bucket import rebuild_hull
+from .bucket import slot_of, under_line
 from .build import neighbour, outermost_bucket
 from .layout import LEFT, NO_PLACE, RIGHT, Tree, hull_loss
 from .query import Vertex, last_on_chord, list_hull, score_at, tpr_at_fpr, vertex_at_slope
@@ -58,10 +58,14 @@ class Ask(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Scratch for a hull: the abscissas and the ordinates of its vertices."""
+    """Room for a hull: the abscissas and ordinates of its vertices, and the keys of the entries before them.
+
+    A scan leaves its hull in the first half of the room, as a guess for the next scan (`STATE.guessed`).
+    """
 
     x: Any
     y: Any
+    key: Any
 
 
 def empty_rows(count: int) -> Any:
@@ -79,37 +83,95 @@ def chain_room(weight: int) -> int:
     return int(2.0 * weight ** (2.0 / 3.0)) + 16
 
 
+@inlined
+def push_point(chain: Chain, first: int, end: int, x: int, y: int, key: int) -> int:
+    """Graham's step: append a point to the chain in the places first..end - 1; return the chain's new end."""
+    xs, ys = chain.x, chain.y
+    while end >= first + 2 and (xs[at(end - 1)] - xs[at(end - 2)]) * (y - ys[at(end - 2)]) <= (
+        ys[at(end - 1)] - ys[at(end - 2)]
+    ) * (x - xs[at(end - 2)]):
+        end -= 1
+    xs[at(end)] = x
+    ys[at(end)] = y
+    chain.key[at(end)] = key
+    return end + 1
+
+
+@kernel
+def guess_hull(tree: Tree, chain: Chain, first: int) -> int:
+    """Write a chain, from place `first` on, that lies on or above the hull; return the chain's end.
+
+    Its vertices are the window's points at the scores of the last hull, and the window's first and last
+    point. The key of a vertex is its place: 64 times its bucket, plus its slot. O(vertices log k).
+    """
+    state = tree.state[0]
+    end = push_point(chain, first, first, whole(0), whole(0), whole(0))
+    for i in range(1, state.guessed - 1):
+        key = chain.key[at(i)]
+        x = whole(0)
+        y = whole(0)
+        place = state.root
+        while place >= 0:
+            node = tree.nodes[at(place)]
+            if key >= node.separator:
+                x += node.weight[LEFT]
+                y += node.positives[LEFT]
+                place = whole(node.child[RIGHT])
+            else:
+                place = whole(node.child[LEFT])
+        bucket = tree.buckets[at(~place)]
+        slot = slot_of(bucket, key + 1) - 1
+        end = push_point(
+            chain, first, end, x + bucket.weight[slot], y + bucket.positives[slot], ~place * 64 + slot
+        )
+    return push_point(chain, first, end, state.weight, state.positives, whole(NO_PLACE))
+
+
+@inlined
+def under_edge(bucket: Any, chain: Chain, edge: int, x: int, y: int) -> int:
+    """Return the slots of a bucket with origin (x, y) whose points lie strictly below the line of an edge."""
+    left = chain.x[at(edge)]
+    top = chain.y[at(edge)]
+    return under_line(bucket, left - x, top - y, chain.x[at(edge + 1)] - left, chain.y[at(edge + 1)] - top)
+
+
 @entry
 def scan_hull(tree: Tree, chain: Chain) -> int:
-    """Merge the hulls of the buckets, left to right; return the number of vertices."""
+    """Write the hull's vertices into the chain, from left to right; return their number. O(k).
+
+    The hull of the last row changes little until the next row, so its scores give a chain close above the
+    new hull (`guess_hull`), in the second half of the chain's room. Only the chain's vertices and the points
+    strictly below the chain can be vertices. One vectorised comparison finds these points in a bucket, and
+    nearly all buckets have none.
+    """
     state = tree.state[0]
-    xs, ys = chain.x, chain.y
-    n = whole(0)
-    origin_x = whole(0)
-    origin_y = whole(0)
+    edge = whole(len(chain.x)) >> 1
+    guess_hull(tree, chain, edge)
+    n = push_point(chain, whole(0), whole(0), whole(0), whole(0), whole(0))
+    x = whole(0)
+    y = whole(0)
     index = outermost_bucket(tree, state.root, LEFT)
     while index != NO_PLACE:
         bucket = tree.buckets[at(index)]
-        if bucket.vertices == 0:
-            rebuild_hull(bucket, state)
-        rest = bucket.vertices
+        count = whole(bucket.count)
+        rest = under_edge(bucket, chain, edge, x, y)
+        corners = whole(0)
+        while chain.key[at(edge + 1)] >> 6 == index:
+            edge += 1
+            corners |= 1 << (chain.key[at(edge)] & 63)
+            rest |= under_edge(bucket, chain, edge, x, y)
+        rest = (rest & bits_through(count) & ~1) | corners
         while rest != 0:
             slot = lowest_bit(rest)
             rest &= rest - 1
-            x = origin_x + bucket.weight[slot]
-            y = origin_y + bucket.positives[slot]
-            while n >= 2 and (xs[n - 1] - xs[n - 2]) * (y - ys[n - 2]) <= (ys[n - 1] - ys[n - 2]) * (
-                x - xs[n - 2]
-            ):
-                n -= 1
-            xs[n] = x
-            ys[n] = y
-            n += 1
-        count = whole(bucket.count)
-        origin_x += bucket.weight[count]
-        origin_y += bucket.positives[count]
+            n = push_point(
+                chain, whole(0), n, x + bucket.weight[slot], y + bucket.positives[slot], bucket.key[slot]
+            )
+        x += bucket.weight[at(count)]
+        y += bucket.positives[at(count)]
         index = neighbour(tree, index, RIGHT)
-    return n
+    state.guessed = push_point(chain, whole(0), n, x, y, whole(0))
+    return state.guessed
 
 
 @inlined
