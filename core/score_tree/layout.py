@@ -122,6 +122,14 @@ _STATE_FIELDS: list[Any] = [
     ("negatives_above", "i8"),
     ("positives_below", "i8"),
     ("keeps_losses", "i8"),  # 1: `sums` holds the losses of probabilities
+    ("reference_bucket", "i8"),  # the bucket in which the reference lay at that row: a hint
+    # Two vertices of the hull, each at a slope (KS_SLOPE, COST_SLOPE), followed from event to event (watch.py)
+    ("watched", "i8", (2,)),  # 1: the next fields are right
+    ("watched_x", "i8", (2,)),
+    ("watched_y", "i8", (2,)),
+    ("slope_into", "f8", (2,)),  # slopes of the hull's edges that meet in the vertex; -inf, +inf at its ends
+    ("slope_out", "f8", (2,)),
+    ("key_after", "i8", (2,)),  # the key of the entry behind the vertex; PAD_KEY: none
     ("guessed", "i8"),  # vertices of the hull that the last scan left, see `scan_hull`; 0: none
 ]
 STATE = np.dtype(_STATE_FIELDS)

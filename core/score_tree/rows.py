@@ -20,9 +20,10 @@ from ..kernels.records import at, for_kernels, whole
 from ..measures.sums import loss_in_fixed_point, scale_of_weight
 from .bucket import slot_of, under_line
 from .build import neighbour, outermost_bucket
-from .layout import LEFT, NO_PLACE, RIGHT, Tree, hull_loss
-from .query import Vertex, last_on_chord, list_hull, score_at, tpr_at_fpr, vertex_at_slope
+from .layout import LEFT, NO_PLACE, PAD_KEY, RIGHT, Tree, hull_loss, score_of
+from .query import Vertex, entry_at, last_on_chord, list_hull, score_at, tpr_at_fpr
 from .sums import area_now, write_losses
+from .watch import COST_SLOPE, KS_SLOPE, watch_vertex
 
 _ROW_FIELDS: list[Any] = [
     ("positives", "i8"),
@@ -191,11 +192,21 @@ def vertex_of_chain(chain: Chain, vertices: int, slope: float) -> Vertex:
 
 
 @inlined
-def vertex_of(tree: Tree, chain: Chain, vertices: int, slope: float) -> Vertex:
-    """Return the hull's vertex at a slope, from the bridges or from the scan."""
-    if tree.state[0].keeps_hull != 0:
-        return vertex_at_slope(tree, tree.state[0].root, whole(0), whole(0), slope)
-    return vertex_of_chain(chain, vertices, slope)
+def vertex_of(tree: Tree, chain: Chain, vertices: int, which: int, slope: float) -> tuple[Vertex, int]:
+    """Return the hull's vertex at a slope, and the key of the entry behind it (PAD_KEY: none).
+
+    From the bridges, or from the scan, which wrote so many vertices.
+    """
+    state = tree.state[0]
+    if state.keeps_hull != 0:
+        watch_vertex(tree, which, slope)
+        return Vertex(state.watched_x[which], state.watched_y[which]), state.key_after[which]
+    vertex = vertex_of_chain(chain, vertices, slope)
+    key = whole(PAD_KEY)
+    if vertex.x < state.weight:
+        index, slot = entry_at(tree, vertex.x)
+        key = tree.buckets[at(index)].key[slot]
+    return vertex, key
 
 
 @kernel
@@ -231,23 +242,20 @@ def write_ks(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
     state = tree.state[0]
     p = state.positives
     n = state.weight - p
-    vertex = vertex_of(tree, chain, vertices, np.nextafter(p / state.weight, 2.0))
+    vertex, key = vertex_of(tree, chain, vertices, KS_SLOPE, np.nextafter(p / state.weight, 2.0))
     advantage = (vertex.x - vertex.y) * p - vertex.y * n
-    x = vertex.x
-    if x == state.weight:  # the far end is the last point, which has no threshold: the curve never rises
-        x = last_on_chord(tree)
     row.ks = advantage / (float(n) * float(p))
-    row.ks_threshold = score_at(tree, x)
+    if vertex.x == state.weight:  # the last point, which has no threshold: the curve never rises
+        row.ks_threshold = score_at(tree, last_on_chord(tree))
+    else:
+        row.ks_threshold = score_of(key)
 
 
 @inlined
 def write_cost_threshold(tree: Tree, chain: Chain, vertices: int, cost: float, row: Any) -> None:
     """Write the smallest window score with a calibrated probability of at least the cost, else +inf."""
-    vertex = vertex_of(tree, chain, vertices, cost)
-    if vertex.x == tree.state[0].weight:
-        row.cost_threshold = np.inf
-    else:
-        row.cost_threshold = score_at(tree, vertex.x)
+    vertex, key = vertex_of(tree, chain, vertices, COST_SLOPE, cost)
+    row.cost_threshold = np.inf if vertex.x == tree.state[0].weight else score_of(key)
 
 
 @inlined
