@@ -43,9 +43,7 @@ class Crossing(NamedTuple):
 
 
 @inlined
-def vertex_with_slopes(
-    tree: Tree, place: int, x: int, y: int, slope: float
-) -> tuple[Vertex, float, float]:
+def vertex_with_slopes(tree: Tree, place: int, x: int, y: int, slope: float) -> tuple[Vertex, float, float]:
     """Find the hull vertex of a subtree: edges before it are flatter than `slope`, edges after it are not.
 
     (x, y): the subtree's origin. Also returns the slopes of the two edges that meet in the vertex, -inf and

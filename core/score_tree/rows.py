@@ -1,9 +1,8 @@
 """Writes the numbers from which a row of measures is made, from a tree.
 
 Two kinds of tree give the same numbers, bit for bit. A tree that keeps its hull answers by descents, O(log k)
-a row. A tree that does not keep it merges the hulls of its buckets in one scan, O(k / bucket); only the hulls
-of changed buckets are computed again. Hulls are strict and losses whole numbers, so the two kinds cannot
-differ.
+a row, or from what earlier rows left. A tree that does not keep its hull makes the hull in one scan, O(k),
+some 20 ns a bucket. Hulls are strict and losses whole numbers, so the two kinds cannot differ.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -143,7 +142,8 @@ def scan_hull(tree: Tree, chain: Chain) -> int:
     The hull of the last row changes little until the next row, so its scores give a chain close above the
     new hull (`guess_hull`), in the second half of the chain's room. Only the chain's vertices and the points
     strictly below the chain can be vertices. One vectorised comparison finds these points in a bucket, and
-    nearly all buckets have none.
+    nearly all buckets have none. Microseconds a scan at k = 10,000: 7; with the ends of all buckets as the
+    chain above the hull: 13. To keep the buckets' hulls and merge them: 13, and .06 for each event.
     """
     state = tree.state[0]
     edge = whole(len(chain.x)) >> 1

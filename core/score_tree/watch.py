@@ -3,8 +3,9 @@
 A row needs the vertices at two slopes: the prevalence (KS) and the cost (the threshold). Both rarely move. A
 row that finds such a vertex by a descent leaves it with the slopes of its two edges and the key behind it.
 Each update brings the interval in which the hull changed. A vertex outside of it stays, and only at the
-interval's ends does one of its slopes change. So the next row compares two slopes where it would descend twice: .03 us a row
-instead of .2 us at k = 10,000. A vertex within the interval is given up, and the next row descends.
+interval's ends does one of its slopes change. So the next row compares two slopes, and descends only if the
+vertex lay within the interval or is no longer the vertex at the slope. With AUM's crossing found likewise
+(sums.py), a row at k = 10,000 costs .2 us less: .72 instead of .91 for the tree.
 """
 
 # mypy: disable-error-code="no-any-return"
