@@ -83,7 +83,7 @@ def chain_room(weight: int) -> int:
     return int(2.0 * weight ** (2.0 / 3.0)) + 16
 
 
-@inlined
+@kernel
 def push_point(chain: Chain, first: int, end: int, x: int, y: int, key: int) -> int:
     """Graham's step: append a point to the chain in the places first..end - 1; return the chain's new end."""
     xs, ys = chain.x, chain.y
@@ -149,6 +149,8 @@ def scan_hull(tree: Tree, chain: Chain) -> int:
     edge = whole(len(chain.x)) >> 1
     guess_hull(tree, chain, edge)
     n = push_point(chain, whole(0), whole(0), whole(0), whole(0), whole(0))
+    if state.weight == 0:  # the first point is the last one
+        return n
     x = whole(0)
     y = whole(0)
     index = outermost_bucket(tree, state.root, LEFT)
@@ -191,7 +193,7 @@ def vertex_of_chain(chain: Chain, vertices: int, slope: float) -> Vertex:
     return Vertex(chain.x[first], chain.y[first])
 
 
-@inlined
+@kernel
 def vertex_of(tree: Tree, chain: Chain, vertices: int, which: int, slope: float) -> tuple[Vertex, int]:
     """Return the hull's vertex at a slope, and the key of the entry behind it (PAD_KEY: none).
 
