@@ -170,7 +170,6 @@ def refuse_binary(reasons: Int8Array) -> None:
         reasons[measure] = NO_POSITIVE_CLASS
 
 
-@scanning
 def decision_measures(
     counters: Int64Array,
     classes: Int64Array,
@@ -178,18 +177,17 @@ def decision_measures(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write what `write_decisions` writes. Called from Python."""
-    recalls = np.empty(counters[CLASSES])
-    write_decisions(counters, classes, positive, recalls, numbers[slots.MEASURES :], reasons)
+    """Write what `write_decisions` writes, from Python."""
+    write_decisions(counters, classes, positive, np.empty(counters[CLASSES]), numbers, reasons)
 
 
-@kernel
+@scanning
 def write_decisions(
     counters: Int64Array,
     classes: Int64Array,
     positive: int,
     recalls: FloatArray,
-    measures: FloatArray,
+    numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
     """Write accuracy, the kappa family and the rest: docs/architecture/math.md, "Decisions".
@@ -197,7 +195,7 @@ def write_decisions(
     positive  code of the positive class, or -1: measures that need a positive class are then null, with a
               reason
     recalls   room for a number of each class
-    measures, reasons  of one row of `Rows`
+    numbers, reasons  one row of `Rows`
     """
     events = float(counters[HELD])
     if events == 0.0:
@@ -308,6 +306,7 @@ def follow_decisions(
     last_label, majority = counters[LAST_LABEL], counters[MAJORITY]
     majority_hits, persistent_hits = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
     count = counters[CLASSES]
+    recalls = np.empty(count)
     row = 0
     for step in range(len(flags)):
         enters = flags[step] & ENTERS
@@ -362,9 +361,7 @@ def follow_decisions(
             counters[LAST_LABEL], counters[MAJORITY] = last_label, majority
             counters[MAJORITY_HITS], counters[PERSISTENT_HITS] = majority_hits, persistent_hits
         if is_due:
-            write_decisions(
-                counters, classes, positive, recalls, numbers[row, slots.MEASURES :], reasons[row]
-            )
+            write_decisions(counters, classes, positive, recalls, numbers[row], reasons[row])
             row += 1
 
 
