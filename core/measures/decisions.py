@@ -200,6 +200,7 @@ def write_decisions(
     events = float(counters[HELD])
     if events == 0.0:
         return
+    measures = numbers[slots.MEASURES :]
     count = int(counters[CLASSES])
     correct, chance, label_squares, prediction_squares = 0.0, 0.0, 0.0, 0.0
     for code in range(count):
@@ -306,7 +307,6 @@ def follow_decisions(
     last_label, majority = counters[LAST_LABEL], counters[MAJORITY]
     majority_hits, persistent_hits = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
     count = counters[CLASSES]
-    recalls = np.empty(count)
     row = 0
     for step in range(len(flags)):
         enters = flags[step] & ENTERS
