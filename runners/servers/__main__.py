@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     topic.set_defaults(run=_topic)
 
     stop = commands.add_parser("down", help="stop what was started")
-    stop.add_argument("names", nargs="*", metavar="NAME", help=f"{' | '.join(UP)} [all]")
+    stop.add_argument("names", nargs="*", type=_name, metavar="NAME", help=f"{' | '.join(UP)} [all]")
     stop.set_defaults(run=_down)
 
     status = commands.add_parser("status", help="show what runs")
@@ -90,11 +90,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _name(text: str) -> str:
+    if text not in UP:  # `choices` would refuse a list without names
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(UP)}")
+    return text
+
+
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return int(text)
 
 
 def _port(text: str) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ...core.process.near_names import near_names
+from .packages import FLINK_MINOR
 from .processes import ServerError
 
 OPTION = "--flink-conf"
@@ -78,8 +79,8 @@ def check_settings(given: Mapping[str, str], ours: Iterable[str], jars: Path) ->
         known = known or known_settings(jars)
         if key not in known:
             near = near_names(key, sorted(known))
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise ServerError(f"{said}: Flink knows no such setting; {hint}its documentation names them all")
+            hint = f"did you mean {near[0]}?" if near else "its documentation names all settings"
+            raise ServerError(f"{said}: Flink {FLINK_MINOR} knows no such setting; {hint}")
 
 
 def known_settings(jars: Path) -> set[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from ...core.process.console import show
 from .flink import FlinkCluster, JobServer, WorkerPool, worker_options
 from .kafka import KafkaBroker
-from .packages import COMMAND, flink_jars
+from .packages import flink_jars
 from .processes import HOST, Recorded, Server, ServerError, listens, recorded
 from .settings import OPTION, check_settings, parse_settings
 
@@ -159,7 +159,7 @@ def _up_alone(
 def _refuse_other(name: str, option: str, asked: object, found: object) -> None:
     if asked is not None and str(asked) != str(found):
         raise ServerError(
-            f"{option} {asked}: {name} was started with {found}; end it by `{COMMAND} down {name}` first"
+            f"{option} {asked}: {name} was started with {found}; stop it with `down {name}` first"
         )
 
 
@@ -167,5 +167,5 @@ def _refuse_taken(name: str, server: Server, option: str) -> None:
     if server.port is not None and listens(server.port):
         raise ServerError(
             f"{server.name} cannot have port {server.port}, where another process listens: end that process, "
-            f"or `{COMMAND} down {name}` and then `up {name}` with another {option}"
+            f"or `down {name}`, and `up {name}` with another {option}"
         )

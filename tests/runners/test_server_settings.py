@@ -46,9 +46,9 @@ def test_a_word_that_is_no_key_and_value_is_named(word):
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("restart-strategy.typ", "none", "Flink knows no such setting; did you mean restart-strategy.type"),
-        ("restart", "none", "Flink knows no such setting; did you mean restart-strategy.type"),
-        ("no.such.thing", "1", "Flink knows no such setting; its documentation names them all"),
+        ("restart-strategy.typ", "none", "knows no such setting; did you mean restart-strategy.type"),
+        ("restart", "none", "knows no such setting; did you mean restart-strategy.type"),
+        ("no.such.thing", "1", "knows no such setting; its documentation names all"),
         ("rest.port", "1", "give it by --flink-port"),
         ("taskmanager.numberOfTaskSlots", "1", "give it by --slots"),
         ("rest.bind-address", "0.0.0.0", "listen on this machine alone; leave it out"),

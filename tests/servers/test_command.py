@@ -45,7 +45,7 @@ def test_up_topic_status_down(tmp_path):
         assert "\nkafka runs already\n" in again
 
         refused = run(tmp_path, "up", "flink", "--slots=4", status=2)
-        assert "--slots 4: flink was started with 1; end it by `python -m" in refused
+        assert "--slots 4: flink was started with 1; stop it with `down flink` first\n" in refused
         refused = run(tmp_path, "up", "flink", "--flink-conf=heartbeat.timeout=9000", status=2)
         assert "--flink-conf heartbeat.timeout 9000: flink was started with 8000" in refused
 
@@ -84,5 +84,5 @@ def test_up_topic_status_down(tmp_path):
 def test_a_setting_that_flink_does_not_know_is_refused_and_nothing_runs(tmp_path):
     servers("flink")
     refused = run(tmp_path, "up", "flink", "--flink-conf=restart-strategy.typ=none", status=2)
-    assert "Flink knows no such setting; did you mean restart-strategy.type? " in refused
+    assert "Flink 1.19 knows no such setting; did you mean restart-strategy.type?" in refused
     assert run(tmp_path, "status") == f"nothing runs in {tmp_path}\n"
