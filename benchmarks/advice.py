@@ -34,7 +34,7 @@ Settings = Mapping[str, str | int]
 def running(
     stage: Stage, events: Events, *, at_once: int, rate: float, parallelism: int = 1, shards: int = 8
 ) -> Iterator[tuple[ClusterJob, TopicWatch]]:
-    """Have a job in the middle of its work; give it and what sees its rows."""
+    """Have a job in the middle of its work; yield the job, and the watch of its rows."""
     topics = [f"{kind}-{time.time():.0f}" for kind in ("events", "rows")]
     for topic, partitions in zip(topics, (events.partitions, 1), strict=True):
         stage.broker.create_topic(topic, partitions=partitions)
@@ -148,7 +148,7 @@ def large_shard(folder: Path, settings: Settings, megabytes: int, *more: str, ou
     return f"{told}: {words}" if words else told
 
 
-def speed(folder: Path, parallelism: int, shards: int, number: int = 800_000) -> str:
+def speed(folder: Path, parallelism: int, shards: int, number: int = 400_000) -> str:
     """Count a second's events, from the first row to the last."""
     events = Events(number)
     with (
@@ -162,17 +162,6 @@ def speed(folder: Path, parallelism: int, shards: int, number: int = 800_000) ->
         first, last = watch.times[0], watch.times[-1]
         between = (watch.new - sum(at == first for at in watch.times)) * events.every
     return f"{between / (last - first):,.0f} events/s"
-
-
-def too_few_slots(folder: Path, age: float) -> str:
-    """Start a job that needs more slots than there are, so many seconds after the cluster."""
-    with Stage(folder) as stage:
-        time.sleep(age)
-        with running(stage, Events(8_000), at_once=8_004, rate=1, parallelism=4) as (job, _):
-            began = time.monotonic()
-            wait_until(lambda: last_words(stage.cluster, job.identity), "an error", 400)
-            words = last_words(stage.cluster, job.identity)
-            return f"RUNNING without a task for {time.monotonic() - began:.0f} s, then: {words}"
 
 
 @dataclass(frozen=True)
@@ -233,16 +222,8 @@ def _memory(megabytes: int, *more: str, **settings: str) -> Trial:
 def _speed(parallelism: int, shards: int) -> Trial:
     return Trial(
         f"`--parallelism {parallelism} --shards {shards}`",
-        "800,000 events that waited",
+        "400,000 events that waited",
         lambda it: speed(it, parallelism, shards),
-    )
-
-
-def _slots(age: float) -> Trial:
-    return Trial(
-        "`--parallelism 4`",
-        f"a job on a cluster of 2 slots, {age:.0f} s after its start",
-        lambda it: too_few_slots(it, age),
     )
 
 
@@ -268,8 +249,6 @@ TRIALS: dict[str, Trial] = {
     "heap": _memory(80, heap="64m"),
     "timeout": _memory(80, "--checkpoint_timeout_millis=300", heap="512m"),
     "timeout-tolerated": _memory(80, "--checkpoint_timeout_millis=300", heap="512m", tolerable="1000"),
-    "slots-new": _slots(0),
-    "slots-old": _slots(310),
     **{
         f"parallelism-{parallelism}-{shards}": _speed(parallelism, shards)
         for shards in (8, 64)

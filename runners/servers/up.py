@@ -33,7 +33,7 @@ NAMES = tuple(_SERVERS)
 
 @dataclass(frozen=True)
 class FlinkWords:
-    """What `up` was told about Flink; None for what it was not told.
+    """The options of `up` for Flink; an option that was not given is None.
 
     settings  words KEY=VALUE
     """

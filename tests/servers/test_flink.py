@@ -14,7 +14,10 @@ from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer, WorkerPool, worker_options
 from rocsteady.runners.servers.processes import ServerError
 
-CHECKPOINTS = ["--checkpointing_interval=1000", "--parallelism=1", "--max_bundle_time_mills=100"]
+CHECKPOINTS = [
+    "--checkpointing_interval=1000", "--parallelism=1", "--max_bundle_time_mills=100",
+    "--finish_bundle_before_checkpointing",
+]  # fmt: skip
 
 pytestmark = LEAVES_THREADS_AND_CHANNELS
 
