@@ -32,7 +32,7 @@ Settings = Mapping[str, str | int]
 
 @contextlib.contextmanager
 def running(
-    stage: Stage, events: Events, *, at_once: int, rate: float, parallelism: int = 1, shards: int = 8
+    stage: Stage, events: Events, *, at_once: int, rate: float
 ) -> Iterator[tuple[ClusterJob, TopicWatch]]:
     """Have a job in the middle of its work; yield the job, and the watch of its rows."""
     topics = [f"{kind}-{time.time():.0f}" for kind in ("events", "rows")]
@@ -41,14 +41,14 @@ def running(
     feed = Feed(stage.broker.address, topics[0], events, at_once=at_once, rate=rate)
     watch = TopicWatch(stage.broker.address, topics[1])
     job = ClusterJob(
-        stage, stage.url(topics[0]), *events.options(), "--shards", str(shards), "--output",
+        stage, stage.url(topics[0]), *events.options(), "--shards", "8", "--output",
         stage.url(topics[1]),
     )  # fmt: skip
     try:
         feed.start()
         feed.go_on()
         watch.start()
-        job.start(parallelism=parallelism)
+        job.start()
         yield job, watch
     finally:
         feed.stop()
@@ -149,22 +149,6 @@ def large_shard(folder: Path, settings: Settings, megabytes: int, *more: str, ou
     return f"{told}: {words}" if words else told
 
 
-def speed(folder: Path, parallelism: int, shards: int, number: int = 160_000) -> str:
-    """Count a second's events, from the first row to the last."""
-    events = Events(number)
-    with (
-        Stage(folder, slots=4) as stage,
-        running(stage, events, at_once=number + 4, rate=1, parallelism=parallelism, shards=shards) as (
-            _,
-            watch,
-        ),
-    ):
-        wait_until(lambda: watch.new >= events.rows, "all rows", 280)
-        first, last = watch.times[0], watch.times[-1]
-        between = (watch.new - sum(at == first for at in watch.times)) * events.every
-    return f"{between / (last - first):,.0f} events/s"
-
-
 @dataclass(frozen=True)
 class Trial:
     """What is set, what is done, and the function that does it in a folder and tells what it saw."""
@@ -220,14 +204,6 @@ def _memory(megabytes: int, *more: str, **settings: str) -> Trial:
     )
 
 
-def _speed(parallelism: int, shards: int) -> Trial:
-    return Trial(
-        f"`--parallelism {parallelism} --shards {shards}`",
-        "160,000 events that waited",
-        lambda it: speed(it, parallelism, shards),
-    )
-
-
 TRIALS: dict[str, Trial] = {
     "restart-none": _kills(1, type="none"),
     "restart-fixed": _kills(4, type="fixed-delay", fixed_delay__attempts=3, fixed_delay__delay="1 s"),
@@ -250,11 +226,6 @@ TRIALS: dict[str, Trial] = {
     "heap": _memory(80, heap="64m"),
     "timeout": _memory(80, "--checkpoint_timeout_millis=300", heap="512m"),
     "timeout-tolerated": _memory(80, "--checkpoint_timeout_millis=300", heap="512m", tolerable="1000"),
-    **{
-        f"parallelism-{parallelism}-{shards}": _speed(parallelism, shards)
-        for shards in (8, 64)
-        for parallelism in (1, 2, 4)
-    },
 }
 
 

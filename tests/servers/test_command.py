@@ -17,7 +17,7 @@ NAMES = ["job-manager", "job-server", "kafka", "task-manager-1", "task-manager-2
 
 def run(folder, *words, status=0):
     command = [sys.executable, "-m", "rocsteady.runners.servers", *words, "--folder", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == status, done.stderr
     return done.stdout if status == 0 else done.stderr
 
