@@ -149,8 +149,10 @@ def _cluster(master: str, options: dict[str, Any]) -> Iterator[Finding]:
     there = f"Flink {version} at {url}"
     remedy = f"say --flink_version={version.rpartition('.')[0]}"
     yield _checked("cluster", fits, there, f"{there}, and the job server is for {asked}: {remedy}")
-    full = f"none of {slots} is free: stop a job, or start a TaskManager"
-    yield _checked("slots", free > 0, f"{free} of {slots} are free", full)
+    needed = max(1, options["parallelism"])
+    there = f"{free} of {slots} are free"
+    remedy = "stop a job, start a TaskManager, or give a smaller --parallelism"
+    yield _checked("slots", free >= needed, there, f"{there}, and the job needs {needed}: {remedy}")
 
 
 def _workers(options: dict[str, Any], cluster_is_here: bool) -> Iterator[Finding]:
