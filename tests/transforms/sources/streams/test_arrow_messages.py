@@ -114,8 +114,8 @@ def test_a_dead_letter_names_the_offset_and_the_row_of_its_message():
         ("events[0]", 1, "score: 'high' is not a number (row 1 of the message)"),
         (
             "events[0]", 1,
-            "label: 2 is none of 1, 0, -1, true, false; name the positive class with positive= (--positive) "
-            "(row 3 of the message)",
+            ("label: 2 is none of 1, 0, -1, true, false; name the positive class with positive= (--positive) "
+            "(row 3 of the message)"),
         ),
     ]  # fmt: skip
     assert json.loads(letters[0].raw) == {"score": "high", "label": 0, "more": 2}
@@ -143,12 +143,18 @@ def test_an_event_is_late_behind_events_of_its_own_message_and_of_earlier_ones()
 _MOMENT = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 _MICROS = 1_769_860_800_000_000
 _AS_SCORES = [
-    pa.array([0.5, None], pa.float16()), pa.array([0.5, None], pa.float32()), pa.array([0.5, None]),
-    pa.array([Decimal("0.50"), None], pa.decimal128(5, 2)), pa.array([Decimal("0.50"), None], pa.decimal256(60, 2)),
-    pa.array(["0.5", None]), pa.array(["0.5", ""], pa.large_string()), pa.array(["0.5", None], pa.string_view()),
-    pa.array(["0.5", None]).dictionary_encode(), pa.array([0.5, None]).dictionary_encode(),
+    pa.array([0.5, None], pa.float16()),
+    pa.array([0.5, None], pa.float32()),
+    pa.array([0.5, None]),
+    pa.array([Decimal("0.50"), None], pa.decimal128(5, 2)),
+    pa.array([Decimal("0.50"), None], pa.decimal256(60, 2)),
+    pa.array(["0.5", None]),
+    pa.array(["0.5", ""], pa.large_string()),
+    pa.array(["0.5", None], pa.string_view()),
+    pa.array(["0.5", None]).dictionary_encode(),
+    pa.array([0.5, None]).dictionary_encode(),
     pa.array([b"0.5", None], pa.binary()),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("column", _AS_SCORES, ids=lambda column: str(column.type))
@@ -160,11 +166,14 @@ def test_a_score_may_have_any_type_that_holds_a_number(column):
 
 
 _AS_TIMES = [
-    pa.array([_MOMENT], pa.timestamp("s", "UTC")), pa.array([_MOMENT], pa.timestamp("ns", "Pacific/Auckland")),
-    pa.array([_MOMENT.replace(tzinfo=None)], pa.timestamp("ms")), pa.array(["2026-01-31T13:00:00+01:00"]),
-    pa.array([_MICROS // 1_000_000]), pa.array([float(_MICROS // 1_000_000)]),
+    pa.array([_MOMENT], pa.timestamp("s", "UTC")),
+    pa.array([_MOMENT], pa.timestamp("ns", "Pacific/Auckland")),
+    pa.array([_MOMENT.replace(tzinfo=None)], pa.timestamp("ms")),
+    pa.array(["2026-01-31T13:00:00+01:00"]),
+    pa.array([_MICROS // 1_000_000]),
+    pa.array([float(_MICROS // 1_000_000)]),
     pa.array([_MOMENT], pa.timestamp("us", "UTC")).dictionary_encode(),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("column", _AS_TIMES, ids=lambda column: str(column.type))
@@ -175,16 +184,30 @@ def test_a_time_may_have_any_type_that_holds_a_moment(column):
 
 
 _ODD = [
-    pa.array([[1], None]), pa.array([{"a": 1}, None]), pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())),
-    pa.array([b"\xff\xfe", None]), pa.array([_MOMENT.time(), None]), pa.nulls(2), pa.array([True, None]),
-    pa.array([datetime.timedelta(1), None]), pa.array([_MOMENT.date(), None]), pa.array([2**64 - 1, None], pa.uint64()),
-    pa.array([float("nan"), float("inf")]), pa.array([[1.0, 2.0], None], pa.list_(pa.float64(), 2)),
-    pa.array([pa.scalar(5, pa.timestamp("ns")), None]), pa.array([[5], None], pa.list_(pa.timestamp("ns"))),
-    pa.array([(1, 2, 3), None], pa.month_day_nano_interval()), pa.array(["x", None]).dictionary_encode(),
-    pa.RunEndEncodedArray.from_arrays([2], [0.5]), pa.array([[1], None], pa.large_list(pa.int8())),
-    pa.array([-(2**62), 2**62], pa.timestamp("s")), pa.array([-(2**31), 2**31 - 1], pa.date32()),
-    pa.UnionArray.from_dense(pa.array([0, 1], pa.int8()), pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(["a"])]),
-]  # fmt: skip
+    pa.array([[1], None]),
+    pa.array([{"a": 1}, None]),
+    pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())),
+    pa.array([b"\xff\xfe", None]),
+    pa.array([_MOMENT.time(), None]),
+    pa.nulls(2),
+    pa.array([True, None]),
+    pa.array([datetime.timedelta(1), None]),
+    pa.array([_MOMENT.date(), None]),
+    pa.array([2**64 - 1, None], pa.uint64()),
+    pa.array([float("nan"), float("inf")]),
+    pa.array([[1.0, 2.0], None], pa.list_(pa.float64(), 2)),
+    pa.array([pa.scalar(5, pa.timestamp("ns")), None]),
+    pa.array([[5], None], pa.list_(pa.timestamp("ns"))),
+    pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
+    pa.array(["x", None]).dictionary_encode(),
+    pa.RunEndEncodedArray.from_arrays([2], [0.5]),
+    pa.array([[1], None], pa.large_list(pa.int8())),
+    pa.array([-(2**62), 2**62], pa.timestamp("s")),
+    pa.array([-(2**31), 2**31 - 1], pa.date32()),
+    pa.UnionArray.from_dense(
+        pa.array([0, 1], pa.int8()), pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(["a"])]
+    ),
+]
 
 
 @pytest.mark.parametrize("column", _ODD, ids=lambda column: str(column.type))
@@ -324,8 +347,10 @@ def test_a_message_that_would_take_too_much_memory_is_a_dead_letter(monkeypatch)
     _, letters, _ = read([stream_of(many), zeros], "arrow", fields=PLAIN)
     assert [letter.detail for letter in letters] == [
         "not an Arrow stream: it has more than 1,000,000 rows, which are the most; write smaller messages",
-        "not an Arrow stream: it decompresses to 3,200,000 bytes, and 3,000,000 are the most; write smaller "
-        "messages",
+        (
+            "not an Arrow stream: it decompresses to 3,200,000 bytes, and 3,000,000 are the most; "
+            "write smaller messages"
+        ),
     ]
 
 
