@@ -22,14 +22,14 @@ import pyarrow as pa
 from ....core.arrays import Int64Array
 from ....core.events.rejected import Reason
 from ...events.columns import json_text, plain
-from ...events.dead_letters import Chunk, DeadLetter, DeadLetters
+from ...events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ...events.fields import EventFields, Role
 from ...events.text import json_objects
 from .arrow_sizes import bytes_when_read
 from .partition import ARROW_MARK, Fetched, Part, letters_of_empty, shown_message
 
 MOST_ROWS = 1_000_000
-"""The most rows of a message. The rows of a message are in memory together, some 300 bytes each."""
+"""The most rows of a message: they are in memory together."""
 
 MOST_BYTES = 1 << 30
 """The most bytes of a message when it is decompressed. Few bytes may decompress to very many."""
@@ -37,9 +37,10 @@ MOST_BYTES = 1 << 30
 _KNOWN_HEADS = 64
 
 _DAMAGE = (
-    pa.ArrowException, OSError, ValueError, LookupError, TypeError, MemoryError, struct.error,
+    pa.ArrowException, OSError, ValueError, LookupError, TypeError, ArithmeticError, MemoryError,
+    struct.error,
 )  # fmt: skip
-"""What pyarrow raises for bytes that are no stream."""
+"""What pyarrow raises for bytes that are no stream, and for types that it cannot convert."""
 
 
 class _UnfitMessageError(Exception):
@@ -106,7 +107,7 @@ class ArrowMessages:
             offsets[0] if offsets else fetched.next,
             _joined(batches),
             np.repeat(np.array(offsets, np.int64), lengths),
-            DeadLetters.of(dead),
+            DeadLetters.of(dead) if dead else NO_LETTERS,
             sum(map(len, values)),
             partial(_records_of, values, starts),
             rows,
@@ -186,7 +187,7 @@ def _read(value: bytes, options: pa.ipc.IpcReadOptions) -> pa.RecordBatch:
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return batches of one schema as one batch."""
+    """Return the rows of several batches, all of one schema, as one batch."""
     if len(batches) < 2:
         return batches[0] if batches else pa.RecordBatch.from_pydict({})
     return pa.concat_batches(batches)
@@ -230,7 +231,7 @@ def _records_of(values: Sequence[bytes], starts: Int64Array, rows: Int64Array) -
             batch = _read(values[message], pa.ipc.IpcReadOptions(use_threads=False))
             batch.validate(full=True)
             records = json_objects(_simple(batch).take(pa.array(places)) if batch.num_columns else batch)
-        except (*_DAMAGE, OverflowError):
+        except _DAMAGE:
             records = pa.nulls(len(places), pa.string())
         texts.append(records[: len(places)])
     return pa.concat_arrays(texts)
@@ -246,4 +247,5 @@ def _other_format(value: bytes) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return f"it is damaged or cut short ({str(error).strip().partition(chr(10))[0][:200].rstrip('.')})"
+    first = str(error).strip().partition("\n")[0][:200].rstrip(".")
+    return f"it is damaged, cut short or of unknown types ({first})"

@@ -69,7 +69,7 @@ class _Table:
         return cls(data, at + struct.unpack_from("<I", data, at)[0])
 
     def _place(self, field: int) -> int | None:
-        """Return where a field's value stands; None for a field that is not there."""
+        """Return where the value of a field stands; None: the table lacks the field."""
         entry = 4 + 2 * field
         if entry + 2 > self._size:
             return None
@@ -82,7 +82,7 @@ class _Table:
         return 0 if place is None else int(struct.unpack_from(form, self._data, place)[0])
 
     def table(self, field: int) -> _Table | None:
-        """Return a table; None for a field that is not there."""
+        """Return the table in a field; None: this table lacks the field."""
         place = self._place(field)
         return None if place is None else self.root(self._data, place)
 

@@ -38,6 +38,12 @@ BATCH_MESSAGES = 20_000
 FEW_RECORDS = 1_000
 """After a step of fewer records, a reader waits for more: any step costs 4 ms, and its packets 4 ms again."""
 
+_records_in_message: dict[str, float] = {}
+"""How many records a message held in the latest step of a partition, by the partition's name.
+
+A runner often makes a new reader of the partition. It would begin with one message, not knowing its size.
+"""
+
 
 @dataclass(frozen=True)
 class StreamInput:
@@ -115,7 +121,6 @@ class StreamReader:
         fields, role = source.fields, source.role
         self._lines = JsonLines(source.partition.name, fields.text_columns_of(role), fields.columns_of(role))
         self._arrow = ArrowMessages(source.partition.name, fields, role)
-        self._in_message = 1.0 if source.format == "json" else float(BATCH_MESSAGES)  # records, as of late
         self._heard = time.monotonic()
         self._control = None if source.control is None else ControlFile(source.control)
 
@@ -146,7 +151,7 @@ class StreamReader:
     def step(self, limit: int = BATCH_MESSAGES, wait: float = 0.0) -> Step:
         """Read about `limit` records, or one message; wait up to `wait` seconds for the first.
 
-        How many records a message holds is known from the step before.
+        How many messages these are is known from the step before.
 
         Raises RocsteadyError where the partition cannot be read.
         """
@@ -156,7 +161,10 @@ class StreamReader:
         if end is not None and state.next >= end:
             return Step(self._ends(), NO_LETTERS, at_end=True)
         first = self._settle() if state.settled == NO_TIME else []  # at the high water of an export
-        messages = max(int(limit / self._in_message), 1)
+        in_message = _records_in_message.get(self.source.partition.name)
+        if in_message is None:
+            in_message = 1.0 if self.source.format == "json" else limit
+        messages = max(int(limit / in_message), 1)
         fetched = self.source.partition.fetch(state.next, messages, wait, state.place)
         if end is not None and fetched.next > end:
             fetched = _up_to(fetched, end)
@@ -184,7 +192,8 @@ class StreamReader:
         packets = [*self._packets.split(batch), *self._settle()]
         records = sum(map(len, (*batches, *letters)))
         if fetched.offsets:
-            self._in_message = max(records / len(fetched.offsets), 1.0)
+            in_message = max(records / len(fetched.offsets), 1.0)
+            _records_in_message[self.source.partition.name] = in_message
         size = sum(part.chunk.bytes_read for part in parts)
         return Step(packets, DeadLetters.concat(letters), records, size, time_span(batch))
 
