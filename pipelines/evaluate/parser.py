@@ -173,7 +173,7 @@ _JOB = Group("the job", (
         "which ends stdin too: the last rows come, and the summary; the same on runners flink and prism"),
     Argument("--kafka-format", None,
         "what the messages of topics that are read are: json, an object or an array of objects; arrow, an "
-        "Arrow IPC stream of events in columns, which costs a fraction of that [json]",
+        "Arrow IPC stream of events in columns, which costs less [json]",
         choices=("json", "arrow")),
     Argument("--start", "WHERE",
         "in a topic: earliest, latest, or a time of its messages, RFC 3339 [earliest]"),
