@@ -1,0 +1,13 @@
+"""Google's two services on this machine, once for all tests of a process."""
+
+from __future__ import annotations
+
+import pytest
+from google_cloud import dataflow_installed, google_cloud
+
+
+@pytest.fixture(scope="session")
+def cloud(tmp_path_factory):
+    dataflow_installed()
+    with google_cloud(tmp_path_factory.mktemp("cloud")) as servers:
+        yield servers
