@@ -26,12 +26,12 @@ IMAGE = "europe-docker.pkg.dev/project-a/images/rocsteady-dataflow:0.1.0"
 
 
 def dataflow_installed() -> None:
-    """Skip (with ROCSTEADY_REQUIRE_DATAFLOW=1: fail) without Google's libraries and the emulator."""
+    """Skip (with ROCSTEADY_REQUIRE_DEPLOY=1: fail) without Google's libraries and the emulator."""
     try:
         import gcp_storage_emulator.server
         import google.cloud.dataflow  # noqa: F401
     except ImportError as missing:
-        lacking(f"{missing}: pip install '.[deploy]'", required_by="ROCSTEADY_REQUIRE_DATAFLOW")
+        lacking(f"{missing}: pip install '.[deploy]'", required_by="ROCSTEADY_REQUIRE_DEPLOY")
 
 
 class Request:
