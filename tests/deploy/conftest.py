@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from google_cloud import dataflow_installed, google_cloud
+from google_cloud import google_cloud
 
 
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory):
-    dataflow_installed()
     with google_cloud(tmp_path_factory.mktemp("cloud")) as servers:
         yield servers

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import apache_beam as beam
 import dataflow_worker
 import pytest
-import rocsteady as rs
-from apache_beam.io.gcp.pubsub import ReadFromPubSub, WriteToPubSub
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import beam_runner_api_pb2 as proto
 from dataflow_graph import PARDO, asks_for_what_dataflow_has, stateful
 from google_cloud import IMAGE
 from rocsteady.pipelines.cli import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "dataflow.md"
 
 PRIMITIVES = {
     PARDO,
@@ -75,23 +77,12 @@ def files_joined(cloud):
 
 
 def stream(cloud):
-    """A job without an end, of Beam's own connector: predictions and labels, joined and evaluated, and alerts."""
-    options = PipelineOptions([*cloud.flags, "--runner=DataflowRunner", "--streaming"])
+    """The job without an end that the page shows: predictions and labels of Pub/Sub, joined and evaluated, alerts."""
+    shown = {"__name__": "shown"}
+    exec(re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)[1], shown)
+    options = PipelineOptions([*cloud.flags, "--runner=DataflowRunner"])
     with beam.Pipeline(options=options) as pipeline:
-        sides = [
-            pipeline
-            | f"Read {name}" >> ReadFromPubSub(f"projects/project-a/topics/{name}")
-            | f"Parse {name}" >> beam.Map(json.loads)
-            for name in ("predictions", "labels")
-        ]
-        join = rs.JoinLabels(id="id", time="sent", ttl="1d", model="model")
-        result = (*sides,) | join
-        rows = result.events | rs.EvaluateModels(
-            model="model", time="sent", id="id", order=join.order, clock="runner", window=rs.LastDuration("7d")
-        )
-        alerts = rows.rows | rs.Alert("auc_high < 0.8 for 3 rows")
-        texts = alerts | beam.Map(lambda alert: json.dumps(alert._asdict(), default=str).encode())
-        _ = texts | WriteToPubSub("projects/project-a/topics/alerts")
+        shown["build"](pipeline)
 
 
 JOBS = {"files": files, "files_joined": files_joined, "stream": stream}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import rocsteady as rs
 import yaml
-from requirements import lacking
+from requirements import deploy, lacking
 from rocsteady.pipelines.cli import parse
 from rocsteady.runners.presets import choose_runner
 from rocsteady.runners.servers.packages import FLINK_MINOR
@@ -55,7 +55,9 @@ def strict(schema):
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory):
     """The schema of a FlinkDeployment, from the operator's own jar."""
-    jsonschema = pytest.importorskip("jsonschema")
+    deploy("kubernetes_validate")
+    import jsonschema
+
     if shutil.which("mvn") is None:
         lacking("Maven is missing, which fetches the schema: install maven", required_by="ROCSTEADY_REQUIRE_DEPLOY")
     folder = tmp_path_factory.mktemp("operator")
@@ -87,10 +89,9 @@ def test_a_field_that_the_operator_does_not_take_is_seen(schema, field, value):
 
 @pytest.mark.parametrize("version", KUBERNETES)
 def test_the_other_objects_are_what_kubernetes_takes(version):
-    try:
-        import kubernetes_validate
-    except ImportError as missing:
-        lacking(f"{missing}: pip install '.[deploy]'", required_by="ROCSTEADY_REQUIRE_DEPLOY")
+    deploy("kubernetes_validate")
+    import kubernetes_validate
+
     others = [each for each in OBJECTS if each["kind"] != "FlinkDeployment"]
     assert len(others) == 5
     for each in others:
