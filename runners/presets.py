@@ -83,7 +83,7 @@ _REFUSED = {
 }
 
 JOB_LABELS = "job_labels"
-"""Our name for Beam's option `--labels`, the labels of a job on Dataflow: `evaluate` has a `--labels` itself."""
+"""Our name for Beam's option `--labels`, the labels of a job on Dataflow: `evaluate` has its own `--labels`."""
 
 
 class RunnerError(ValueError):

@@ -2,15 +2,15 @@
 
 In the image, Dataflow's launcher runs this file with the parameters of the template and Beam's options:
 
-    python flex_template.py --source=gs://BUCKET/day-*.csv --output=gs://BUCKET/rows/ --runner=DataflowRunner ...
+    python flex_template.py --source=gs://BUCKET/*.csv --output=gs://BUCKET/rows/ --runner=DataflowRunner ...
 
 Here, the file writes the template, which belongs in Cloud Storage:
 
     python examples/deploy/flex_template.py spec REGISTRY/rocsteady-dataflow:0.1.0 > rocsteady.json
 
-The parameters are the options of `rocsteady evaluate`, as its parser declares them, without those of `NOT_THERE`.
-A parameter has "_" where its option has "-". An option that may be repeated takes several values with ";" between
-them, so none of these values may contain ";".
+The parameters are the options of `rocsteady evaluate`, as its parser declares them, without those of
+`NOT_THERE`. A parameter has "_" where its option has "-". An option that may be repeated takes several values
+with ";" between them, so none of these values may contain ";".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOT_THERE = frozenset(
         "prometheus_models", "reference", "report", "runner", "title", "until_idle",
     )
 )  # fmt: skip
-"""Options for files and programs of the machine that runs the command. The launcher itself gives the runner."""
+"""Options for files and programs of the machine that runs the command. The launcher gives the runner."""
 
 RENAMED = {"sources": "source", "labels": "label_source"}
 """Parameters with another name than their option. The launcher gives the labels of the job as --labels."""
@@ -59,16 +59,16 @@ REGEXES = {
 """What a value is, for a form to check. `rocsteady evaluate` checks the rest when the launcher runs it."""
 
 _HELP = {
-    "source": "URLs or globs of files, such as gs://BUCKET/day-*.parquet (.csv .csv.gz .parquet .jsonl .jsonl.gz), "
-    "or of topics, kafka://host:port/topic",
-    "output": "URL of a file (.csv .parquet .jsonl), of a folder, gs://BUCKET/rows/ with its slash, or of a topic, "
-    "kafka://host:port/topic; of a topic without --until, a folder or a topic",
+    "source": "URLs or globs of files, such as gs://BUCKET/day-*.parquet (.csv .csv.gz .parquet .jsonl "
+    ".jsonl.gz), or of topics, kafka://host:port/topic",
+    "output": "URL of a file (.csv .parquet .jsonl), of a folder, gs://BUCKET/rows/ with its slash, or of a "
+    "topic, kafka://host:port/topic; where a topic is read without an end, a folder or a topic",
     IMAGE: "the image of the workers, which is the template's own",
 }
 
 
 def declared() -> Iterator[tuple[str, Argument, str]]:
-    """Yield each parameter's name, its option of `rocsteady evaluate`, and the heading of the option's group."""
+    """Yield each parameter's name, its option of `rocsteady evaluate`, and the heading of the option."""
     for part in EVALUATE:
         heading, options = (part.heading, part.options) if isinstance(part, Group) else ("", (part,))
         for option in options:
@@ -80,8 +80,10 @@ def declared() -> Iterator[tuple[str, Argument, str]]:
 
 def template(image: str) -> dict[str, Any]:
     """Return the template whose launcher and workers run in an image."""
-    own = {"name": IMAGE, "label": "Image", "helpText": _HELP[IMAGE], "isOptional": False, "paramType": "TEXT",
-           "regexes": [_anchored(IMAGE)], "defaultValue": image}  # fmt: skip
+    own = {
+        "name": IMAGE, "label": "Image", "helpText": _HELP[IMAGE], "isOptional": False, "paramType": "TEXT",
+        "regexes": [_anchored(IMAGE)], "defaultValue": image,
+    }  # fmt: skip
     return {
         "image": image,
         "sdkInfo": {"language": "PYTHON"},
@@ -97,11 +99,12 @@ def template(image: str) -> dict[str, Any]:
 
 
 def _parameter(name: str, argument: Argument, heading: str) -> dict[str, Any]:
-    shown = argument.about.replace("%(default)s", argument.default or "").replace("%%", "%")
+    text = argument.about.replace("%(default)s", argument.default or "").replace("%%", "%")
+    text = _HELP.get(name, text) + f" (several: with {BETWEEN!r} between them)" * _is_several(argument)
     made: dict[str, Any] = {
         "name": name,
         "label": f"{name} ({argument.metavar})" if argument.metavar else name,
-        "helpText": _HELP.get(name, shown) + f" (several: with {BETWEEN!r} between them)" * _is_several(argument),
+        "helpText": text,
         "isOptional": name not in ("source", "output"),
         "paramType": "TEXT",
     }
@@ -129,7 +132,7 @@ def _is_several(argument: Argument) -> bool:
 def command_of(arguments: Sequence[str]) -> list[str]:
     """Return the words of `rocsteady` for what the launcher says. Raises ConfigError.
 
-    An empty value is a parameter that was not filled in. Other names are Beam's options, and stay as they are.
+    An empty value is a parameter that was not filled in. Other names are Beam's options, and are kept.
     """
     parameters = {name: argument for name, argument, _ in declared()}
     sources: list[str] = []
@@ -154,7 +157,8 @@ def command_of(arguments: Sequence[str]) -> list[str]:
                 words += [f"{argument.names.split()[-1]}={each}" for each in values]
     if not re.match(_anchored("source"), BETWEEN.join(sources)):
         raise ConfigError(
-            f"parameter source {BETWEEN.join(sources)!r}: give URLs of files or topics, such as gs://BUCKET/day-*.csv"
+            f"parameter source {BETWEEN.join(sources)!r}: give URLs of files or topics, such as "
+            "gs://BUCKET/day-*.csv"
         )
     return ["evaluate", *sources, *words]
 

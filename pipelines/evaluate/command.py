@@ -123,8 +123,8 @@ def _refuse_this_machine(job: Evaluation) -> None:
     for option, path in named:
         if not has_scheme(path):
             raise ConfigError(
-                f"{option} {path} is on this machine, and workers on Dataflow do not see it; give a URL, such "
-                "as gs://BUCKET/PATH, or a topic"
+                f"{option} {path} is on this machine, and workers on Dataflow do not see it; give a URL, "
+                "such as gs://BUCKET/PATH, or a topic"
             )
 
 

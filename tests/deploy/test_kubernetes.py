@@ -1,4 +1,4 @@
-"""The manifests for Kubernetes, against the schemas of Kubernetes and of Flink's operator, and against each other."""
+"""The manifests for Kubernetes, against the schemas of Kubernetes and of Flink's operator."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BEAM = dict(flag.removeprefix("--").split("=", 1) for flag in BEAM)
 
 
 def strict(schema):
-    """Return a JSON schema of a custom resource's: unknown fields are refused, which a cluster drops silently."""
+    """Return a schema of a custom resource as one that refuses unknown fields: a cluster drops them silently."""
     if isinstance(schema, list):
         return [strict(each) for each in schema]
     if not isinstance(schema, dict):
@@ -59,12 +59,12 @@ def schema(tmp_path_factory):
     import jsonschema
 
     if shutil.which("mvn") is None:
-        lacking("Maven is missing, which fetches the schema: install maven", required_by="ROCSTEADY_REQUIRE_DEPLOY")
+        lacking("install Maven, which fetches the schema", required_by="ROCSTEADY_REQUIRE_DEPLOY")
     folder = tmp_path_factory.mktemp("operator")
     copy = ["mvn", "-B", "-q", "dependency:copy", f"-Dartifact={OPERATOR}", f"-DoutputDirectory={folder}"]
     done = subprocess.run(copy, capture_output=True, text=True, check=False, cwd=folder, timeout=300)
     if done.returncode:
-        lacking(f"Maven cannot fetch {OPERATOR}: {done.stdout[-500:]}", required_by="ROCSTEADY_REQUIRE_DEPLOY")
+        lacking(f"no {OPERATOR} by Maven: {done.stdout[-500:]}", required_by="ROCSTEADY_REQUIRE_DEPLOY")
     with zipfile.ZipFile(next(folder.glob("*.jar"))) as jar:
         found = yaml.load(jar.read(CUSTOM_RESOURCE), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     (version,) = [each for each in found["spec"]["versions"] if each["name"] == "v1beta1"]
@@ -79,7 +79,8 @@ def test_the_cluster_is_what_the_operator_takes(schema):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("replica", 2), ("replicas", "two"), ("podTemplate", {"spec": {"initContainer": []}})]
+    ("field", "value"),
+    [("replica", 2), ("replicas", "two"), ("podTemplate", {"spec": {"initContainer": []}})],
 )
 def test_a_field_that_the_operator_does_not_take_is_seen(schema, field, value):
     changed = yaml.safe_load(TEXT.split("---\n")[1])
@@ -96,8 +97,9 @@ def test_the_other_objects_are_what_kubernetes_takes(version):
     assert len(others) == 5
     for each in others:
         kubernetes_validate.validate(each, version, strict=True)
+        wrong = {**each, "spec": {**each["spec"], "no such": 1}}
         with pytest.raises(kubernetes_validate.ValidationError):
-            kubernetes_validate.validate({**each, "spec": {**each["spec"], "no such": 1}}, version, strict=True)
+            kubernetes_validate.validate(wrong, version, strict=True)
 
 
 def test_the_command_is_one_that_rocsteady_takes():
@@ -120,7 +122,8 @@ def test_each_address_is_that_of_the_container_which_listens_there():
     flags = dict(flag.removeprefix("--").split("=") for flag in JOB_SERVER["args"])
     assert BEAM["job_endpoint"] == f"{flags['job-host']}:{flags['job-port']}"
     assert JOB_SERVER["startupProbe"]["tcpSocket"]["port"] == int(flags["job-port"])
-    assert BEAM["flink_master"] == flags["flink-master"] == f"{the('FlinkDeployment')['metadata']['name']}-rest:8081"
+    service = f"{the('FlinkDeployment')['metadata']['name']}-rest"
+    assert BEAM["flink_master"] == flags["flink-master"] == f"{service}:8081"
 
 
 def test_versions_are_those_that_rocsteady_runs_with():
@@ -135,7 +138,7 @@ def test_all_that_must_outlive_a_pod_is_on_the_volume():
     (container,) = CLUSTER["podTemplate"]["spec"]["containers"]
     (mount,) = container["volumeMounts"]
     (volume,) = CLUSTER["podTemplate"]["spec"]["volumes"]
-    assert volume["persistentVolumeClaim"]["claimName"] == the("PersistentVolumeClaim", "rocsteady-state")["metadata"]["name"]
+    assert the("PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"])
     assert mount["name"] == volume["name"]
     places = {name: value for name, value in CLUSTER["flinkConfiguration"].items() if "file:" in str(value)}
     assert places.keys() == {"state.checkpoints.dir", "state.savepoints.dir", "high-availability.storageDir"}

@@ -1,4 +1,4 @@
-"""Requests to Dataflow for jobs that read a topic: by our reader, and by Beam's own connector, which is Java."""
+"""Requests to Dataflow for jobs that read a topic: by our reader, and by Beam's connector, which is Java."""
 
 from __future__ import annotations
 

@@ -23,16 +23,18 @@ CLUSTER = OBJECTS["FlinkDeployment"]["spec"]
 
 def test_the_cluster_and_the_command_of_the_manifest_give_rows_and_go_on_from_a_savepoint(broker, tmp_path):
     servers("flink")
+    elsewhere = ("high-availability.", "taskmanager.memory.")  # of Kubernetes; of the size of a pod
     settings = {
         name: value.replace("/state/", f"{tmp_path}/")
         for name, value in CLUSTER["flinkConfiguration"].items()
-        if not name.startswith(("high-availability.", "taskmanager.memory."))  # of Kubernetes, of a pod's size
+        if not name.startswith(elsewhere)
     }
+    replicas = CLUSTER["taskManager"]["replicas"]
     found = events(2_500)
     topic_of(broker, "scored", found[:1_500], 2)
     broker.create_topic("rows", partitions=1)
     with (
-        FlinkCluster(tmp_path, task_managers=CLUSTER["taskManager"]["replicas"], settings=settings) as cluster,
+        FlinkCluster(tmp_path, task_managers=replicas, settings=settings) as cluster,
         JobServer(tmp_path, cluster.address) as jobs,
         WorkerPool(tmp_path) as pool,
     ):

@@ -1,4 +1,4 @@
-"""A job of Beam's own ReadFromKafka, before the lines of docs/how-to/dataflow.md: on Prism, or a request of it.
+"""A job of Beam's own ReadFromKafka before the lines of docs/how-to/dataflow.md: on Prism, or as a request.
 
 A process of its own: Beam leaves the pipes of those that it starts open, and pytest takes that for an error.
 """

@@ -1,7 +1,7 @@
 """What workers on Dataflow do with staged graphs: `python dataflow_worker.py GRAPH [GRAPH...]`.
 
-Every step of every graph is unpickled, and the first graph is run, in this process instead of the image. This is a
-process of its own, which has rocsteady alone: what was pickled by reference to a test cannot be read here.
+Every step of every graph is unpickled, and the first graph is run, in this process instead of the image. The
+process has rocsteady alone: what was pickled by reference to a test cannot be read here.
 """
 
 from __future__ import annotations

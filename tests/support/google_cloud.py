@@ -1,8 +1,9 @@
 """Dataflow and Cloud Storage as a launcher meets them: servers on this machine that take real requests.
 
-Beam's own client sends its request for a job to an address of this machine (`--dataflow_endpoint`). The request is
-kept, and answered as if the job were done. Cloud Storage is the package gcp-storage-emulator. The credentials are a
-service account's, with a key made here; its tokens come from a server of this machine, too.
+Beam's own client sends its request for a job to an address of this machine (`--dataflow_endpoint`). The
+server keeps the request, and answers as if the job were done. Cloud Storage is the package
+gcp-storage-emulator. The credentials are those of a service account, with a key made here. Its tokens come
+from a server of this machine, too.
 """
 
 from __future__ import annotations
@@ -90,7 +91,10 @@ def service_account(endpoint: str) -> str:
 
 @contextmanager
 def google_cloud(folder: Path) -> Iterator[Cloud]:
-    """Yield the servers, with credentials in a folder; clients of this process, and of those it starts, use them."""
+    """Yield the servers; clients of this process and of its child processes use them, and the credentials.
+
+    folder  gets the file of the credentials
+    """
     deploy("google.cloud.dataflow", "gcp_storage_emulator.server")
     from gcp_storage_emulator.server import create_server
 
