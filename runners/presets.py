@@ -83,7 +83,7 @@ _REFUSED = {
 }
 
 JOB_LABELS = "job_labels"
-"""Our name for Beam's option `--labels`, the labels of a job on Dataflow: `evaluate` has its own `--labels`."""
+"""Our name for Beam's option `--labels`, the labels of a job on Dataflow: `evaluate` has one itself."""
 
 
 class RunnerError(ValueError):

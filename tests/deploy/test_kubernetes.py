@@ -39,7 +39,7 @@ BEAM = dict(flag.removeprefix("--").split("=", 1) for flag in BEAM)
 
 
 def strict(schema):
-    """Return a schema of a custom resource as one that refuses unknown fields: a cluster drops them silently."""
+    """Return a schema that also refuses unknown fields: a cluster would drop them silently."""
     if isinstance(schema, list):
         return [strict(each) for each in schema]
     if not isinstance(schema, dict):

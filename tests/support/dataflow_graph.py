@@ -33,7 +33,7 @@ def stateful(graph):
 
 
 def asks_for_what_dataflow_has(graph):
-    """Assert that a graph has stateful DoFns, and no requirement, state, timer or window that Dataflow lacks."""
+    """Assert that a graph has stateful DoFns, and nothing that Dataflow lacks."""
     assert {*graph.requirements} <= REQUIREMENTS
     for windowing in graph.components.windowing_strategies.values():
         assert windowing.merge_status == proto.MergeStatus.NON_MERGING
