@@ -24,7 +24,7 @@ from ...runners.presets import Runner
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
-from ..arguments import whole_number
+from ..arguments import option_of, whole_number
 from ..outputs import check_csv_safe, check_outputs, check_texts
 from .job import Evaluation, Output, parse_fail_rule, status_of
 from .on_beam import evaluate_and_report, run_evaluation
@@ -99,7 +99,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
             "this job; make the page from them, with rocsteady rows and rocsteady report"
         )
     if runner.kind == "dataflow":
-        _refuse_this_machine(job)
+        _refuse_this_machine(job, options)
     if isinstance(source, Topics):
         refuse_outputs_to(source, job.outputs())
     _check_files(job)
@@ -112,16 +112,17 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     return job if source is None else _on_streams(job, source, options)
 
 
-def _refuse_this_machine(job: Evaluation) -> None:
+def _refuse_this_machine(job: Evaluation, options: argparse.Namespace) -> None:
     """Raise ConfigError for a file of this machine: workers of Dataflow would look for it on theirs."""
     labels = () if job.join is None else job.join.labels
     named = [
         *(("SOURCE", file.path) for file in job.sources),
         *(("--labels", file.path) for file in labels),
         *((option, path) for option, path, _ in job.outputs()),
+        *((option_of(name), getattr(options, name)) for name in ("import_state", "export_state", "control")),
     ]
     for option, path in named:
-        if not has_scheme(path):
+        if path is not None and not has_scheme(path):
             raise ConfigError(
                 f"{option} {path} is on this machine, and workers on Dataflow do not see it; give a URL, "
                 "such as gs://BUCKET/PATH, or a topic"
