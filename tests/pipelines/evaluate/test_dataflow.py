@@ -12,10 +12,10 @@ from rocsteady.pipelines.cli import main
         (["events.csv", "--output", "gs://b/rows/"], "SOURCE events.csv is on this machine"),
         (["kafka://127.0.0.1:1/t", "--output", "rows/"], "--output rows/ is on this machine"),
         (["kafka://127.0.0.1:1/t", "--output", "-"], "--output - is on this machine"),
-        (["kafka://127.0.0.1:1/t", "--output", "gs://b/r/", "--dead-letters", "d/"], "--dead-letters d/ is on"),
+        (["kafka://127.0.0.1:1/t", "--output", "gs://b/r/", "--dead-letters", "d/"], "--dead-letters d/"),
         (["kafka://127.0.0.1:1/t", "--output", "gs://b/r/", "--alert", "auc < 1", "--alerts", "a/"],
          "--alerts a/ is on this machine"),
-        (["kafka://127.0.0.1:1/t", "--output", "gs://b/r/", "--export-state", "s/"], "--export-state s/ is on"),
+        (["kafka://127.0.0.1:1/t", "--output", "gs://b/r/", "--export-state", "s/"], "--export-state s/"),
     ],
 )  # fmt: skip
 def test_a_path_of_this_machine_is_refused(words, said, tmp_path, monkeypatch, capsys):
