@@ -82,6 +82,9 @@ _REFUSED = {
     "missing from a job that says DONE; leave it out, and say --until to end a stream",
 }
 
+JOB_LABELS = "job_labels"
+"""Our name for Beam's option `--labels`, the labels of a job on Dataflow: `evaluate` has one itself."""
+
 
 class RunnerError(ValueError):
     """A runner or an option is not valid; the text names the runner or option, and the remedy."""
@@ -115,7 +118,7 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
     refuse_unknown(flags)
     kind = _kind_of(beam_name, flags)
     added = preset_flags(kind, flags)
-    options = PipelineOptions([*flags, *added])
+    options = PipelineOptions([flag.replace(f"--{JOB_LABELS}=", "--labels=", 1) for flag in (*flags, *added)])
     named = options.view_as(GoogleCloudOptions)
     if kind == "flink" and named.job_name is None:
         named.job_name = f"rocsteady-{uuid.uuid4().hex[:12]}"  # by which the job is found on its cluster
@@ -313,7 +316,7 @@ def _beam_parser() -> Any:
     parser.error = _refuse  # argparse's own prints the text and exits
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(parser)
-    for name in (*_FLINK_VALUES, *_REFUSED):
+    for name in (JOB_LABELS, *_FLINK_VALUES, *_REFUSED):
         parser.add_argument(f"--{name}")
     for name in _FLINK_SWITCHES:
         parser.add_argument(f"--{name}", action="store_true")

@@ -18,6 +18,7 @@ from types import FrameType
 
 import apache_beam as beam
 import grpc
+from apache_beam.options.pipeline_options import GoogleCloudOptions, TestOptions
 from apache_beam.runners.portability.job_server import StopOnExitJobServer
 from apache_beam.runners.runner import PipelineResult
 
@@ -86,6 +87,8 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
         raise RocsteadyError(_CANCELLED)
     if str(state) not in ("DONE", "None"):
         raise RocsteadyError(f"the job ended in state {state}; the runner's log says why")
+    if starts_no_job(runner) is not None:
+        return Outcome(Counter(), [], None)
     return replace(_outcome(result), restarted=restarted(runner))
 
 
@@ -129,6 +132,17 @@ def _stop_job_server() -> None:
     if isinstance(server, StopOnExitJobServer):
         with suppress(Exception):
             server.stop()
+
+
+def starts_no_job(runner: Runner) -> str | None:
+    """Return what a run does instead of starting a job: a sentence, or None for a run that starts one."""
+    if runner.kind != "dataflow":
+        return None
+    if runner.options.view_as(TestOptions).dry_run:
+        return "--dry_run: the job can be described to Dataflow, and is not started"
+    if (place := runner.options.view_as(GoogleCloudOptions).template_location) is not None:
+        return f"the job is described in {place}, and Dataflow starts it"
+    return None
 
 
 def _outcome(result: PipelineResult) -> Outcome:
