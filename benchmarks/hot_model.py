@@ -200,8 +200,8 @@ def page(sizes: Sizes) -> Iterator[str]:
 
 Written by `python -m benchmarks.hot_model` on a machine with {os.cpu_count()} cores; load
 {os.getloadavg()[0]:.1f} when it began. One model gets all events. Figures are millions of events for each
-second of processor time: what one core does. They are medians of {sizes.turns}. A packet is what one step of a
-reader sends to the shard.
+second of processor time, which is what one core does; medians of {sizes.turns}. A packet is what one step of
+a reader sends to the shard.
 
 ## The shard of the model
 
@@ -215,6 +215,7 @@ measurement begins.
             paces = evaluated(window, filling, every, sizes)
             slowest = np.minimum(slowest, paces)
             rows.append([window, f"{every:,}", *(f"{pace / 1e6:.2f}" for pace in paces)])
+            print(*rows[-1], file=sys.stderr, flush=True)
     yield table(["window", "a row every", *(f"packets of {size:,}" for size in PACKETS)], rows)
     yield """## The reader
 
