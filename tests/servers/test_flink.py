@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from counting_job import SUMS, count_ticks, sum_pairs, sums
@@ -40,6 +41,22 @@ def test_beam_starts_its_own_job_server_and_runs_the_workers_here(cluster, tmp_p
 
 def test_task_managers_start_the_workers_themselves(cluster, endpoint, tmp_path):
     assert sum_pairs([*endpoint, *worker_options(tmp_path)], tmp_path / "sums") == SUMS
+
+
+def children(process):
+    threads = Path(f"/proc/{process.pid}/task").glob("*/children")
+    return {child for thread in threads for child in thread.read_text().split()}
+
+
+def test_each_step_of_a_job_may_have_a_python_process_of_its_own(cluster, endpoint, tmp_path):
+    path, manager = tmp_path / "sums", cluster.task_managers[-1]
+    before = children(manager)
+    count_ticks([*endpoint, *worker_options(tmp_path), "--sdk_worker_parallelism=2"], path)
+    until(lambda: sums(path))
+    assert len(children(manager) - before) == 2
+    job = cluster.jobs()[0].identity
+    cluster.cancel(job)
+    until(lambda: state_of(cluster, job) == "CANCELED")
 
 
 def test_a_pool_starts_the_workers(endpoint, tmp_path):
