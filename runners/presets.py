@@ -49,8 +49,8 @@ PRESETS: dict[str, dict[str, str]] = {
         # A bundle costs up to a millisecond for every key in it. Flink hands elements to a worker in pieces
         # of 1 MB and at the end of the bundle, so packets wait for that end. Flink checks twice in this
         # time whether a bundle is old enough. Readers send packets at each tick (0.1 s). With 100 ms,
-        # packets were in a bundle for 0.11 to 0.28 s, and their evaluation took 0.03 s of it. With half a
-        # tick, the packets of a tick do not wait for those of the next one.
+        # packets were in a bundle for 0.11 to 0.28 s. With half a tick, the packets of a tick do not wait
+        # for those of the next one.
         "max_bundle_size": "1000",
         "max_bundle_time_mills": "50",
         # Off by default: without this cache every bundle reads all of a shard's state again.
@@ -296,6 +296,8 @@ def refuse_unknown(flags: Sequence[str]) -> None:
         if (why := _REFUSED.get(name.removeprefix("--"))) is not None:
             raise RunnerError(f"option {name}: {why}")
     for flag in unknown:
+        if flag == "--":
+            continue  # argparse leaves it there where files stand before the options and after them
         name = flag.split("=")[0]
         if name.startswith("-"):
             raise RunnerError(_unknown(name, parser._option_string_actions))

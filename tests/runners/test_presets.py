@@ -77,6 +77,11 @@ def test_an_option_that_beam_would_drop_is_an_error(flag, words):
         choose_runner("local", [flag])
 
 
+def test_a_file_behind_two_dashes_is_named_where_files_stand_before_the_options_too():
+    with pytest.raises(RunnerError, match=r"'b\.csv' belongs to no option"):
+        refuse_unknown(["--", "b.csv"])
+
+
 def test_values_are_joined_to_beams_options_and_nothing_else_is_touched():
     words = "a.csv --every 5 --job_name nightly --streaming b.csv --direct_num_workers=2 -- --c d"
     joined = words.replace("--job_name nightly", "--job_name=nightly")
