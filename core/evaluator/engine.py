@@ -65,6 +65,18 @@ class Fixed(NamedTuple):
     rule: WindowRule
     needs_times: str | None
 
+    def check_times(self, times: Int64Array | None) -> None:
+        """Raise InputError if a window or grid by time needs the time of an event that has no usable time."""
+        needs = self.needs_times
+        if needs is None:
+            return
+        if times is None or (len(times) and times.min() == NO_TIME):
+            raise InputError(f"{needs} needs the time of every event; give times= (--time COL)")
+        if not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
+            raise InputError(
+                f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times"
+            )
+
 
 @functools.lru_cache(maxsize=64)
 def of_settings(settings: EvaluatorSettings) -> Fixed:
@@ -149,18 +161,6 @@ class WindowEngine:
         if len(rows):
             self.reported_seq = int(rows.integers[-1, _SEQ])
         return rows
-
-    def check_times(self, times: Int64Array | None) -> None:
-        """Raise InputError if a window or grid by time needs the time of an event that has no usable time."""
-        needs = self.fixed.needs_times
-        if needs is None:
-            return
-        if times is None or (len(times) and times.min() == NO_TIME):
-            raise InputError(f"{needs} needs the time of every event; give times= (--time COL)")
-        if not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
-            raise InputError(
-                f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times"
-            )
 
     def _follow(
         self,

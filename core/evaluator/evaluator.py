@@ -182,7 +182,7 @@ class ModelEvaluator:
                     f"the labels of {self.model!r} are classes and none of them is named as positive, so "
                     "that nothing is placed; name it with positive=, or take Adaptive(signal='error')"
                 )
-        engine.check_times(times)  # of all events: curves apply them part by part
+        engine.fixed.check_times(times)  # of all events: curves apply them part by part
         engine.classes.settle(label_classes is not None)
         events = GivenEvents(scores, labels, times, label_classes, predicted, weights)
         stride = self.settings.curve_stride

@@ -131,7 +131,7 @@ def _hold(counters: Int64Array, times: Int64Array, time: int, in_order: bool) ->
 
 
 @inlined
-def _write_row(
+def write_row(
     counters: Int64Array, times: Int64Array, due: int, integers: Int64Array, drift: Int8Array, row: int
 ) -> None:
     """Write the columns that identify a row, the number of events in its window, and its drift flag."""
@@ -191,7 +191,7 @@ def plan_steps(
                 counters[CLOCK] = max(counters[CLOCK], due)
                 gone = _expire(counters, held_times, due - rule.size) if rule.kind == DURATION else 0
                 events[steps], flags[steps], leaving[steps], shifts[steps] = -1, ROW_DUE, gone, 0
-                _write_row(counters, held_times, due, integers, drift, rows)
+                write_row(counters, held_times, due, integers, drift, rows)
                 counters[LAST_DUE] = due
                 steps += 1
                 rows += 1
@@ -224,7 +224,7 @@ def plan_steps(
             counters[CHANGED] = 1
         if rule.every > 0 and counters[SEQ] % rule.every == 0:
             flag |= ROW_DUE
-            _write_row(counters, held_times, NO_TIME, integers, drift, rows)
+            write_row(counters, held_times, NO_TIME, integers, drift, rows)
             rows += 1
         events[steps], flags[steps], leaving[steps], shifts[steps] = event, flag, gone, shift
         steps += 1

@@ -21,7 +21,7 @@ from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64A
 from ..errors import InputError
 from ..kernels.rings import capacity_for, unrolled, with_room, write_ring
 from ..measures.at_row import curvature_of, made_at_row, write_at_row
-from ..measures.scan import EXACT_EVENTS, probability_losses, scan_window, write_tree_rows
+from ..measures.scan import EXACT_EVENTS, scan_windows, write_tree_rows
 from ..measures.sorted import group_ties, insert_shifted, merge_sorted, place
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..measures.sums import LEAST_CAPACITY, fixed_point_scale
@@ -228,12 +228,11 @@ class SortedRanking(_Ranking):
         self._sort()
         scores, labels, settings = self._sorted_scores, self._sorted_labels, self._settings
         edge_negatives, edge_positives = np.empty((2, len(scores) + 1), np.int64)
-        edges = scan_window(
-            scores, labels, self._z, *settings.points,
-            self._curvature or 0.0, self._fixed_point(), numbers, reasons, edge_negatives, edge_positives,
+        edges = scan_windows(
+            scores, labels, np.array([len(scores)]), self._z, *settings.points, self._curvature or 0.0,
+            np.array([self._fixed_point()]), int(settings.probabilities), numbers[np.newaxis],
+            reasons[np.newaxis], edge_negatives, edge_positives,
         )  # fmt: skip
-        if settings.probabilities and len(scores):
-            probability_losses(scores, labels, numbers)
         wanted = self._at_row
         if self._asked[slots.H] and self._fixed_point() == 0.0:
             wanted = wanted._replace(h=True, hull=True)

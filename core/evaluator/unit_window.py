@@ -116,7 +116,7 @@ class UnitWindow:
         if classes.is_ranked:
             self._rank(columns, steps, rows)
             if len(rows):
-                _refuse_infinite(rows.numbers, rows.reasons)
+                refuse_infinite(rows.numbers, rows.reasons)
         else:
             rows.reasons[:, RANKING] = NO_POSITIVE_CLASS
             rows.numbers[:, slots.WEIGHT] = rows.integers[:, _EVENTS]
@@ -165,7 +165,7 @@ class UnitWindow:
             reasons[RANKING] = NO_POSITIVE_CLASS
         else:
             self._some_ranking().write_row(numbers, reasons)
-            _refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
+            refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
         decisions.decision_measures(self._counters, classes.counts, classes.positive, numbers, reasons)
 
     def curve(self) -> RocCurve:
@@ -203,16 +203,7 @@ class UnitWindow:
 
     def load(self, held: Held) -> None:
         """Replace the events held by `held`, once the counters are loaded. O(k log k)."""
-        counters, counts = self._counters, self._classes.counts
-        count = int(counters[decisions.CLASSES])
-        agreed = held.labels[held.labels == held.predictions]
-        kinds = decisions.LABELS, decisions.PREDICTIONS, decisions.CORRECT
-        for kind, codes in zip(kinds, (held.labels, held.predictions, agreed), strict=True):
-            counts[kind, :count] = np.bincount(codes, minlength=count)
-        counters[decisions.MAJORITY] = decisions.majority_class(counts, count)
-        counters[decisions.MAJORITY_HITS] = np.count_nonzero(held.hits & decisions.MAJORITY_HIT)
-        counters[decisions.PERSISTENT_HITS] = np.count_nonzero(held.hits & decisions.PERSISTENT_HIT)
-        counters[decisions.HELD] = len(held.scores)
+        decisions.count_held(self._counters, self._classes.counts, held.labels, held.predictions, held.hits)
         self._fill_ring(held.labels, held.predictions, held.hits, len(held.scores))
         if self._classes.is_ranked:
             labels = (held.labels == self._classes.positive).view(np.int8)
@@ -242,7 +233,7 @@ class UnitWindow:
         return ring + (0 if self._ranking is None else self._ranking.live_bytes())
 
 
-def _refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:
+def refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:
     """Make measures null, with the reason, that extreme costs, priors or scores have made infinite."""
     measures = numbers[:, slots.MEASURES :]
     for measure in (slots.H, slots.AUM):

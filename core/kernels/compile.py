@@ -89,6 +89,15 @@ def allocating(function: Function) -> Function:
     return _helper(function, INNER_ALLOCATING)
 
 
+def inner(compiled: Function) -> Function:
+    """Return an `entry`, which Python calls, as a `kernel`.
+
+    Where a kernel calls an entry, numba makes machine code of the entry, too, for each set of types: 2 s of
+    processor time for the kernels of an arena.
+    """
+    return kernel(cast(Any, compiled).py_func) if COMPILED else compiled
+
+
 def inlined(function: Function) -> Function:
     """Compile a helper of other kernels into its callers."""
     return _helper(function, {**INNER, "forceinline": True})

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int64Array
-from ..kernels.compile import Integer, allocating, inlined, kernel, scanning
+from ..kernels.compile import Integer, inlined, kernel, scanning
 from ..kernels.rings import move_on
 from ..rows import slots
 from ..rows.columns import (
@@ -122,14 +122,16 @@ def sort_ascending(values: FloatArray, count: int) -> None:
         gap //= 2
 
 
-@allocating
-def write_recall_means(classes: Any, count: int, measures: FloatArray, reasons: Int8Array) -> None:
+@kernel
+def write_recall_means(
+    classes: Any, count: int, recalls: FloatArray, measures: FloatArray, reasons: Int8Array
+) -> None:
     """Write the arithmetic, geometric and harmonic mean of the recalls of the labels' classes.
 
     classes  counts of events, or masses in the same layout
+    recalls  room for `count` numbers. An array allocated here would take 30 ns a row.
     """
     present = 0
-    recalls = np.empty(count)
     for code in range(count):
         if classes[LABELS, code] > 0:
             recalls[present] = classes[CORRECT, code] / classes[LABELS, code]
@@ -168,7 +170,6 @@ def refuse_binary(reasons: Int8Array) -> None:
         reasons[measure] = NO_POSITIVE_CLASS
 
 
-@scanning
 def decision_measures(
     counters: Int64Array,
     classes: Int64Array,
@@ -176,10 +177,24 @@ def decision_measures(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
+    """Write what `write_decisions` writes, from Python."""
+    write_decisions(counters, classes, positive, np.empty(counters[CLASSES]), numbers, reasons)
+
+
+@scanning
+def write_decisions(
+    counters: Int64Array,
+    classes: Int64Array,
+    positive: int,
+    recalls: FloatArray,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
     """Write accuracy, the kappa family and the rest: docs/architecture/math.md, "Decisions".
 
     positive  code of the positive class, or -1: measures that need a positive class are then null, with a
               reason
+    recalls   room for a number of each class
     numbers, reasons  one row of `Rows`
     """
     events = float(counters[HELD])
@@ -210,7 +225,7 @@ def decision_measures(
     measures[slots.MCC] = mcc
     if np.isnan(mcc):
         reasons[slots.MCC] = EMPTY_MARGIN
-    write_recall_means(classes, count, measures, reasons)
+    write_recall_means(classes, count, recalls, measures, reasons)
     if positive < 0:
         refuse_binary(reasons)
         return
@@ -262,6 +277,31 @@ def apply_decisions(
     ring_...             the window in a ring, slot HEAD the oldest, with room for all that enter; changed.
     positive, numbers, reasons  as in `decision_measures`, with one row of each for a due row.
     """
+    follow_decisions(
+        labels, predictions, flags, leaving, shifts, first_class, counters, classes, ring_labels,
+        ring_predictions, ring_hits, positive, np.empty(counters[CLASSES]), numbers, reasons,
+    )  # fmt: skip
+
+
+@kernel
+def follow_decisions(
+    labels: Any,
+    predictions: Any,
+    flags: Int8Array,
+    leaving: Int64Array,
+    shifts: Int64Array,
+    first_class: int,
+    counters: Int64Array,
+    classes: Int64Array,
+    ring_labels: Any,
+    ring_predictions: Any,
+    ring_hits: Int8Array,
+    positive: int,
+    recalls: FloatArray,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Do what `apply_decisions` does. `recalls` has room for a number of each class."""
     capacity = len(ring_labels)
     head, held, seq = counters[HEAD], counters[HELD], counters[SEQ]
     last_label, majority = counters[LAST_LABEL], counters[MAJORITY]
@@ -321,5 +361,22 @@ def apply_decisions(
             counters[LAST_LABEL], counters[MAJORITY] = last_label, majority
             counters[MAJORITY_HITS], counters[PERSISTENT_HITS] = majority_hits, persistent_hits
         if is_due:
-            decision_measures(counters, classes, positive, numbers[row], reasons[row])
+            write_decisions(counters, classes, positive, recalls, numbers[row], reasons[row])
             row += 1
+
+
+def count_held(
+    counters: Int64Array, classes: Int64Array, labels: Any, predictions: Any, hits: Int8Array
+) -> None:
+    """Count the events of a window that was stored: masses, hits and the majority. CLASSES is set before.
+
+    labels, predictions, hits  of the events held, as `apply_decisions` writes them to the ring
+    """
+    count = int(counters[CLASSES])
+    agreed = labels[labels == predictions]
+    for kind, codes in zip((LABELS, PREDICTIONS, CORRECT), (labels, predictions, agreed), strict=True):
+        classes[kind, :count] = np.bincount(codes, minlength=count)
+    counters[MAJORITY] = majority_class(classes, count)
+    counters[MAJORITY_HITS] = np.count_nonzero(hits & MAJORITY_HIT)
+    counters[PERSISTENT_HITS] = np.count_nonzero(hits & PERSISTENT_HIT)
+    counters[HELD] = len(labels)

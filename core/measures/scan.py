@@ -138,7 +138,7 @@ def cost_threshold(
     return np.inf
 
 
-@scanning
+@allocating
 def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArray) -> None:
     """Write the Brier score and the log loss (clipped at 2^-52) of a window of probabilities."""
     brier, log_loss = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
@@ -192,7 +192,7 @@ def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reaso
         measures[slots.AUM] = row.aum
 
 
-@scanning
+@allocating
 def scan_window(
     scores: FloatArray,
     labels: Int8Array,
@@ -253,4 +253,44 @@ def scan_window(
             dx = edge_negatives[edge] + edge_positives[edge]
             loss += loss_in_fixed_point(dx, edge_positives[edge], curvature, scale)
         measures[slots.H] = 1.0 - loss / loss_in_fixed_point(np.int64(events), p, curvature, scale)
+    return edges
+
+
+@scanning
+def scan_windows(
+    scores: FloatArray,
+    labels: Int8Array,
+    ends: Int64Array,
+    z: float,
+    at_fpr: float,
+    cost: float,
+    curvature: float,
+    scales: FloatArray,
+    has_probabilities: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
+    edge_negatives: Int64Array,
+    edge_positives: Int64Array,
+) -> int:
+    """Write masses and ranking measures of sorted windows, a row each; return the last one's hull edges.
+
+    scores, labels     the windows, one after another; window i ends before `ends[i]`
+    scales             of each window: see `scan_window`
+    has_probabilities  1: scores are probabilities, whose losses are written too; else 0
+    numbers, reasons   a row of `Rows` for each window
+    edge_...           room for one more than the longest window has events; the edges of the last window
+
+    See `scan_window` for the rest.
+    """
+    start = np.int64(0)
+    edges = 0
+    for window in range(len(ends)):
+        own, own_labels = scores[start : ends[window]], labels[start : ends[window]]
+        edges = scan_window(
+            own, own_labels, z, at_fpr, cost, curvature, scales[window],
+            numbers[window], reasons[window], edge_negatives, edge_positives,
+        )  # fmt: skip
+        if has_probabilities and ends[window] > start:
+            probability_losses(own, own_labels, numbers[window])
+        start = ends[window]
     return edges

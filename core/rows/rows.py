@@ -255,6 +255,13 @@ class Rows(Sequence[MeasureRow]):
         """
         return self._part(places)
 
+    def by_name(self) -> Rows:
+        """Return the rows by model and slice, those of one (model, slice) in their order; the same curves."""
+        order = sorted(range(len(self.keys)), key=self.keys.__getitem__)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return self.take(np.argsort(rank[self.key_codes], kind="stable")).with_curves(self.curves)
+
     def _part(self, places: slice | Int64Array) -> Rows:
         return Rows(
             self.keys, self.key_codes[places], self.integers[places], self.numbers[places],

@@ -24,8 +24,6 @@ import numpy as np
 from ..arrays import Int64Array
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError
-from ..evaluator.evaluator import ModelEvaluator
-from ..evaluator.evaluator import warm_up as evaluator_warm_up
 from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState, Remains
 from ..events.batch import EventBatch, LabelBatch, PredictionBatch
@@ -38,9 +36,11 @@ from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
 from ..shard.order import Ledger
 from ..shard.orders import ArrivalOrder, order_of
+from . import pool
 from .idle import IdleModels
 from .pending import PendingEvents
-from .pool import EvaluatorPool, SliceNumbers
+from .pool import EvaluatorPool
+from .slices import SliceNumbers
 
 COUNTED = ("events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired")
 """The names of the counts of a table; see `EvaluatorTable.counts`."""
@@ -187,8 +187,7 @@ class EvaluatorTable:
         for events, leaving, deadlines in idle.rounds(numbers, clocks):
             yield from self._leave(idle, leaving, deadlines)
             for number, remains in idle.take_back(numbers[events]):
-                returned = ModelEvaluator.returning(self.settings.evaluator, remains, self.pane)
-                self._pool.place(number, returned)
+                self._pool.take_back(number, remains, batch)
             if len(events) == len(batch):
                 yield from self._pool.apply(batch, numbers)
             elif len(events):
@@ -221,7 +220,7 @@ class EvaluatorTable:
             beside[DEDUPLICATOR] = self._deduplicator.to_bytes()
         if self._idle is not None:
             beside[IDLE] = self._idle.to_bytes(self._pool.numbers)
-        states = self._pool.states()
+        states = list(self._pool.states())
         return Snapshot(self.settings, self._order.progress(), self._order.held(), states, beside).pack()
 
     @classmethod
@@ -299,7 +298,7 @@ def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
 
 def warm_up(settings: TableSettings, *, largest_first: bool = False) -> None:
     """Compile the kernels that a table with these settings will need, or load them from the cache folder."""
-    evaluator_warm_up(settings.evaluator, largest_first=largest_first)
+    pool.warm_up(settings.evaluator, largest_first=largest_first)
     first = np.zeros(1, np.int64)
     if (deduplicator := _deduplicator_of(settings)) is not None:
         deduplicator.judge(TextColumn.of(["m"]), IdColumn.of(["i"]), first)

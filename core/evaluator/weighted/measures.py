@@ -117,7 +117,7 @@ def _write_agreement(
         above = difference(right, masses.of_all[hits], rest)
         below = difference(masses.of_all[ALL], masses.of_all[hits], rest)
         write_ratio(above, below, measure, reason, measures, reasons)
-    write_recall_means(of_classes, count, measures, reasons)
+    write_recall_means(of_classes, count, np.empty(count), measures, reasons)
 
 
 @scanning

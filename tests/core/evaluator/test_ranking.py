@@ -232,10 +232,10 @@ def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest
 
 def test_a_window_without_end_keeps_bridges_once_they_pay_off() -> None:
     rng = np.random.default_rng(5)
-    labels, scores = rng.integers(0, 2, 2_000).astype(np.int8), rng.normal(size=2_000)
+    labels, scores = rng.integers(0, 2, 4_000).astype(np.int8), rng.normal(size=4_000)
     settings = rs.EvaluatorSettings(window=rs.AllEvents(), every=rs.EveryEvents(10))
     results = []
-    for cuts in (np.array([], int), np.arange(37, 2_000, 37)):
+    for cuts in (np.array([], int), np.arange(37, 4_000, 37)):
         ranking = TreeRanking(settings, NO_LABELS, NO_SCORES)
         results.append(rows_of(ranking, labels, scores, 10, cuts)[0].tobytes())
         assert ranking._window.tree.keeps_hull

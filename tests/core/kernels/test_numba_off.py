@@ -30,7 +30,7 @@ from rocsteady.core.evaluator.adwin import Adwin
 from rocsteady.core.sketches.auc_sketch import AucSketch
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 
-compiled = hasattr(window_scan.scan_window, "signatures")
+compiled = hasattr(window_scan.scan_windows, "signatures")
 rng = np.random.default_rng(8)
 labels, scores = rng.integers(0, 2, 400), rng.integers(0, 40, 400) / 40
 named = np.array(["up", "down", "flat"])
@@ -117,7 +117,7 @@ def test_plain_python_gives_the_same_rows(checked: list[str], tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_every_kernel_is_compiled_once_for_each_kind_of_event() -> None:
-    if not hasattr(window_scan.scan_window, "signatures"):
+    if not hasattr(window_scan.scan_windows, "signatures"):
         pytest.skip("numba is switched off by NUMBA_DISABLE_JIT")
     rng = np.random.default_rng(1)
     labels, scores = rng.integers(0, 2, 300), rng.random(300)
@@ -149,9 +149,8 @@ def test_every_kernel_is_compiled_once_for_each_kind_of_event() -> None:
         assert tree.curve().events == 1_000
     assert rs.ModelEvaluator().curve().events == 0
     kernels = {
-        window_scan.scan_window: 1,
+        window_scan.scan_windows: 1,
         sorted_window.merge_sorted: 1,
-        window_scan.probability_losses: 1,
         row_measures.write_measures: 1,
         decisions.decision_measures: 1,
         decisions.majority_class: 1,

@@ -12,7 +12,8 @@ PROGRAM = """
 import sys
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.table.table import warm_up
+from rocsteady.core.events.records import EndOfInput
+from rocsteady.core.table.table import EvaluatorTable, warm_up
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_window
 
@@ -22,15 +23,17 @@ def there():
     return {(str(each.py_func), signature) for each in found for signature in each.signatures}
 
 window, every = parse_window(sys.argv[1]), rs.EveryEvents(int(sys.argv[2]))
-settings = rs.EvaluatorSettings(window=window, every=every)
-warm_up(TableSettings(settings))
+settings = TableSettings(rs.EvaluatorSettings(window=window, every=every, order="arrival"))
+warm_up(settings)
 before = there()
 rng = np.random.default_rng(1)
-evaluator = rs.ModelEvaluator(settings)
-for _ in range(4):
-    evaluator.apply(rng.random(1_500).round(2), rng.integers(0, 2, 1_500).astype(np.int8), None)
-    evaluator = rs.ModelEvaluator.from_bytes(evaluator.to_bytes(), settings)
-evaluator.finish()
+table = EvaluatorTable(settings)
+for n in (1_500, 10, 1_500, 1_500):
+    models = rs.TextColumn.of(list("ab" * (n // 2)))
+    batch = rs.EventBatch(models, rng.random(n).round(2), rng.integers(0, 2, n).astype(np.int8))
+    table.apply(batch.pack())
+    table = EvaluatorTable.from_bytes(table.to_bytes(), settings)
+table.apply(EndOfInput().pack())
 print(len(before), sorted(name for name, _ in there() - before))
 """
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.settings.table import OTHER, escape_slice, parse_slice
-from rocsteady.core.table.pool import SliceNumbers
+from rocsteady.core.table.slices import SliceNumbers
 from thorough import examples
 
 Event = tuple[str, str | None, str | None]
