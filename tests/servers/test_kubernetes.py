@@ -12,8 +12,7 @@ import yaml
 from command import COMMAND
 from kafka_topics import events, topic_of, until
 from requirements import servers
-from rocsteady.runners.servers.flink import FlinkCluster, JobServer
-from worker_pool import WorkerPool
+from rocsteady.runners.servers.flink import FlinkCluster, JobServer, WorkerPool
 
 MANIFEST = Path(__file__).parents[2] / "examples" / "deploy" / "kubernetes.yaml"
 OBJECTS = {each["kind"]: each for each in yaml.safe_load_all(MANIFEST.read_text("utf-8"))}
