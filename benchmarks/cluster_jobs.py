@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -311,11 +311,21 @@ def wait_until(condition: Callable[[], Any], what: str, patience: float = 180) -
 
 
 class Stage:
-    """A cluster, its job server and a broker in a folder; workers are started by the TaskManagers."""
+    """A cluster, its job server and a broker in a folder; workers are started by the TaskManagers.
 
-    def __init__(self, folder: Path, *, checkpoint_seconds: float = 3, slots: int = 2) -> None:
+    settings  Flink's settings by name, beside those of `FlinkCluster`
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        checkpoint_seconds: float = 3,
+        slots: int = 2,
+        settings: Mapping[str, str | int] | None = None,
+    ) -> None:
         self.folder = folder
-        self.cluster = FlinkCluster(folder / "flink", slots=slots)
+        self.cluster = FlinkCluster(folder / "flink", slots=slots, settings=settings)
         self.job_server = JobServer(folder / "flink", self.cluster.address)
         self.broker = KafkaBroker(folder / "kafka")
         self._checkpoints = round(checkpoint_seconds * 1_000)

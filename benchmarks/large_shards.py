@@ -192,8 +192,8 @@ def report(megabytes: Sequence[int], runners: Sequence[str]) -> str:
 def _on_flink(folder: Path, path: Path, size: int) -> tuple[float, float, str]:
     from .cluster_jobs import wait_until  # needs Kafka's client, and the machine above does not
 
-    heap = 384 + size // 1_000_000
-    with FlinkCluster(folder, heap=heap) as cluster, JobServer(folder, cluster.address) as jobs:
+    heap = {"taskmanager.memory.task.heap.size": f"{384 + size // 1_000_000}m"}
+    with FlinkCluster(folder, settings=heap) as cluster, JobServer(folder, cluster.address) as jobs:
         began = time.monotonic()
         run_blob(flink_options(jobs), path, size, every=max(2, size * _READ_SECONDS))
         wait_until(lambda: outputs_in(path), "an output comes", _PATIENCE)

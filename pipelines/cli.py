@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import cast
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.process.collector import without_collections
 from ..core.process.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.process.near_names import near_names
 from ..core.process.standard_streams import open_closed_streams, writing_out
@@ -139,15 +140,10 @@ def _imported(path: str, *, stays: bool) -> Callable[..., int]:
     exist then.
     """
     module, _, function = path.partition(":")
-    collects = gc.isenabled()
-    gc.disable()
-    try:
+    with without_collections():
         run = getattr(import_module(f"{__package__}.{module}"), function)
         if stays:
             gc.freeze()
-    finally:
-        if collects:
-            gc.enable()
     return cast(Callable[..., int], run)
 
 

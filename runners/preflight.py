@@ -10,7 +10,6 @@ import importlib
 import importlib.util
 import json
 import logging
-import os
 import platform
 import shutil
 import socket
@@ -25,6 +24,7 @@ import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.version import __version__ as beam_version
 
+from ..core.process.imports import how_to_install
 from .listening import close_ports, on_this_machine
 from .presets import CLUSTER_SECONDS, NO_ANSWER, Runner, ask_cluster, cluster_is_here, cluster_url
 from .servers.packages import COMMAND, FLINK_MINOR
@@ -149,8 +149,10 @@ def _cluster(master: str, options: dict[str, Any]) -> Iterator[Finding]:
     there = f"Flink {version} at {url}"
     remedy = f"say --flink_version={version.rpartition('.')[0]}"
     yield _checked("cluster", fits, there, f"{there}, and the job server is for {asked}: {remedy}")
-    full = f"none of {slots} is free: stop a job, or start a TaskManager"
-    yield _checked("slots", free > 0, f"{free} of {slots} are free", full)
+    needed = max(1, options["parallelism"])
+    there = f"{free} of {slots} are free"
+    remedy = "stop a job, start a TaskManager, or give a smaller --parallelism"
+    yield _checked("slots", free >= needed, there, f"{there}, and the job needs {needed}: {remedy}")
 
 
 def _workers(options: dict[str, Any], cluster_is_here: bool) -> Iterator[Finding]:
@@ -209,7 +211,7 @@ def _job_service(options: dict[str, Any]) -> Finding:
 
 def _of_dataflow(options: dict[str, Any]) -> Iterator[Finding]:
     found = [importlib.util.find_spec(name) for name in ("google.cloud", "google.auth")]
-    missing = "its libraries are not installed: pip install 'apache-beam[gcp]'"
+    missing = f"its libraries are not installed: {how_to_install('dataflow')}"
     yield _checked("Google Cloud", None not in found, "its libraries are installed", missing)
     for option in ("project", "region", "temp_location"):
         yield _checked(option, bool(options[option]), options[option], f"not given: say --{option}")
@@ -219,12 +221,25 @@ def _of_dataflow(options: dict[str, Any]) -> Iterator[Finding]:
         "and say --sdk_container_image"
     )
     yield _checked("image", bool(image), image, missing)
-    keys = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-    default = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
-    if keys is not None or default.exists():
-        yield _file("credentials", keys or str(default), "GOOGLE_APPLICATION_CREDENTIALS", "name yours")
-    else:
-        yield Finding("credentials", False, "none found: gcloud auth application-default login")
+    if None not in found:
+        yield _credentials(options)
+
+
+def _credentials(options: dict[str, Any]) -> Finding:
+    """Ask Google's library for credentials: of a file, of gcloud, or of a machine at Google itself.
+
+    Where there are none, the library waits some seconds for the answer of a machine at Google.
+    """
+    if options["no_auth"]:
+        return Finding("credentials", True, "none, as --no_auth says")
+    google_auth = importlib.import_module("google.auth")
+    try:
+        found, _ = google_auth.default()
+    except google_auth.exceptions.GoogleAuthError as error:
+        why = str(error).partition(". ")[0].rstrip(".")
+        remedy = "gcloud auth application-default login, or name a file in GOOGLE_APPLICATION_CREDENTIALS"
+        return Finding("credentials", False, f"{why}: {remedy}")
+    return Finding("credentials", True, type(found).__module__)
 
 
 def _checked(what: str, good: bool, said: str, missing: str) -> Finding:

@@ -211,6 +211,11 @@ class PredictionBatch:
         """Times at which the predictions were made, int64 microseconds UTC."""
         return self.events.times
 
+    @classmethod
+    def concat(cls, batches: Sequence[PredictionBatch]) -> PredictionBatch:
+        """Concatenate batches with the same columns, at least one; see `EventBatch.concat`."""
+        return cls(EventBatch.concat([batch.events for batch in batches]))
+
     def take(self, rows: Int64Array) -> PredictionBatch:
         """Return the chosen rows, in the order given."""
         return PredictionBatch(self.events.take(rows))

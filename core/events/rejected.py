@@ -128,6 +128,11 @@ class Reason(StrEnum):
         "line is too long", "a line of JSON, or a message, has more than 8 MiB",
         "write one record on each line, each no longer than that",
     )  # fmt: skip
+    NOT_AN_ARROW_STREAM = (
+        "not an Arrow stream",
+        "--kafka-format is arrow, and the message is no Arrow IPC stream, or a damaged or too large one",
+        "write each message with pyarrow.ipc.new_stream, or leave out --kafka-format",
+    )  # fmt: skip
     EMPTY_MESSAGE = (
         "empty message", "a message of a topic has no value", "leave out messages that only mark a deletion",
     )  # fmt: skip

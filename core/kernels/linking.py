@@ -15,7 +15,6 @@ passes. `compile` does without this module if an installed numba lacks one of `_
 
 from __future__ import annotations
 
-import gc
 from typing import Any, ClassVar
 
 from numba.core.codegen import CPUCodegen, JITCodeLibrary
@@ -23,6 +22,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.typed_passes import IRLegalization
 from numba.core.types import Function
+
+from ..process.collector import without_collections
 
 _NEEDED = [
     (JITCodeLibrary, "_optimize_final_module"), (JITCodeLibrary, "_get_module_for_linking"),
@@ -220,13 +221,8 @@ class KernelCompiler(CompilerBase):
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a function, without searches for unreachable objects: they took 10% and found few."""
-        if not gc.isenabled():
+        with without_collections():
             return super().compile_extra(func)
-        gc.disable()
-        try:
-            return super().compile_extra(func)
-        finally:
-            gc.enable()
 
     def define_pipelines(self) -> Any:
         """Return numba's list of passes, without those that no kernel needs."""

@@ -3,5 +3,5 @@
 `console` writes to people, always safely, and parses their options; `standard_streams` guards stdout and
 stderr beneath it. `near_names` reads what people type. `temporary_folders` removes what a killed process
 left. `user_cache` is the folder of what can be made again. `imports` mends how Beam is imported, imports
-optional packages, and says how to install these.
+optional packages, and says how to install these. `collector` keeps Python's garbage collector from running.
 """

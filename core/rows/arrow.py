@@ -6,6 +6,7 @@ program that only evaluates never loads pyarrow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,10 +16,13 @@ from pyarrow import Table as Table
 from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..errors import MissingPackageError
 from ..events.times import NO_TIME
-from .columns import COLUMNS, COUNT_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
+from .columns import COLUMNS, COUNT_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
 
 if TYPE_CHECKING:
     from pandas import DataFrame as DataFrame
+
+
+_MOMENT = pa.timestamp("us", "UTC")
 
 
 class ColumnsOfRows(Protocol):
@@ -26,16 +30,12 @@ class ColumnsOfRows(Protocol):
 
     keys: tuple[tuple[str, str], ...]
     key_codes: Int32Array
+    integers: Int64Array
+    numbers: FloatArray
     drift: Int8Array
     config: str
 
     def __len__(self) -> int: ...
-
-    def integer(self, name: str) -> Int64Array:
-        """Return a column of integers; NO_TIME stands for null."""
-
-    def number(self, name: str) -> FloatArray:
-        """Return a column of masses or measures; NaN stands for null."""
 
     def reason_texts(self) -> list[str | None]:
         """Return the column of reasons."""
@@ -47,7 +47,7 @@ def _field(name: str) -> pa.Field:
     if name in COUNT_COLUMNS:
         return pa.field(name, pa.int64(), nullable=False)
     if name in TIME_COLUMNS:
-        return pa.field(name, pa.timestamp("us", "UTC"))
+        return pa.field(name, _MOMENT)
     return pa.field(name, pa.bool_() if name == "drift" else pa.float64())
 
 
@@ -56,29 +56,30 @@ ROW_SCHEMA = pa.schema([_field(name) for name in COLUMNS])
 
 
 def rows_to_arrow(rows: ColumnsOfRows) -> pa.RecordBatch:
-    """Return rows as a record batch with ROW_SCHEMA. O(cells); Python only for each (model, slice)."""
+    """Return rows as a record batch with ROW_SCHEMA. O(cells); Python only for each (model, slice).
+
+    The columns of one type are converted together, and are slices of one array. Column by column, one row
+    took 0.2 ms.
+    """
     n = len(rows)
     codes = pa.array(np.ascontiguousarray(rows.key_codes))
+    times = rows.integers[:, len(COUNT_COLUMNS) :].ravel(order="F")
+    columns = {
+        "model": pa.array([model for model, _ in rows.keys], pa.string()).take(codes),
+        "slice": pa.array([slice_ for _, slice_ in rows.keys], pa.string()).take(codes),
+        **_parts(pa.array(rows.integers[:, : len(COUNT_COLUMNS)].ravel(order="F")), COUNT_COLUMNS, n),
+        **_parts(pa.array(times, mask=times == NO_TIME).cast(_MOMENT), TIME_COLUMNS, n),
+        **_parts(pa.array(rows.numbers.ravel(order="F"), from_pandas=True), NUMBER_COLUMNS, n),
+        "drift": pa.array(rows.drift == 1, mask=rows.drift < 0),
+        "reason": pa.array(rows.reason_texts(), pa.string()),
+        "config": pa.repeat(rows.config, n),
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in COLUMNS], schema=ROW_SCHEMA)
 
-    def column(name: str) -> pa.Array:
-        if name in ("model", "slice"):
-            place = 0 if name == "model" else 1
-            return pa.array([key[place] for key in rows.keys], pa.string()).take(codes)
-        if name in COUNT_COLUMNS:
-            return pa.array(np.ascontiguousarray(rows.integer(name)))
-        if name in TIME_COLUMNS:
-            micros = np.ascontiguousarray(rows.integer(name))
-            return pa.array(micros, mask=micros == NO_TIME).cast(pa.timestamp("us", "UTC"))
-        if name == "drift":
-            return pa.array(rows.drift == 1, mask=rows.drift < 0)
-        if name == "reason":
-            return pa.array(rows.reason_texts(), pa.string())
-        if name == "config":
-            return pa.array([rows.config]).take(pa.array(np.zeros(n, np.int8)))
-        values = np.ascontiguousarray(rows.number(name))
-        return pa.array(values, mask=np.isnan(values))
 
-    return pa.RecordBatch.from_arrays([column(name) for name in COLUMNS], schema=ROW_SCHEMA)
+def _parts(together: pa.Array, names: Sequence[str], n: int) -> dict[str, pa.Array]:
+    """Cut an array into columns of n values, one after another."""
+    return {name: together.slice(place * n, n) for place, name in enumerate(names)}
 
 
 def rows_to_table(rows: ColumnsOfRows) -> Table:

@@ -107,13 +107,12 @@ class Rows(Sequence[MeasureRow]):
             return parts[0]
         failures = [part.failures for part in parts if part.failures is not None]
         keys: dict[tuple[str, str], int] = {}
-        codes = []
-        for part in parts:
-            table = np.array([keys.setdefault(key, len(keys)) for key in part.keys], np.int32)
-            codes.append(table[part.key_codes])
+        table = np.array([keys.setdefault(key, len(keys)) for part in parts for key in part.keys], np.int32)
+        firsts = np.cumsum([0, *(len(part.keys) for part in parts[:-1])])
+        places = np.repeat(firsts, [len(part) for part in parts])
         return cls(
             tuple(keys),
-            np.concatenate(codes),
+            table[places + np.concatenate([part.key_codes for part in parts])],
             np.concatenate([part.integers for part in parts]),
             np.concatenate([part.numbers for part in parts]),
             np.concatenate([part.reasons for part in parts]),

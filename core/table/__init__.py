@@ -1,5 +1,6 @@
 """All models and slices of a shard.
 
-`table` (`EvaluatorTable`) is the state machine. `pool` numbers models and slices, and keeps their
-evaluators. `pending` gathers events that are applied together. `idle` finds silent models, which then leave.
+`table` (`EvaluatorTable`) is the state machine. `pool` keeps the evaluators of models and slices: small
+windows in an arena, all others in `singles`. `slices` numbers models and slices. `pending` gathers events
+that are applied together. `idle` finds silent models, which then leave.
 """

@@ -15,22 +15,23 @@ from apache_beam.options.pipeline_options import StandardOptions
 from ...core.alerts.rules import Period, Span
 from ...core.errors import ConfigError
 from ...core.join.settings import JoinSettings
-from ...core.process.console import ConsoleFormatter
+from ...core.process.console import ConsoleFormatter, say
 from ...core.settings.table import TableSettings
 from ...core.state.compile_ahead import compiled_ahead
 from ...core.verdicts.choice import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
+from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
-from ..arguments import whole_number
+from ..arguments import option_of, whole_number
 from ..outputs import check_csv_safe, check_outputs, check_texts
 from .job import Evaluation, Output, parse_fail_rule, status_of
-from .on_beam import evaluate_and_report
+from .on_beam import evaluate_and_report, run_evaluation
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
 from .recipients import refuse_recipients
-from .run import RunnerLog
+from .run import RunnerLog, starts_no_job
 from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
 from .summary import goes_on
 from .take_up import check_savepoint, state_taken_up
@@ -97,6 +98,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
             f"--report {job.report}: the rows go to {job.output}, where they cannot be read again by "
             "this job; make the page from them, with rocsteady rows and rocsteady report"
         )
+    if runner.kind == "dataflow":
+        _refuse_this_machine(job, options)
     if isinstance(source, Topics):
         refuse_outputs_to(source, job.outputs())
     _check_files(job)
@@ -107,6 +110,23 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
             f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
         )
     return job if source is None else _on_streams(job, source, options)
+
+
+def _refuse_this_machine(job: Evaluation, options: argparse.Namespace) -> None:
+    """Raise ConfigError for a file of this machine: workers of Dataflow would look for it on theirs."""
+    labels = () if job.join is None else job.join.labels
+    named = [
+        *(("SOURCE", file.path) for file in job.sources),
+        *(("--labels", file.path) for file in labels),
+        *((option, path) for option, path, _ in job.outputs()),
+        *((option_of(name), getattr(options, name)) for name in ("import_state", "export_state", "control")),
+    ]
+    for option, path in named:
+        if path is not None and not has_scheme(path):
+            raise ConfigError(
+                f"{option} {path} is on this machine, and workers on Dataflow do not see it; give a URL, "
+                "such as gs://BUCKET/PATH, or a topic"
+            )
 
 
 def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
@@ -183,5 +203,9 @@ def _evaluate_on_beam(job: Evaluation) -> int:
         handler.setFormatter(ConsoleFormatter())
         handler.addFilter(RunnerLog())
         logging.getLogger().handlers[:] = [handler]
+    if (why := starts_no_job(job.runner)) is not None:
+        run_evaluation(job)
+        say(why)
+        return 0
     outcome = evaluate_and_report(job)
     return status_of(outcome.counts, job.fail_if, goes_on=goes_on(job))

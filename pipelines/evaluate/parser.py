@@ -171,6 +171,10 @@ _JOB = Group("the job", (
         "SOURCE is a folder: read each file as it appears there, once; JSON lines may grow until the next "
         "file comes, others are finished by rename; go on until there is a file _END, or until Ctrl-C, "
         "which ends stdin too: the last rows come, and the summary; the same on runners flink and prism"),
+    Argument("--kafka-format", None,
+        "what the messages of topics that are read are: json, an object or an array of objects; arrow, an "
+        "Arrow IPC stream of events in columns, which costs less [json]",
+        choices=("json", "arrow")),
     Argument("--start", "WHERE",
         "in a topic: earliest, latest, or a time of its messages, RFC 3339 [earliest]"),
     Argument("--until", "WHERE",

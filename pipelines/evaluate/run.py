@@ -18,6 +18,7 @@ from types import FrameType
 
 import apache_beam as beam
 import grpc
+from apache_beam.options.pipeline_options import GoogleCloudOptions, TestOptions
 from apache_beam.runners.portability.job_server import StopOnExitJobServer
 from apache_beam.runners.runner import PipelineResult
 
@@ -36,6 +37,8 @@ _STEP = re.compile(r" \[while running '.*?'\]")
 
 _CANCELLED = "the job was cancelled on its cluster; its counters are not known, and what was written stays"
 
+_LOST = "the server of the job does not answer any more (its process may have ended)"
+
 _CHECKED = "Unparseable argument: "
 """The start of Beam's warning about options unknown to Beam's Python; rocsteady has checked these options."""
 
@@ -50,7 +53,7 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     """
     result = None
     complain = threading.excepthook
-    interrupted = False
+    threads_may_fail = False
     # a thread that lost its connection says nothing: the job reports its own failure or interruption
     threading.excepthook = lambda told: None if isinstance(told.exc_value, grpc.RpcError) else complain(told)
     if (warning := close_ports(runner.kind, pipeline.options)) is not None:
@@ -60,11 +63,8 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
             result = pipeline.run()
             state = result.wait_until_finish()
     except KeyboardInterrupt:
-        interrupted = True
-        # Beam's threads lose their connections from here on, and log and print errors. The command restores
-        # the log handlers and stderr.
-        logging.getLogger().handlers[:] = [logging.NullHandler()]
-        sys.stderr = MainThreadOnly(sys.stderr)
+        threads_may_fail = True
+        _silence_threads()
         _stop_job_server()
         if runner.kind == "flink":
             if (told := leave(runner)) is not None:
@@ -74,15 +74,36 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
                 result.cancel()
         raise
     except Exception as error:
-        raise RocsteadyError(reason_of(error)) from error
+        if result is None or not _is_lost(error):
+            raise RocsteadyError(reason_of(error)) from error
+        threads_may_fail = True
+        _silence_threads()
+        told = leave(runner) if runner.kind == "flink" else "its state is lost: start the job again"
+        raise RocsteadyError("; ".join(filter(None, (_LOST, told)))) from error
     finally:
-        if not interrupted:  # after an interrupt, threads may still fail
+        if not threads_may_fail:
             threading.excepthook = complain
     if str(state) == "CANCELLED":
         raise RocsteadyError(_CANCELLED)
     if str(state) not in ("DONE", "None"):
         raise RocsteadyError(f"the job ended in state {state}; the runner's log says why")
+    if starts_no_job(runner) is not None:
+        return Outcome(Counter(), [], None)
     return replace(_outcome(result), restarted=restarted(runner))
+
+
+def _silence_threads() -> None:
+    """Let no thread log or print. Beam's threads do so when they lose their connections.
+
+    The command restores the log handlers and stderr.
+    """
+    logging.getLogger().handlers[:] = [logging.NullHandler()]
+    sys.stderr = MainThreadOnly(sys.stderr)
+
+
+def _is_lost(error: Exception) -> bool:
+    """Tell whether the connection to the server that runs the job, or hands it to a cluster, was lost."""
+    return isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
 
 
 @contextmanager
@@ -111,6 +132,17 @@ def _stop_job_server() -> None:
     if isinstance(server, StopOnExitJobServer):
         with suppress(Exception):
             server.stop()
+
+
+def starts_no_job(runner: Runner) -> str | None:
+    """Return what a run does instead of starting a job: a sentence, or None for a run that starts one."""
+    if runner.kind != "dataflow":
+        return None
+    if runner.options.view_as(TestOptions).dry_run:
+        return "--dry_run: the job can be described to Dataflow, and is not started"
+    if (place := runner.options.view_as(GoogleCloudOptions).template_location) is not None:
+        return f"the job is described in {place}, and Dataflow starts it"
+    return None
 
 
 def _outcome(result: PipelineResult) -> Outcome:

@@ -1,7 +1,7 @@
 """Streams as the input of `rocsteady evaluate`: topics, stdin, or a growing folder, as the options name them.
 
     SOURCE kafka://host:port/topic ..., and labels from --labels kafka://...; --start, --until,
-    --kafka-option, --partition-idle
+    --kafka-option, --kafka-format, --partition-idle
     SOURCE -                       JSON lines on stdin
     SOURCE --follow                a folder; --until-idle
 
@@ -31,10 +31,11 @@ from ...transforms.files.formats import everywhere, has_scheme
 from ...transforms.kafka.topic import KafkaTopic, is_kafka
 from ...transforms.sinks.open import STDOUT, is_folder
 from ...transforms.sources.files.json_lines import keys_of_first
+from ...transforms.sources.streams.arrow_messages import columns_of_first
 from ...transforms.sources.streams.folder_partition import FolderPartition
 from ...transforms.sources.streams.kafka_partition import KafkaPartition
 from ...transforms.sources.streams.kafka_range import Moment, Offsets, offsets_of
-from ...transforms.sources.streams.partition import PipePartition, StreamPartition
+from ...transforms.sources.streams.partition import MessageFormat, PipePartition, StreamPartition
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ..arguments import refuse_given
@@ -55,13 +56,14 @@ class Topics:
 
     topics        (role, topic), each topic once: of events; or of predictions and labels
     start, until  where reading starts and ends; until None: reading never ends
-    idle          see `StreamInput`
+    idle, format  see `StreamInput`
     """
 
     topics: Sequence[tuple[Role, KafkaTopic]]
     start: Moment
     until: Moment | None
     idle: float | None
+    format: MessageFormat = "json"
 
     @property
     def is_bounded(self) -> bool:
@@ -94,7 +96,7 @@ class Topics:
             ]
             fields = job.fields
             if role != "label":
-                fields = _settled(fields, topic, partitions, offsets)
+                fields = self._settled(fields, topic, partitions, offsets)
             elif job.join is not None:
                 fields = replace(fields, time=job.join.label_time)
             inputs += [
@@ -109,10 +111,32 @@ class Topics:
                     job.timing,
                     located,
                     self.idle,
+                    format=self.format,
                 )
                 for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
             ]
         return Streams(inputs, way_of(job.runner, is_bounded=self.is_bounded))
+
+    def _settled(
+        self,
+        fields: EventFields,
+        topic: KafkaTopic,
+        partitions: Sequence[KafkaPartition],
+        offsets: Sequence[Offsets],
+    ) -> EventFields:
+        """Return the fields with the source of the model's name.
+
+        If the options do not name the source, the keys of the first record decide.
+        """
+        if fields.model is not None or fields.model_name is not None:
+            return fields
+        for partition, each in zip(partitions, offsets, strict=True):
+            messages = partition.fetch(each.start, _SAMPLE_MESSAGES, _SAMPLE_SECONDS).values
+            arrow = self.format == "arrow"
+            keys = columns_of_first(messages) if arrow else keys_of_first(messages, in_arrays=True)
+            if keys is not None:
+                return fields.resolved(keys, topic.name)
+        return fields.resolved(("model",))
 
 
 def topics_of(options: argparse.Namespace) -> Topics | None:
@@ -125,7 +149,7 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
     streamed = [path for _, path in named if is_kafka(path)]
     if not streamed:
         why = " is for a topic; name one, kafka://host:port/topic"
-        refuse_given(options, why, "start", "until", "partition_idle")
+        refuse_given(options, why, "start", "until", "partition_idle", "kafka_format")
         return None
     for what, path in named:
         if not is_kafka(path):
@@ -161,6 +185,7 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
         _moment("--start", options.start or "earliest"),
         None if options.until is None else _end(options.until),
         None if idle is None else microseconds(idle, "--partition-idle") / 1e6,
+        options.kafka_format or "json",
     )
 
 
@@ -198,22 +223,6 @@ def way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
     if runner.name == "local":
         return "live"
     return "impulse" if runner.kind == "flink" else "source"
-
-
-def _settled(
-    fields: EventFields, topic: KafkaTopic, partitions: Sequence[KafkaPartition], offsets: Sequence[Offsets]
-) -> EventFields:
-    """Return the fields with the source of the model's name.
-
-    If the options do not name the source, the keys of the first record decide.
-    """
-    if fields.model is not None or fields.model_name is not None:
-        return fields
-    for partition, each in zip(partitions, offsets, strict=True):
-        messages = partition.fetch(each.start, _SAMPLE_MESSAGES, _SAMPLE_SECONDS).values
-        if (keys := keys_of_first(messages, in_arrays=True)) is not None:
-            return fields.resolved(keys, topic.name)
-    return fields.resolved(("model",))
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,17 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from ...core.process.console import OptionParser, say, show
 from . import packages
-from .flink import FlinkCluster, JobServer, worker_options
-from .kafka import KafkaBroker, create_topic
+from .flink import FlinkCluster
+from .kafka import create_topic
 from .packages import COMMAND, FLINK_MINOR, NAMES
-from .processes import ServerError, recorded, stop_recorded
+from .processes import ServerError, stop_recorded
+from .settings import OPTION
+from .up import NAMES as UP
+from .up import FlinkWords, processes_of, up_flink, up_kafka, up_pool
 
 _EPILOG = f"""examples:
   {COMMAND} get flink kafka prism java-io
@@ -38,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ServerError as error:
         say(error)
         return 2
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
@@ -57,13 +61,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     fetch.set_defaults(run=_get)
 
-    start = commands.add_parser("up", help="start servers in the background, and say how to use them")
-    start.add_argument("names", nargs="+", choices=("flink", "kafka"), metavar="NAME", help="flink | kafka")
-    start.add_argument("--task-managers", type=_positive, default=1, metavar="N", help="of Flink [1]")
-    start.add_argument("--slots", type=_positive, default=2, metavar="N", help="of each of them [2]")
-    start.add_argument("--flink-port", type=_positive, default=8081, metavar="PORT", help="[8081]")
-    start.add_argument("--job-port", type=_positive, default=8099, metavar="PORT", help="[8099]")
-    start.add_argument("--kafka-port", type=_positive, default=9092, metavar="PORT", help="[9092]")
+    start = commands.add_parser("up", help="start servers in the background, or those that have ended")
+    start.add_argument("names", nargs="+", choices=UP, metavar="NAME", help=" | ".join(UP))
+    start.add_argument("--task-managers", type=_positive, metavar="N", help="of Flink [1]")
+    start.add_argument("--slots", type=_positive, metavar="N", help="of each TaskManager [2]")
+    start.add_argument(OPTION, action="append", default=[], metavar="KEY=VALUE",
+                       help="a setting by Flink's own name; may be given again")  # fmt: skip
+    start.add_argument("--flink-port", type=_port, metavar="PORT", help="[8081]")
+    start.add_argument("--job-port", type=_port, metavar="PORT", help="[8099]")
+    start.add_argument("--kafka-port", type=_port, metavar="PORT", help="[9092]")
+    start.add_argument("--pool-port", type=_port, metavar="PORT", help="[50000]")
     start.set_defaults(run=_up)
 
     topic = commands.add_parser("topic", help="make a topic on the Kafka broker (needs confluent-kafka)")
@@ -72,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     topic.set_defaults(run=_topic)
 
     stop = commands.add_parser("down", help="stop what was started")
+    stop.add_argument("names", nargs="*", type=_name, metavar="NAME", help=f"{' | '.join(UP)} [all]")
     stop.set_defaults(run=_down)
 
     status = commands.add_parser("status", help="show what runs")
@@ -82,10 +90,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _name(text: str) -> str:
+    if text not in UP:  # `choices` would refuse a list without names
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(UP)}")
+    return text
+
+
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    number = _positive(text)
+    if number >= 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text} is not a port, which is at most 65535")
     return number
 
 
@@ -111,64 +131,30 @@ def _get(words: argparse.Namespace) -> None:
 
 def _up(words: argparse.Namespace) -> None:
     folder = _folder(words)
-    up = {server.name: server for server in recorded(folder) if server.running}
     if "flink" in words.names:
-        if "job-manager" in up:
-            show(f"Flink runs already, at http://{up['job-manager'].address}")
-            _start_anew(folder, up["job-manager"].address)
-        else:
-            cluster = FlinkCluster(
-                folder, port=words.flink_port, task_managers=words.task_managers, slots=words.slots
-            )
-            jobs = JobServer(folder, cluster.address, port=words.job_port)
-            with ExitStack() as started:  # a cluster without its job server is stopped
-                started.enter_context(cluster)
-                started.enter_context(jobs)
-                started.pop_all()
-            show(f"Flink is up: its page is at http://{cluster.address}; run a job on it with")
-            show(f"  --runner flink {shlex.join(cluster.options())}")
-            show("or, with workers that the cluster starts, so that it goes on when its launcher dies, with")
-            workers = shlex.join(worker_options(folder))
-            show(f"  --runner PortableRunner --job_endpoint {jobs.address} {workers}")
+        told = FlinkWords(
+            words.flink_port, words.job_port, words.task_managers, words.slots, words.flink_conf
+        )
+        up_flink(folder, told)
     if "kafka" in words.names:
-        if "kafka" in up:
-            show(f"Kafka runs already, at {up['kafka'].address}")
-        else:
-            broker = KafkaBroker(folder, port=words.kafka_port)
-            with ExitStack() as started:
-                started.enter_context(broker)
-                started.pop_all()
-            show(f"Kafka is up at {broker.address}; its topics are kafka://{broker.address}/TOPIC")
+        up_kafka(folder, words.kafka_port)
+    if "pool" in words.names:
+        up_pool(folder, words.pool_port)
     asked = "" if words.folder is None else f" --folder {shlex.quote(str(words.folder))}"
     show(f"logs and data are in {folder}; stop with `{COMMAND} down{asked}`")
 
 
-def _start_anew(folder: Path, address: str) -> None:
-    """Restart the ended processes of a cluster whose JobManager still runs."""
-    cluster = FlinkCluster(folder, port=int(address.rpartition(":")[2]))
-    for server in recorded(folder):
-        if server.running:
-            continue
-        if server.name.startswith("task-manager-"):
-            cluster.start_task_manager(server.name)
-        elif server.name == "job-server":
-            JobServer(folder, address, port=int(server.address.rpartition(":")[2])).start()
-        else:
-            continue
-        show(f"{server.name} had ended, and is started anew")
-
-
 def _topic(words: argparse.Namespace) -> None:
-    brokers = [server for server in recorded(_folder(words)) if server.name == "kafka" and server.running]
-    if not brokers:
+    broker = processes_of(_folder(words), ["kafka"]).get("kafka")
+    if broker is None or not broker.running:
         raise ServerError(f"no Kafka broker runs in {_folder(words)}: start it with `{COMMAND} up kafka`")
-    create_topic(brokers[0].address, words.name, partitions=words.partitions)
-    show(f"kafka://{brokers[0].address}/{words.name}")
+    create_topic(broker.address, words.name, partitions=words.partitions)
+    show(f"kafka://{broker.address}/{words.name}")
 
 
 def _down(words: argparse.Namespace) -> None:
     folder = _folder(words)
-    servers = recorded(folder)
+    servers = list(processes_of(folder, words.names or UP).values())
     servers.sort(key=lambda server: server.name == "job-manager")  # stopped last: the others need it
     for server in servers:
         stop_recorded(folder, server)
@@ -178,12 +164,19 @@ def _down(words: argparse.Namespace) -> None:
 
 
 def _status(words: argparse.Namespace) -> None:
-    servers = recorded(_folder(words))
-    for server in servers:
+    folder = _folder(words)
+    servers = processes_of(folder, UP)
+    for server in servers.values():
         state = f"{server.memory / 2**20:5.0f} MB" if server.running else "   ended"
         show(f"{server.name:<16} {state}  {server.pid:>8}  {server.address}".rstrip())
+    for name in UP:
+        if not all(server.running for server in processes_of(folder, [name]).values()):
+            show(f"`up {name}` starts what has ended")
+    if processes_of(folder, ["flink"]):
+        for key, value in FlinkCluster.in_folder(folder).changed().items():
+            show(f"{key}: {value}")
     if not servers:
-        show(f"nothing runs in {_folder(words)}")
+        show(f"nothing runs in {folder}")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from typing import Any
 from .closed_jar import closed
 from .packages import FLINK_MINOR, flink_jars, job_server_jar, servers_folder
 from .processes import HOST, Server, ServerError, Startable, crash_report, free_port, java, listens, polls
+from .settings import memory_of
 
 _OPENS = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -60,8 +61,17 @@ logger.netty.name = org.apache.flink.shaded.akka.org.jboss.netty.channel.Default
 logger.netty.level = OFF
 """
 
-_FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128, 128, 64, 192, 256
-"""Memory of a TaskManager, in megabytes. Flink's scripts derive these settings; we do not run them."""
+_SLOTS = "taskmanager.numberOfTaskSlots"
+_FOR_ITSELF = ("jobmanager.rpc.port", "taskmanager.cpu.cores")
+"""Settings that a cluster chooses for itself."""
+
+_HEAP = ("taskmanager.memory.framework.heap.size", "taskmanager.memory.task.heap.size")
+_DIRECT = (
+    "taskmanager.memory.framework.off-heap.size", "taskmanager.memory.task.off-heap.size",
+    "taskmanager.memory.network.max",
+)  # fmt: skip
+_METASPACE = ("taskmanager.memory.jvm-metaspace.size",)
+"""Settings whose sums are the heap, the direct memory and the metaspace of a TaskManager's Java."""
 
 _WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Opens URLs of this machine."""
@@ -79,11 +89,10 @@ class FlinkJob:
 class FlinkCluster(Startable):
     """A JobManager and its TaskManagers.
 
-    folder          the folder of configuration, logs, checkpoints/ and savepoints/
+    folder          the folder of conf/config.yaml, logs, checkpoints/ and savepoints/
     port            the port of the REST interface and the web page [a free port]
     slots           the number of parallel tasks of each TaskManager
-    heap            megabytes of each TaskManager for objects
-    settings        Flink's settings by name; they override the arguments above
+    settings        Flink's settings by name; they override the arguments above, and ours
     """
 
     def __init__(
@@ -93,7 +102,6 @@ class FlinkCluster(Startable):
         port: int | None = None,
         task_managers: int = 1,
         slots: int = 2,
-        heap: int = 384,
         settings: Mapping[str, str | int] | None = None,
     ) -> None:
         self.folder = folder.absolute()
@@ -101,25 +109,26 @@ class FlinkCluster(Startable):
         self.address = f"{HOST}:{self.port}"
         self.checkpoints = self.folder / "checkpoints"
         self.savepoints = self.folder / "savepoints"
-        self._settings: dict[str, str | int] = {
+        self.ours: dict[str, str | int] = {
             "rest.address": HOST,
             "rest.bind-address": HOST,
             "rest.port": self.port,
             "jobmanager.rpc.address": HOST,
             "jobmanager.bind-host": HOST,
             "jobmanager.rpc.port": free_port(),
+            "jobmanager.memory.heap.size": "384m",
             "taskmanager.host": HOST,
             "taskmanager.bind-host": HOST,
-            "taskmanager.numberOfTaskSlots": slots,
+            _SLOTS: slots,
             "taskmanager.cpu.cores": slots,
-            "taskmanager.memory.framework.heap.size": f"{_FRAMEWORK_HEAP}m",
-            "taskmanager.memory.framework.off-heap.size": f"{_FRAMEWORK_OFF_HEAP}m",
-            "taskmanager.memory.task.heap.size": f"{heap}m",
-            "taskmanager.memory.task.off-heap.size": f"{_TASK_OFF_HEAP}m",
-            "taskmanager.memory.network.min": f"{_NETWORK}m",
-            "taskmanager.memory.network.max": f"{_NETWORK}m",
+            "taskmanager.memory.framework.heap.size": "128m",
+            "taskmanager.memory.framework.off-heap.size": "128m",
+            "taskmanager.memory.task.heap.size": "384m",
+            "taskmanager.memory.task.off-heap.size": "64m",
+            "taskmanager.memory.network.min": "192m",
+            "taskmanager.memory.network.max": "192m",
             "taskmanager.memory.managed.size": "192m",
-            "taskmanager.memory.jvm-metaspace.size": f"{_METASPACE}m",
+            "taskmanager.memory.jvm-metaspace.size": "256m",
             "taskmanager.memory.jvm-overhead.min": "192m",
             "taskmanager.memory.jvm-overhead.max": "192m",
             "parallelism.default": 1,
@@ -133,18 +142,63 @@ class FlinkCluster(Startable):
             "heartbeat.interval": 2_000,
             "heartbeat.timeout": 8_000,
             "io.tmp.dirs": str(self.folder / "tmp"),
-            **(settings or {}),
         }
-        self._heap = _FRAMEWORK_HEAP + heap
+        self.settings = {**self.ours, **(settings or {})}
         self._wanted = task_managers
         self.job_manager = self._server(
             "job-manager",
             "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint",
-            ["-Xmx384m", "-XX:MaxMetaspaceSize=256m", *_SMALL],
+            [
+                f"-Xmx{memory_of(self.settings, 'jobmanager.memory.heap.size')}",
+                "-XX:MaxMetaspaceSize=256m",
+                *_SMALL,
+            ],
             answers=lambda _: self._overview() is not None,
             port=self.port,
         )
         self.task_managers: list[Server] = []
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> FlinkCluster:
+        """Return the cluster that was last started in a folder, with the settings of its conf/config.yaml.
+
+        Raises ServerError where the file cannot be read.
+        """
+        path = folder / "conf" / "config.yaml"
+        try:
+            settings = json.loads("{" + ",".join(path.read_text().splitlines()) + "}")
+            return cls(folder, port=settings["rest.port"], settings=settings)
+        except (OSError, ValueError, KeyError):
+            raise ServerError(
+                f"{path} is not as `up` wrote it: stop the cluster with `down flink`, and start it with `up`"
+            ) from None
+
+    @property
+    def slots(self) -> int:
+        """The number of parallel tasks of each TaskManager."""
+        return int(self.settings[_SLOTS])
+
+    def changed(self) -> dict[str, str | int]:
+        """Return the settings that differ from those of a cluster without arguments, by name."""
+        return {
+            name: value
+            for name, value in self.settings.items()
+            if str(value) != str(self.ours.get(name)) and name not in _FOR_ITSELF
+        }
+
+    def newest_checkpoints(self, since: float) -> list[str]:
+        """Return the path of each job's newest checkpoint, for --savepoint_path.
+
+        Checkpoints that were made before `since`, in seconds since 1970, are left out. A JobManager removes
+        the checkpoints of a job that ends. So the jobs of a killed JobManager are those that have some.
+        """
+        found: dict[Path, tuple[float, Path]] = {}
+        for metadata in self.checkpoints.glob("*/chk-*/_metadata"):
+            written = metadata.stat().st_mtime
+            job = metadata.parent.parent
+            if written > max(since, found.get(job, (0.0, job))[0]):
+                found[job] = written, metadata.parent
+        return [path.as_uri() for _, path in sorted(found.values())]
 
     def options(self) -> list[str]:
         """Return Beam's options for a job on this cluster whose Python code runs in the launching process."""
@@ -155,15 +209,19 @@ class FlinkCluster(Startable):
 
     def start(self) -> None:
         """Start all processes and wait until every slot is registered; about 8 s."""
-        for folder in ("conf", "checkpoints", "savepoints", "tmp"):
-            (self.folder / folder).mkdir(parents=True, exist_ok=True)
-        # JSON is valid YAML, and its quoting is unambiguous.
-        written = "".join(f"{json.dumps(k)}: {json.dumps(v)}\n" for k, v in self._settings.items())
-        (self.folder / "conf" / "config.yaml").write_text(written)
-        (self.folder / "conf" / "log4j.properties").write_text(_LOGGING)
+        self.configure()
         self.job_manager.start()
         for _ in range(self._wanted):
             self.add_task_manager()
+
+    def configure(self) -> None:
+        """Make the folder, with the configuration that every process reads when it starts."""
+        for folder in ("conf", "checkpoints", "savepoints", "tmp"):
+            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+        # JSON is valid YAML, and its quoting is unambiguous.
+        written = "".join(f"{json.dumps(k)}: {json.dumps(v)}\n" for k, v in self.settings.items())
+        (self.folder / "conf" / "config.yaml").write_text(written)
+        (self.folder / "conf" / "log4j.properties").write_text(_LOGGING)
 
     def add_task_manager(self) -> Server:
         """Start one more TaskManager, wait until it is registered, and return it."""
@@ -174,8 +232,9 @@ class FlinkCluster(Startable):
         added = self._server(
             name,
             "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
-            [f"-Xmx{self._heap}m", f"-XX:MaxMetaspaceSize={_METASPACE}m",
-             f"-XX:MaxDirectMemorySize={_FRAMEWORK_OFF_HEAP + _TASK_OFF_HEAP + _NETWORK}m", "-XX:+UseG1GC"],
+            [f"-Xmx{memory_of(self.settings, *_HEAP)}",
+             f"-XX:MaxMetaspaceSize={memory_of(self.settings, *_METASPACE)}",
+             f"-XX:MaxDirectMemorySize={memory_of(self.settings, *_DIRECT)}", "-XX:+UseG1GC"],
             answers=lambda said: "Successful registration at resource manager" in said,
         )  # fmt: skip
         self.task_managers.append(added)
@@ -272,7 +331,7 @@ class JobServer(Server):
     """Beam's job server: it takes pipelines at `address` (--job_endpoint) and hands them to a cluster.
 
     Where the job server stays up, no job waits for the start of a job server, and jobs survive their
-    launcher.
+    launcher. `folder` is that of the cluster: jobs get what its conf/config.yaml says of `execution`.
     """
 
     def __init__(self, folder: Path, cluster: str, *, port: int | None = None) -> None:
@@ -284,7 +343,23 @@ class JobServer(Server):
             "--flink-master", cluster, "--job-host", HOST, "--job-port", str(port), "--artifact-port", "0",
             "--expansion-port", "0", "--artifacts-dir", str(folder / "artifacts"),
         ]  # fmt: skip
-        super().__init__("job-server", folder, command, answers=lambda _: listens(port), port=port)
+        environment = {"FLINK_CONF_DIR": str(folder / "conf")}
+        super().__init__(
+            "job-server", folder, command, answers=lambda _: listens(port), port=port, environment=environment
+        )
+
+
+class WorkerPool(Server):
+    """A pool of Python workers for --environment_type=EXTERNAL --environment_config=`address`.
+
+    Its workers end with it, unless it is killed by SIGKILL: then they serve their jobs on.
+    """
+
+    def __init__(self, folder: Path, *, port: int | None = None) -> None:
+        folder = folder.absolute()
+        port = port or free_port()
+        command = [str(worker_program(folder)), "--pool", f"{HOST}:{port}"]
+        super().__init__("worker-pool", folder, command, answers=lambda _: listens(port), port=port)
 
 
 def worker_options(folder: Path) -> list[str]:

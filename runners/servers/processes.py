@@ -38,13 +38,23 @@ class ServerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Recorded:
-    """A server's record in its folder; `memory` is in bytes, 0 when the server does not run."""
+    """A server's record in its folder.
+
+    memory   in bytes; 0 when the server does not run
+    started  when its process started, in seconds since 1970
+    """
 
     name: str
     pid: int
     address: str
     running: bool
     memory: int
+    started: float
+
+    @property
+    def port(self) -> int | None:
+        """The port of the address; None for a server without a port of its own."""
+        return int(self.address.rpartition(":")[2]) if self.address else None
 
 
 def free_port() -> int:
@@ -227,7 +237,9 @@ class Server(Startable):
                 start_new_session=True,
             )
         record = {"pid": self._child.pid, "birth": birth(self._child.pid), "address": self.address}
-        self._record.write_text(json.dumps(record))
+        unfinished = self._record.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(record))
+        unfinished.replace(self._record)  # a command that is killed leaves no half record
 
     def wait(self) -> None:
         """Wait until the server answers.
@@ -276,13 +288,17 @@ class Server(Startable):
 
 
 def recorded(folder: Path) -> list[Recorded]:
-    """Return the servers whose records are in a folder, by name."""
+    """Return the servers whose records are in a folder, by name. Other files are left out."""
     found = []
     for path in sorted(folder.glob("*.json")):
-        record = json.loads(path.read_text())
-        pid = record["pid"]
-        runs = record["birth"] is not None and birth(pid) == record["birth"]
-        found.append(Recorded(path.stem, pid, record["address"], runs, memory(pid) if runs else 0))
+        try:
+            record = json.loads(path.read_text())
+            pid, born, address = int(record["pid"]), record["birth"], str(record["address"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        runs = born is not None and birth(pid) == born
+        started = path.stat().st_mtime
+        found.append(Recorded(path.stem, pid, address, runs, memory(pid) if runs else 0, started))
     return found
 
 

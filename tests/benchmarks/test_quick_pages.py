@@ -1,4 +1,4 @@
-"""Benchmarks of the kernels still run, and write their pages."""
+"""Short benchmarks still run, and write their pages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 from benchmark_path import ROOT
+from requirements import servers
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "tables"), [("core", 6), ("weighted", 3), ("windows", 4)])
+@pytest.mark.parametrize(("name", "tables"), [("core", 6), ("weighted", 3), ("windows", 4), ("hot_model", 2)])
 def test_a_quick_run_writes_the_page(tmp_path: Path, name: str, tables: int) -> None:
+    if name == "hot_model":
+        servers("kafka")
     page = tmp_path / "page.md"
     command = [sys.executable, "-m", f"benchmarks.{name}", "--quick", "--output", str(page)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

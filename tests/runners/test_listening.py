@@ -16,9 +16,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from rocsteady.runners.listening import close_ports, on_this_machine
 from rocsteady.runners.servers import worker
 from rocsteady.runners.servers.closed_jar import _FACTORY, OpenJarError, closed
+from rocsteady.runners.servers.flink import WorkerPool
 from rocsteady.runners.servers.processes import free_port
 from sockets import listening
-from worker_pool import WorkerPool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are read from /proc")
 

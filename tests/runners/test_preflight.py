@@ -63,12 +63,15 @@ def test_a_job_server_for_another_flink_is_told_of(tmp_path):
         assert wrong.said.endswith("say --flink_version=1.20")
 
 
-@pytest.mark.slow
-def test_a_full_cluster_is_told_of(tmp_path):
+def test_a_cluster_with_too_few_slots_is_told_of(tmp_path):
+    remedy = "stop a job, start a TaskManager, or give a smaller --parallelism"
     with cluster(free=0) as address:
-        assert found(f"--flink_master={address}", jar(tmp_path))["slots"].said == (
-            "none of 2 is free: stop a job, or start a TaskManager"
-        )
+        slots = found(f"--flink_master={address}", jar(tmp_path))["slots"]
+        assert (slots.good, slots.said) == (False, f"0 of 2 are free, and the job needs 1: {remedy}")
+    with cluster(slots=8, free=3) as address:
+        slots = found(f"--flink_master={address}", jar(tmp_path), "--parallelism=4")["slots"]
+        assert (slots.good, slots.said) == (False, f"3 of 8 are free, and the job needs 4: {remedy}")
+        assert found(f"--flink_master={address}", jar(tmp_path), "--parallelism=3")["slots"].good
 
 
 def test_a_port_where_something_else_listens_is_told_of_without_what_it_says(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from apache_beam.options.pipeline_options import DirectOptions
+from apache_beam.options.pipeline_options import DirectOptions, GoogleCloudOptions
 from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.runners.portability.flink_runner import FlinkRunner
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -33,6 +33,11 @@ def test_other_runners_are_beams(name, engine, in_process, here):
     runner = choose_runner(name)
     assert type(runner.engine) is engine
     assert (runner.in_process, runner.here) == (in_process, here)
+
+
+def test_labels_of_a_job_have_a_name_that_is_no_option_of_evaluate():
+    options = choose_runner("dataflow", ["--job_labels=team=credit", "--job_labels=for=tests"]).options
+    assert options.view_as(GoogleCloudOptions).labels == ["team=credit", "for=tests"]
 
 
 def test_worker_processes_are_not_this_one():
@@ -70,6 +75,11 @@ def test_an_option_that_beam_would_drop_is_an_error(flag, words):
         refuse_unknown([flag])
     with pytest.raises(RunnerError, match=words):
         choose_runner("local", [flag])
+
+
+def test_a_file_behind_two_dashes_is_named_where_files_stand_before_the_options_too():
+    with pytest.raises(RunnerError, match=r"'b\.csv' belongs to no option"):
+        refuse_unknown(["--", "b.csv"])
 
 
 def test_values_are_joined_to_beams_options_and_nothing_else_is_touched():

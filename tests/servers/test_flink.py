@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from pathlib import Path
 
 import pytest
 from counting_job import SUMS, count_ticks, sum_pairs, sums
 from kafka_topics import until
 from launchers import LEAVES_THREADS_AND_CHANNELS
 from requirements import servers
-from rocsteady.runners.servers.flink import FlinkCluster, JobServer, worker_options
+from rocsteady.runners.servers.flink import FlinkCluster, JobServer, WorkerPool, worker_options
 from rocsteady.runners.servers.processes import ServerError
-from worker_pool import WorkerPool
 
-CHECKPOINTS = ["--checkpointing_interval=1000", "--parallelism=1", "--max_bundle_time_mills=100"]
+CHECKPOINTS = [
+    "--checkpointing_interval=1000", "--parallelism=1", "--max_bundle_time_mills=100",
+    "--finish_bundle_before_checkpointing",
+]  # fmt: skip
 
 pytestmark = LEAVES_THREADS_AND_CHANNELS
 
@@ -37,6 +41,22 @@ def test_beam_starts_its_own_job_server_and_runs_the_workers_here(cluster, tmp_p
 
 def test_task_managers_start_the_workers_themselves(cluster, endpoint, tmp_path):
     assert sum_pairs([*endpoint, *worker_options(tmp_path)], tmp_path / "sums") == SUMS
+
+
+def children(process):
+    threads = Path(f"/proc/{process.pid}/task").glob("*/children")
+    return {child for thread in threads for child in thread.read_text().split()}
+
+
+def test_each_step_of_a_job_may_have_a_python_process_of_its_own(cluster, endpoint, tmp_path):
+    path, manager = tmp_path / "sums", cluster.task_managers[-1]
+    before = children(manager)
+    count_ticks([*endpoint, *worker_options(tmp_path), "--sdk_worker_parallelism=2"], path)
+    until(lambda: sums(path))
+    assert len(children(manager) - before) == 2
+    job = cluster.jobs()[0].identity
+    cluster.cancel(job)
+    until(lambda: state_of(cluster, job) == "CANCELED")
 
 
 def test_a_pool_starts_the_workers(endpoint, tmp_path):
@@ -71,19 +91,28 @@ def test_state_outlives_a_task_manager_and_goes_through_a_savepoint(cluster, end
     until(lambda: len(sums(path)["tick"]) > len(totals) + 20)
     resumed = sums(path)["tick"][len(totals) :]
     assert resumed == list(range(totals[-1] + 1, resumed[-1] + 1)), "nothing lost, nothing repeated"
-    job = cluster.jobs()[0].identity
-    cluster.cancel(job)
-    until(lambda: state_of(cluster, job) == "CANCELED")
+    cluster.cancel(cluster.jobs()[0].identity)
 
 
-def test_a_job_manager_comes_back_without_its_jobs_and_finds_its_task_managers(cluster, endpoint, tmp_path):
+def test_a_job_manager_comes_back_without_its_jobs_and_their_checkpoints_stay(cluster, endpoint, tmp_path):
+    path = tmp_path / "sums"
+    options = [*endpoint, *CHECKPOINTS, *worker_options(tmp_path)]
+    began = time.time()
+    count_ticks(options, path)
+    until(lambda: cluster.newest_checkpoints(began) and sums(path))
     cluster.job_manager.kill()
     with pytest.raises(ServerError, match="does not answer"):
         cluster.jobs()
+    (newest,) = cluster.newest_checkpoints(began)
+    assert cluster.newest_checkpoints(time.time()) == []
     cluster.job_manager.start()
     cluster.wait_for_slots(2)
     assert cluster.jobs() == []
-    assert sum_pairs([*endpoint, "--environment_type=LOOPBACK"], tmp_path / "sums") == SUMS
+    before = sums(path)["tick"]
+    count_ticks([*options, f"--savepoint_path={newest}"], path)
+    until(lambda: sums(path)["tick"][-1] > before[-1])
+    assert sums(path)["tick"].count(1) == 1, "it went on from the checkpoint"
+    cluster.cancel(cluster.jobs()[0].identity)
 
 
 def test_what_java_says_of_its_own_crash_is_in_the_folder_of_the_server(cluster, tmp_path, monkeypatch):

@@ -74,5 +74,5 @@ def test_the_commands_run_as_written_and_print_what_is_shown(own_broker, tmp_pat
         if block.shown is not None:
             assert outcomes(printed.replace(own_broker.address, SHOWN)) == outcomes(block.shown), block.place
             compared += 1
-    assert compared == 4
+    assert compared == 5
     assert len((folder / "left_over.jsonl").read_text().splitlines()) == 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from typing import Any
@@ -47,18 +48,38 @@ def test_no_record_of_a_slow_bundle_is_lost(tmp_path):
     assert sorted(seen) == list(range(1, RECORDS + 1))
 
 
-def test_ctrl_c_twice_ends_a_job_at_once_without_a_traceback(tmp_path):
-    servers("prism")
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.jsonl").write_text(
+def follow(folder):
+    """Start a job on Prism that reads a folder of a thousand events for ever; wait until it wrote rows."""
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text(
         "".join(f'{{"time": {i}, "score": 0.{i % 7}, "label": {i % 2}}}\n' for i in range(1_000))
     )
-    rows = tmp_path / "rows"
+    rows = folder / "rows"
     job = start(
-        "evaluate", tmp_path / "in", "--follow", "--time=time", "--window=last:100", "--runner=prism",
+        "evaluate", folder / "in", "--follow", "--time=time", "--window=last:100", "--runner=prism",
         f"--output={rows}/",
     )  # fmt: skip
     until(lambda: rows.is_dir() and any(rows.iterdir()))
+    return job
+
+
+def test_a_prism_that_is_killed_ends_its_job_in_a_sentence(tmp_path):
+    servers("prism")
+    job = follow(tmp_path)
+    for pid in set(family_of(job.pid)) - {job.pid}:
+        os.kill(pid, signal.SIGKILL)
+    _, said = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1
+    assert said.splitlines()[-1] == (
+        "rocsteady: the server of the job does not answer any more (its process may have ended); "
+        "its state is lost: start the job again"
+    )
+    assert "Traceback" not in said
+
+
+def test_ctrl_c_twice_ends_a_job_at_once_without_a_traceback(tmp_path):
+    servers("prism")
+    job = follow(tmp_path)
     started = family_of(job.pid)
     job.send_signal(signal.SIGINT)
     job.send_signal(signal.SIGINT)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import random
 import signal
 import socket
 import time
@@ -13,6 +15,8 @@ from kafka_topics import (
     OPTIONS,
     PATIENCE,
     N,
+    as_arrow,
+    as_json,
     delete_before,
     evaluate,
     events,
@@ -28,6 +32,8 @@ from kafka_topics import (
 )
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.processes import free_port
+from rocsteady.transforms.kafka.topic import KafkaTopic
+from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
 from scraping import fetched
 from secure_broker import PASSWORD, USER
 
@@ -43,6 +49,85 @@ def test_a_topic_up_to_its_end_gives_the_rows_of_a_file(broker, partitions, toge
     url = topic_of(broker, f"bounded-{partitions}", found, partitions, together=together)
     assert evaluate(url, "--until", "latest", "--output", "rows.csv", *OPTIONS) == 0
     assert rows_in("rows.csv") == rows_of_file(found)
+
+
+@pytest.mark.parametrize(("partitions", "together"), [(1, 1_000), (2, 70), (4, 1)])
+def test_a_topic_of_arrow_streams_gives_the_rows_of_a_file_of_json(broker, partitions, together):
+    found = events()
+    url = topic_of(broker, f"arrow-{partitions}", found, partitions, together=together, form=as_arrow)
+    options = ["--until", "latest", "--kafka-format", "arrow", "--output", "rows.csv"]
+    assert evaluate(url, *options, *OPTIONS) == 0
+    assert rows_in("rows.csv") == rows_of_file(found)
+
+
+def test_predictions_and_labels_in_arrow_streams_are_joined_as_those_of_files(broker):
+    found = events()
+    predictions = [{k: v for k, v in event.items() if k != "label"} for event in found]
+    labels = [
+        {"id": event["id"], "time": event["time"] + 60, "label": event["label"]} for event in found[::3]
+    ]
+    for name, records in (("made", predictions), ("known", labels)):
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        topic_of(broker, f"arrow-{name}", records, 2, together=50, form=as_arrow)
+    made, known = (f"kafka://{broker.address}/arrow-{name}" for name in ("made", "known"))
+    options = ["--until", "latest", "--kafka-format", "arrow", "--output", "rows.csv", *OPTIONS]
+    assert evaluate(made, "--labels", known, *options) == 0
+    assert evaluate("made.jsonl", "--labels", "known.jsonl", "--output", "same.csv", *OPTIONS) == 0
+    assert rows_in("rows.csv") == rows_in("same.csv")
+    assert len(rows_in("rows.csv")) > 20
+
+
+def test_messages_of_the_other_format_are_dead_letters_that_say_what_to_do(broker, capsys):
+    found = events(20)
+    for form, other in ((as_json, "arrow"), (as_arrow, "json")):
+        url = topic_of(broker, f"other-{other}", found, 1, together=5, form=form)
+        options = ["--until", "latest", "--kafka-format", other, "--output", "rows.csv"]
+        assert evaluate(url, *options, *OPTIONS, "--dead-letters", f"{other}.jsonl") == 3
+        letters = [json.loads(line) for line in Path(f"{other}.jsonl").read_text().splitlines()]
+        assert [(letter["source"], letter["position"]) for letter in letters] == [
+            (f"other-{other}[0]", offset) for offset in range(4)
+        ]
+        assert "--kafka-format arrow" in letters[0]["detail"]
+    assert evaluate("there.csv", "--kafka-format", "arrow", "--output", "rows.csv") == 2
+    assert "--kafka-format arrow is for a topic; name one" in capsys.readouterr().err
+
+
+def test_a_job_goes_on_from_the_offset_of_an_arrow_message(broker):
+    found = events()
+    url = topic_of(broker, "arrow-halves", found[: N // 2], 2, together=100, form=as_arrow)
+    options = ["--until", "latest", "--kafka-format", "arrow", "--output", "rows.csv", *OPTIONS]
+    options += ["--order", "time:0s"]
+    assert evaluate(url, *options, "--export-state", "state") == 0
+    first = rows_in("rows.csv")
+    later = [found[i : i + 100] for i in range(N // 2, N, 100)]
+    produce(broker, "arrow-halves", [(i % 2, as_arrow(piece), 0) for i, piece in enumerate(later)])
+    assert evaluate(url, *options, "--import-state", "state") == 0
+    both = topic_of(broker, "json-halves", [], 2)
+    whole = [[*found[i : i + 100]] for i in range(0, N, 100)]
+    rng = random.Random(2)
+    places = [rng.randrange(2) for _ in range(N // 200)] + [i % 2 for i in range(N // 200)]
+    produce(broker, "json-halves", [(p, as_json(piece), 0) for p, piece in zip(places, whole, strict=True)])
+    options = ["--until", "latest", "--output", "same.csv", *OPTIONS, "--order", "time:0s"]
+    assert evaluate(both, *options) == 0
+    assert sorted([*first, *rows_in("rows.csv")]) == rows_in("same.csv")
+
+
+def test_no_garbage_is_collected_while_messages_are_fetched(broker):
+    topic_of(broker, "many", events(40_000), 1)
+    partition = KafkaPartition(KafkaTopic.parse(f"kafka://{broker.address}/many"), 0, 1)
+    collections: list[str] = []
+    gc.callbacks.append(lambda phase, _: collections.append(phase))
+    try:
+        offset, most = 0, 0
+        while offset < 40_000:
+            before = len(collections)
+            fetched = partition.fetch(offset, 20_000, 1.0)
+            most = max(most, len(collections) - before)
+            offset = fetched.next
+    finally:
+        gc.callbacks.pop()
+        partition.close()
+    assert most < 10  # 28 of the youngest generation alone, for 20,000 messages
 
 
 def test_a_topic_is_followed_and_ctrl_c_makes_the_last_rows(broker):

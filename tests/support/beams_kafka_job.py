@@ -1,4 +1,4 @@
-"""A job of Beam's own ReadFromKafka on Prism, before the lines of docs/how-to/dataflow.md.
+"""A job of Beam's own ReadFromKafka before the lines of docs/how-to/dataflow.md: on Prism, or as a request.
 
 A process of its own: Beam leaves the pipes of those that it starts open, and pytest takes that for an error.
 """
@@ -17,11 +17,11 @@ from beam_runs import Keep
 PAGE = Path(__file__).parents[2] / "docs/how-to/dataflow.md"
 
 
-def shown_on_the_page():
-    """The function that the page shows: records -> rows, and records that are no event."""
+def shown_on_the_page(name="evaluate"):
+    """A function that the page shows; `evaluate`: records -> rows, and records that are no event."""
     shown = {"__name__": "shown"}
     exec(re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0], shown)
-    return shown["evaluate"]
+    return shown[name]
 
 
 def run(brokers, topic, number, folder, *options):
@@ -37,5 +37,14 @@ def run(brokers, topic, number, folder, *options):
         broken | Keep(Path(folder), "broken")
 
 
+def request(*options):
+    """Run the whole job of the page, as far as a runner takes it."""
+    with beam.Pipeline(options=PipelineOptions(options)) as pipeline:
+        shown_on_the_page("build")(pipeline)
+
+
 if __name__ == "__main__":
-    run(*sys.argv[1:])
+    if sys.argv[1] == "request":
+        request(*sys.argv[2:])
+    else:
+        run(*sys.argv[1:])

@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pyarrow as pa
 from command import COMMAND
 from rocsteady.pipelines.cli import main
 
@@ -53,7 +54,20 @@ def sent(found, partitions):
     return [(i % partitions, json.dumps(event).encode(), 0) for i, event in enumerate(found)]
 
 
-def topic_of(broker, name, found, partitions, *, together=1):
+def as_json(piece):
+    """Events as a message: an object, or an array of several."""
+    return json.dumps(piece if len(piece) > 1 else piece[0]).encode()
+
+
+def as_arrow(piece):
+    """Events as a message that is an Arrow IPC stream, compressed as a producer may do."""
+    table, sink = pa.Table.from_pylist(piece), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def topic_of(broker, name, found, partitions, *, together=1, form=as_json):
     """Make a topic of events, `together` of them in a message."""
     broker.create_topic(name, partitions=partitions)
     rng = random.Random(2)
@@ -61,7 +75,7 @@ def topic_of(broker, name, found, partitions, *, together=1):
     messages = [
         (
             rng.randrange(partitions),
-            json.dumps(piece if together > 1 else piece[0]).encode(),
+            form(piece),
             piece[0]["time"] * 1_000,
         )
         for piece in pieces

@@ -34,6 +34,8 @@ LACKING = {
     "kafka://": "a Kafka broker",
     "flink": "a Flink cluster",
     "dataflow": "an account at Google Cloud",
+    "kubectl": "a cluster of Kubernetes",
+    "apache_beam.io.gcp": "an account at Google Cloud",
     "runners.servers": "packages of servers",
     "localhost:": "a server",
     "https://": "a server",

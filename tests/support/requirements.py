@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -14,6 +15,15 @@ def lacking(message: str, *, required_by: str) -> Any:
     if os.environ.get(required_by) == "1":
         pytest.fail(message)
     pytest.skip(message)
+
+
+def deploy(*modules: str) -> None:
+    """Skip (with ROCSTEADY_REQUIRE_DEPLOY=1: fail) unless modules of the extra `deploy` can be imported."""
+    for module in modules:
+        try:
+            import_module(module)
+        except ImportError as missing:
+            lacking(f"{missing}: pip install '.[deploy]'", required_by="ROCSTEADY_REQUIRE_DEPLOY")
 
 
 def servers(*names: str) -> None:

@@ -290,6 +290,7 @@ class Chunk(NamedTuple):
     dead            dead letters of the records that are not rows.
     bytes_read      the reader's approximate offset in the file; for a stream, the bytes of the records.
     raw             a function that returns whole records, if the batch lacks some of their fields.
+    rows            int64: the number of every row within its message, from 0; None = a message is one record.
     """
 
     first_position: int
@@ -298,6 +299,7 @@ class Chunk(NamedTuple):
     dead: DeadLetters
     bytes_read: int = 0
     raw: RawRecords | None = None
+    rows: Int64Array | None = None
 
     def places(self) -> Int64Array | None:
         """Return the position of every row of the batch; None where the first position is unknown."""

@@ -273,6 +273,12 @@ class Check:
         rows = np.fromiter(sorted(whys), np.int64, len(whys))
         records = rows // self.copies
         reasons, columns, values, details = zip(*(whys[row] for row in rows.tolist()), strict=True)
+        if self.chunk.rows is not None:
+            numbers_in_message = self.chunk.rows[records].tolist()
+            details = tuple(
+                f"{detail} (row {number} of the message)"
+                for detail, number in zip(details, numbers_in_message, strict=True)
+            )
         is_late = np.isin(rows, late)
         gaps = np.full(len(rows), -1)
         gaps[is_late] = behind

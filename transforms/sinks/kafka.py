@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import apache_beam as beam
@@ -27,7 +28,7 @@ from apache_beam.pvalue import PCollection
 
 from ...core.errors import InputError, RocsteadyError
 from ..beam.metrics import count
-from ..events.text import json_objects, rfc3339
+from ..events.text import by_type, json_objects, rfc3339
 from ..kafka.client import client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka
 from .kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableKind, TableSink
@@ -59,25 +60,27 @@ _producers_lock = threading.Lock()
 
 def messages(batch: pa.RecordBatch, kind: TableKind) -> Iterator[tuple[bytes | None, bytes, Headers]]:
     """Yield key, value and headers of every record. O(cells), in columns; Python for each record."""
-    values = json_objects(batch, "number").to_pylist()
-    models = batch.column("model").to_pylist()
-    names = ["kind", *("pane" if column == "pane_start" else column for column in kind.identity)]
-    columns = [[kind.name] * batch.num_rows, *(_header_texts(batch, column) for column in kind.identity)]
-    for model, value, texts in zip(models, values, zip(*columns, strict=True), strict=True):
-        key = None if model is None else model.encode()
-        yield key, value.encode(), [(name, text.encode()) for name, text in zip(names, texts, strict=True)]
+    values = _as_bytes(json_objects(batch, "number"))
+    identity = [
+        zip(repeat("pane" if column == "pane_start" else column), _header(batch, column))
+        for column in kind.identity
+    ]
+    headers = map(list, zip(repeat(("kind", kind.name.encode()), len(values)), *identity, strict=True))
+    yield from zip(_as_bytes(batch.column("model")), values, headers, strict=True)
 
 
-def _header_texts(batch: pa.RecordBatch, column: str) -> list[str]:
+def _header(batch: pa.RecordBatch, column: str) -> list[bytes]:
     """Return a column of the identity as text; the empty text for no pane and for an unknown value."""
-    if column == "pane_start":
-        texts_of = pc.binary_join_element_wise(
-            rfc3339(batch.column("pane_start")), rfc3339(batch.column("pane_end")), "/"
-        )
-    else:
-        texts_of = batch.column(column).cast(pa.string())
-    texts: list[str] = texts_of.fill_null("").to_pylist()
-    return texts
+    if column != "pane_start":
+        return _as_bytes(batch.column(column).cast(pa.string()).fill_null(""))
+    ends = [batch.column("pane_start"), batch.column("pane_end")]
+    return _as_bytes(pc.binary_join_element_wise(*by_type(ends, rfc3339), "/").fill_null(""))
+
+
+def _as_bytes(texts: pa.Array) -> list[Any]:
+    """Return texts in UTF-8, None for null."""
+    encoded: list[Any] = texts.cast(pa.binary()).to_pylist()
+    return encoded
 
 
 def checked_topic(topic: KafkaTopic) -> KafkaTopic:

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import stat
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from awkward_rows import some_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
+from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
@@ -109,6 +111,31 @@ def test_no_rows_leave_the_header(tmp_path):
     assert written(tmp_path, empty, "e.jsonl") == b""
     write_table(empty, tmp_path / "e.parquet")
     assert pq.read_schema(tmp_path / "e.parquet").equals(ROW_SCHEMA)
+
+
+def cell(value):
+    """Write one value as JSON, by itself."""
+    if isinstance(value, float):
+        text = pa.scalar(value).cast(pa.string()).as_py()  # Arrow's shortest form
+        return {"nan": "null", "inf": "1e999", "-inf": "-1e999"}.get(text, text)
+    if isinstance(value, datetime):
+        value = f"{value.replace(tzinfo=None).isoformat()}Z"
+    return json.dumps(value, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 50])
+def test_columns_written_together_are_what_each_value_is_by_itself(n):
+    rng = np.random.default_rng(n)
+    rows = some_rows(n + 2, seed=n)
+    rows.numbers[:, 5:9] = [math.nan, math.inf, -0.0, 1e-7]
+    rows.numbers[:, 9:] = rng.integers(-(2**63), 2**63 - 1, (n + 2, rows.numbers.shape[1] - 9)).view("f8")
+    rows.integers[:, 3:] = rng.integers(-(10**16), 10**17, (n + 2, 6))
+    rows.integers[::2, 4:6] = NO_TIME
+    batch = rows_to_arrow(rows[2:])
+    assert json_objects(batch, "number").to_pylist() == [
+        f"{{{', '.join(f'{cell(name)}: {cell(value)}' for name, value in row.items())}}}"
+        for row in batch.to_pylist()
+    ]
 
 
 @settings(max_examples=examples(100))

@@ -2,6 +2,7 @@
 
 `partition` is the interface of a partition, and has that of a pipe; `kafka_partition` and
 `folder_partition` implement the interface. A partition gives messages, which are put in columns, or parts.
+`arrow_messages` reads messages that are Arrow IPC streams, whose sizes `arrow_sizes` finds before.
 `reader` (`StreamReader`) makes packets of both. `read` is the transform around the reader. `folder_listing`
 finds the files of a folder, and `folder_files` reads them. `kafka_range` finds the offsets of a topic to
 read. `offsets` keeps how far a reader got in a partition or in a folder.

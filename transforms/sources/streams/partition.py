@@ -27,7 +27,7 @@ import select
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,12 @@ from ...events.fields import EventFields
 from ...events.records import records_to_batch
 from ...files.lines import SHOWN_BYTES, LongLine, WholeLines, without_blank_lines
 from ..files.json_lines import JsonLines, begun_lines, keys_of_first
+
+MessageFormat = Literal["json", "arrow"]
+"""The format of messages: JSON, or Arrow IPC streams (`arrow_messages`)."""
+
+ARROW_MARK = b"\xff\xff\xff\xff"
+"""The first bytes of an Arrow IPC stream, in all versions of Arrow since 0.15."""
 
 
 class Part(NamedTuple):
@@ -188,15 +194,16 @@ def _lines_of(fetched: Fetched, name: str) -> tuple[list[bytes], list[int], list
     """Return messages as lines, the offset of each line, and dead letters of what has no line."""
     lines: list[bytes] = []
     offsets: list[int] = []
-    dead: list[DeadLetter] = []
-    if fetched.deleted:
-        first = fetched.next - fetched.deleted
-        detail = f"{fetched.deleted:,} messages from here on were deleted by retention before they were read"
-        dead.append(DeadLetter.invalid(Reason.MESSAGES_DELETED, name, detail, first))
+    dead = letters_of_empty(fetched, name)
     for offset, value in zip(fetched.offsets, fetched.values, strict=True):
-        text = b"" if value is None else value.strip()
+        text = (value or b"").strip()
         if not text:
-            dead.append(DeadLetter.invalid(Reason.EMPTY_MESSAGE, name, "an empty message", offset))
+            continue
+        if text.startswith(ARROW_MARK):
+            detail = f"{Reason.NOT_A_JSON_OBJECT}: it is an Arrow IPC stream; say --kafka-format arrow"
+            dead.append(
+                DeadLetter.invalid(Reason.NOT_A_JSON_OBJECT, name, detail, offset, shown_message(text))
+            )
             continue
         if b"\n" in text:
             text = text.replace(b"\n", b" ")  # inside its texts, JSON has no raw newline
@@ -204,6 +211,26 @@ def _lines_of(fetched: Fetched, name: str) -> tuple[list[bytes], list[int], list
         lines += items
         offsets += [offset] * len(items)
     return lines, offsets, dead
+
+
+def letters_of_empty(fetched: Fetched, name: str) -> list[DeadLetter]:
+    """Return dead letters of messages that have no value, or blanks alone, and of deleted messages."""
+    dead = []
+    if fetched.deleted:
+        first = fetched.next - fetched.deleted
+        detail = f"{fetched.deleted:,} messages from here on were deleted by retention before they were read"
+        dead.append(DeadLetter.invalid(Reason.MESSAGES_DELETED, name, detail, first))
+    for offset, value in zip(fetched.offsets, fetched.values, strict=True):
+        if not value or value.isspace():
+            dead.append(DeadLetter.invalid(Reason.EMPTY_MESSAGE, name, "an empty message", offset))
+    return dead
+
+
+def shown_message(value: bytes) -> str:
+    """Return the beginning of a message that is not understood, as a text in JSON."""
+    head = value[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+    more = f"... ({len(value):,} bytes)" if len(value) > SHOWN_BYTES else ""
+    return json.dumps(head[:SHOWN_BYTES] + more, ensure_ascii=False)
 
 
 def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:

@@ -230,13 +230,13 @@ class _SourceReader(UnboundedReader):
         return self.advance()
 
     def advance(self) -> bool:
-        """Read on; tell whether the step has an output. After a step of few records, end the bundle."""
+        """Read on; tell whether the step has an output. After few records, or at the end, end the bundle."""
         rests, self._rests = self._rests, False
         if rests or self._reader.ended:
             return False
         self._step = self._reader.step()
         self._counts.count(self._reader, self._step)
-        self._rests = self._step.records < FEW_RECORDS
+        self._rests = self._step.at_end or self._step.records < FEW_RECORDS
         return bool(self._step.packets or self._step.records)
 
     def get_current(self) -> _Given:

@@ -20,7 +20,7 @@ from ....core.errors import OtherConfigurationError
 from ....core.events.batch import EventBatch
 from ....core.events.records import Batch
 from ....core.events.times import IDLE, NO_TIME
-from ....core.ids.sharding import Cut, Packets
+from ....core.ids.sharding import Cut, Packets, with_packet
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.doubts import tell_ahead
 from ...events.fields import EventFields, Role
@@ -28,14 +28,21 @@ from ...events.lateness import ANY_TIME, Timing, time_span
 from ...events.validate import validate_as
 from ...state.control import ControlFile
 from ..files.json_lines import JsonLines
+from .arrow_messages import ArrowMessages
 from .offsets import ReaderState
-from .partition import Fetched, Part, StreamPartition, message_chunk
+from .partition import Fetched, MessageFormat, Part, StreamPartition, message_chunk
 
 BATCH_MESSAGES = 20_000
 """The most messages of a step. Their records and packets are in memory together, about 10 MB."""
 
 FEW_RECORDS = 1_000
 """After a step of fewer records, a reader waits for more: any step costs 4 ms, and its packets 4 ms again."""
+
+_records_in_message: dict[str, float] = {}
+"""How many records a message held in the latest step of a partition, by the partition's name.
+
+A runner often makes a new reader of the partition. It would begin with one message, not knowing its size.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class StreamInput:
     idle         seconds without messages, after which other partitions' clocks no longer wait; None = never.
     place        the place of `start`; see `Fetched`.
     high_water   the greatest event time before `start`, if the job continues from an export.
+    format       the format of messages: JSON, or Arrow IPC streams. A pipe and a folder give no messages.
     control      a file that can request the states of the shards while the job runs.
     cut          the request for the states of the shards at `end`, if the partition is cut off there.
     """
@@ -69,6 +77,7 @@ class StreamInput:
     high_water: int = NO_TIME
     control: str | None = None
     cut: Cut | None = None
+    format: MessageFormat = "json"
 
 
 class Step(NamedTuple):
@@ -111,6 +120,7 @@ class StreamReader:
         self._timing = replace(source.timing, high_water=found.high_water)
         fields, role = source.fields, source.role
         self._lines = JsonLines(source.partition.name, fields.text_columns_of(role), fields.columns_of(role))
+        self._arrow = ArrowMessages(source.partition.name, fields, role)
         self._heard = time.monotonic()
         self._control = None if source.control is None else ControlFile(source.control)
 
@@ -139,7 +149,9 @@ class StreamReader:
         return replace(self._state, sent=self._packets.sent).to_bytes()
 
     def step(self, limit: int = BATCH_MESSAGES, wait: float = 0.0) -> Step:
-        """Read up to `limit` messages; wait up to `wait` seconds for the first of them.
+        """Read about `limit` records, or one message; wait up to `wait` seconds for the first.
+
+        How many messages these are is known from the step before.
 
         Raises RocsteadyError where the partition cannot be read.
         """
@@ -149,7 +161,11 @@ class StreamReader:
         if end is not None and state.next >= end:
             return Step(self._ends(), NO_LETTERS, at_end=True)
         first = self._settle() if state.settled == NO_TIME else []  # at the high water of an export
-        fetched = self.source.partition.fetch(state.next, limit, wait, state.place)
+        in_message = _records_in_message.get(self.source.partition.name)
+        if in_message is None:
+            in_message = 1.0 if self.source.format == "json" else limit
+        messages = max(int(limit / in_message), 1)
+        fetched = self.source.partition.fetch(state.next, messages, wait, state.place)
         if end is not None and fetched.next > end:
             fetched = _up_to(fetched, end)
         step = self._read(fetched)
@@ -169,15 +185,24 @@ class StreamReader:
     def _read(self, fetched: Fetched) -> Step:
         if not fetched.offsets and not fetched.deleted and not fetched.parts:
             return Step(self._silence(fetched), NO_LETTERS)
-        source, name = self.source, self.source.partition.name
-        parts = fetched.parts or [Part(name, source.fields, message_chunk(fetched, self._lines))]
+        parts = fetched.parts or self._parts_of(fetched)
         batches, letters = zip(*map(self._validated, parts), strict=True)
         batch = self._whole(batches)
         self._heard = time.monotonic()
         packets = [*self._packets.split(batch), *self._settle()]
         records = sum(map(len, (*batches, *letters)))
+        if fetched.offsets:
+            in_message = max(records / len(fetched.offsets), 1.0)
+            _records_in_message[self.source.partition.name] = in_message
         size = sum(part.chunk.bytes_read for part in parts)
         return Step(packets, DeadLetters.concat(letters), records, size, time_span(batch))
+
+    def _parts_of(self, fetched: Fetched) -> Sequence[Part]:
+        """Return the records of messages."""
+        if self.source.format == "arrow":
+            return self._arrow.parts(fetched)
+        name, fields = self.source.partition.name, self.source.fields
+        return [Part(name, fields, message_chunk(fetched, self._lines))]
 
     def _validated(self, part: Part) -> tuple[Batch, DeadLetters]:
         """Return the valid records and the dead letters of a part, both in order of their positions."""
@@ -197,10 +222,10 @@ class StreamReader:
         first = batches[0]
         if len(batches) == 1 and first.packet().source == name:
             return first
-        events = EventBatch.concat([batch for batch in batches if isinstance(batch, EventBatch)])
-        if events.positions is not None:
-            events = replace(events, sources=events.event_sources())
-        return replace(events, source=name, high_water=self._timing.high_water)
+        whole: Batch = type(first).concat(batches)  # type: ignore[arg-type]
+        if isinstance(whole, EventBatch) and whole.positions is not None:
+            whole = replace(whole, sources=whole.event_sources())
+        return with_packet(whole, source=name, high_water=self._timing.high_water)
 
     def _settle(self) -> list[tuple[str, bytes]]:
         """Return heartbeats with the time up to which the partition is settled, if this time has advanced."""

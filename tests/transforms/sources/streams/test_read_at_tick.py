@@ -1,4 +1,8 @@
-"""The reader that Flink's clock drives: what one bundle reads is bounded, however many ticks have waited."""
+"""What a bundle of a reader holds, on Flink and on Prism.
+
+On Flink a bundle's messages are bounded, however many ticks have waited. On Prism a bundle ends where the
+partition ends for now, since what was read waits for the end of the bundle.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import unpack_record
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.streams import read as read_stream
-from rocsteady.transforms.sources.streams.read import _ReadAtTick
-from rocsteady.transforms.sources.streams.reader import StreamInput
+from rocsteady.transforms.sources.streams.read import _ReadAtTick, _Source
+from rocsteady.transforms.sources.streams.reader import FEW_RECORDS, StreamInput
 
 
 class Cell:
@@ -60,3 +64,15 @@ def test_a_bundle_reads_its_share_whatever_the_ticks(
     reader.teardown()
     assert [sum(of) for of in zip(*seen, strict=True)] == [10_000] * partitions
     assert max(max(read) for read in seen[1:]) <= share
+
+
+def test_a_source_rests_where_its_partition_ends_for_now_however_much_came() -> None:
+    messages = tuple(json.dumps(event(i)).encode() for i in range(3 * FEW_RECORDS))
+    partition = ListPartition("p0", messages, at_once=2 * FEW_RECORDS)
+    source = StreamInput(partition, 0, 1, "event", EventFields(model="model"), 0)
+    reader = _Source([source], 1).create_reader(None, None)
+    assert reader.start()
+    assert reader.advance(), "the partition has more, so the bundle goes on"
+    assert not reader.advance()
+    (sent,) = [unpack_record(packet) for _, packet in reader.get_current()[0]]
+    assert len(sent) == FEW_RECORDS

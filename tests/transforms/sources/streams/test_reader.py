@@ -25,6 +25,7 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.shards import TableFactory
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
+from rocsteady.transforms.sources.streams import reader as sizes
 from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from rocsteady.transforms.state.control import ExportRequest, ask, let_go
@@ -234,6 +235,7 @@ def test_a_resumed_reader_gives_what_the_one_before_would_have(seed, limits, cut
     (part,) = stream(100, seed, 1)
 
     def run(resumed):
+        sizes._records_in_message.clear()
         reader, packets, at = reader_of(part, shards=3, end=part.end()), [], 0
         while not reader.ended:
             if resumed and at == cut:
