@@ -47,12 +47,9 @@ PRESETS: dict[str, dict[str, str]] = {
         # checkpoints.
         "checkpointing_interval": "10000",
         # A bundle costs up to a millisecond for every key in it. Flink hands elements to a worker in pieces
-        # of 1 MB and at the end of the bundle, so packets wait for that end. Flink checks twice in this
-        # time whether a bundle is old enough. Readers send packets at each tick (0.1 s). With 100 ms,
-        # packets were in a bundle for 0.11 to 0.28 s. With half a tick, the packets of a tick do not wait
-        # for those of the next one.
+        # of 1 MB and at the end of the bundle, so packets and rows wait for that end.
         "max_bundle_size": "1000",
-        "max_bundle_time_mills": "50",
+        "max_bundle_time_mills": "100",
         # Off by default: without this cache every bundle reads all of a shard's state again.
         "max_cache_memory_usage_mb": "100",
         # Off by default: Flink then stores in a checkpoint what a bundle emits while the checkpoint is made.
