@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import NamedTuple
 
@@ -35,14 +34,16 @@ from .follow import (
     TICKS,
     USED,
     Filled,
-    Planned,
     Sorted,
     follow,
     gather,
     group,
+    sorted_windows,
+    workspace,
 )
-from .places import MOST_ROOM, Places
-from .sorting import DUE, REPORTED, ROOM, START, TIMED, Workspace
+from .places import Places
+from .sorting import DUE, MOST_ROOM, REPORTED, ROOM, START, TIMED
+from .wire import write_windows
 
 _PANE = [INTEGER_COLUMNS.index("pane_start"), INTEGER_COLUMNS.index("pane_end")]
 
@@ -202,13 +203,13 @@ class Arena:
         times = NO_INT64 if runs.times is None else runs.times
         progress, ends = np.zeros(PROGRESS_FIELDS, np.int64), np.cumsum(counts)
         longest = int(shared.places[runs.numbers, ROOM].max(initial=0))
-        windows = _sorted_windows(_WINDOWS_AT_ONCE if longest <= _WINDOWS_AT_ONCE else longest)
+        windows = sorted_windows(max(_WINDOWS_AT_ONCE, longest))
         parts, filled = [], self._blank(room)
         while progress[RUN] < len(counts):
             first = int(progress[ROW])
             follow(
                 rule, runs.numbers, ends, runs.scores, runs.labels, predictions, times, clock, int(is_last),
-                shared, *_workspace(), progress, filled, windows,
+                shared, *workspace(), progress, filled, windows,
             )  # fmt: skip
             self._rank(filled, windows, first, int(progress[ROW]))
             progress[USED] = 0
@@ -307,6 +308,20 @@ class Arena:
             course=tuple(of[list(WINDOW_FIELDS)].tolist()) if coursed else None,
         )  # fmt: skip
 
+    def pack(self) -> bytes:
+        """Return the wire forms of all states, by number (`evaluator.state`). O(events held)."""
+        shared, numbers = self._places.shared, np.array(self.numbers, np.int64)
+        texts = [packed_text(text) for number in numbers.tolist() for text in self.name(number)]
+        names = np.frombuffer(b"".join(texts), np.uint8)
+        name_ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))[1::2]
+        course = np.array(WINDOW_FIELDS if self._fixed.rule.grid else (), np.int64)
+        pane = np.array(self._pane or (), np.int64)
+        out = np.empty(self.snapshot_bytes, np.uint8)
+        end = write_windows(
+            numbers, names, name_ends, pane, course, shared, shared.scores.view(np.int64), out
+        )
+        return out[:end].tobytes()
+
     def load(self, number: int, state: EvaluatorState) -> None:
         """Make an evaluator with a state that the arena accepts. O(events held)."""
         self.begin(number, state.model, state.slice)
@@ -358,25 +373,6 @@ class Arena:
         return self._places.nbytes + self._name_bytes
 
 
-def _sorted_windows(events: int) -> Sorted:
-    return Sorted(np.empty(events), np.empty(events, np.int8))
-
-
-@functools.cache
-def _workspace() -> tuple[Planned, Workspace]:
-    """Return arrays for one call of a kernel, in which no other thread runs: kernels keep Python's lock."""
-    n, room = STEPS_AT_ONCE, MOST_ROOM + 1
-    planned = Planned(
-        np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n, np.int64),
-        np.empty(n), np.zeros(n, np.int8), np.zeros(n, np.int8), np.empty(2),
-    )  # fmt: skip
-    work = Workspace(
-        np.empty(room), np.empty(room, np.int32), np.empty(room), np.empty(room, np.int32), np.empty(room),
-        np.empty(room, np.int32),
-    )  # fmt: skip
-    return planned, work
-
-
 def warm_up(settings: EvaluatorSettings) -> None:
     """Compile the kernels that an arena with these settings needs, or load them from the cache folder."""
     arena, number = Arena(settings, None), np.zeros(2, np.int64)
@@ -384,4 +380,5 @@ def warm_up(settings: EvaluatorSettings) -> None:
     times = np.arange(2) if settings.needs_times else None
     arena.apply(arena.runs(number, np.arange(2.0), np.arange(2, dtype=np.int8), times))
     arena.finish(NO_TIME)
+    arena.pack()
     arena.load(1, arena.remove(0))

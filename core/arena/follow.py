@@ -7,7 +7,10 @@ A run is the events of one evaluator in a packet, in their order. `group` and `g
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..evaluator.eviction import (
@@ -26,6 +29,7 @@ from ..measures.steps import ENTERS, ROW_DUE
 from .sorting import (
     DUE,
     GONE,
+    MOST_ROOM,
     REPORTED,
     ROOM,
     SORTED,
@@ -292,3 +296,23 @@ def follow(
             place[DUE] = END_OF_TIME if grid_point == NO_TIME else grid_point
         progress[RUN] += 1
         progress[BEGUN] = 0
+
+
+def sorted_windows(events: int) -> Sorted:
+    """Return room for windows of so many events together."""
+    return Sorted(np.empty(events), np.empty(events, np.int8))
+
+
+@functools.cache
+def workspace() -> tuple[Planned, Workspace]:
+    """Return arrays for one call of a kernel, in which no other thread runs: kernels keep Python's lock."""
+    n, room = STEPS_AT_ONCE, MOST_ROOM + 1
+    planned = Planned(
+        np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n, np.int64),
+        np.empty(n), np.zeros(n, np.int8), np.zeros(n, np.int8), np.empty(2),
+    )  # fmt: skip
+    work = Workspace(
+        np.empty(room), np.empty(room, np.int32), np.empty(room), np.empty(room, np.int32), np.empty(room),
+        np.empty(room, np.int32),
+    )  # fmt: skip
+    return planned, work

@@ -21,9 +21,6 @@ from .follow import Shared
 from .sorting import DUE, GONE, PLACE_FIELDS, ROOM, SORTED, START, TIMED
 
 _LEAST_ROOM = 4
-MOST_ROOM = 1 << 16
-"""Most slots of a ring: `order` has numbers of 16 bits."""
-
 _LEAST_SLOTS = 1_024
 """By how many slots the shared arrays grow at the least."""
 

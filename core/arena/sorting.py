@@ -17,6 +17,9 @@ START, ROOM, SORTED, GONE, REPORTED, DUE, TIMED = range(7)
 ring has; how many events `order` has; how many of these events left; number of events applied when the last
 row was made; the grid point of the next row (END_OF_TIME: none); 1 if the window keeps the events' times."""
 
+MOST_ROOM = 1 << 16
+"""Most slots of a ring: `order` has numbers of 16 bits."""
+
 PLACE_FIELDS = 8
 """Fields of a place; the last is not used. A place fills a cache line."""
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import read_object, reading
@@ -44,6 +44,16 @@ VERSION = 4
 FINGERPRINT_BYTES = 16
 
 
+class Packed(NamedTuple):
+    """The wire forms of states without weights, and how many there are."""
+
+    evaluators: int
+    states: bytes
+
+
+NOTHING_PACKED = Packed(0, b"")
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """The content of a snapshot.
@@ -53,6 +63,7 @@ class Snapshot:
     held       packets that wait for earlier packets: (partition, sequence, packed batch).
     evaluators one state per (model, slice).
     beside     bytes of other parts of the table, by name.
+    packed     the wire forms of more states, which come before those of `evaluators`; only to be packed
     """
 
     settings: TableSettings
@@ -60,6 +71,7 @@ class Snapshot:
     held: Sequence[tuple[int, int, bytes]]
     evaluators: Sequence[EvaluatorState]
     beside: dict[str, bytes] = field(default_factory=dict)
+    packed: Packed = NOTHING_PACKED
 
     @classmethod
     def of_evaluator(cls, settings: EvaluatorSettings, state: EvaluatorState) -> Snapshot:
@@ -91,7 +103,7 @@ class Snapshot:
         parts.append(struct.pack("<I", len(self.held)))
         for partition, sequence, packet in self.held:
             parts += [struct.pack("<iqI", partition, sequence, len(packet)), packet]
-        parts.append(struct.pack("<I", len(self.evaluators)))
+        parts += [struct.pack("<I", self.packed.evaluators + len(self.evaluators)), self.packed.states]
         for state in self.evaluators:
             write_evaluator(state, parts)
         if self.version >= 3:

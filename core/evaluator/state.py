@@ -27,7 +27,8 @@ _COURSE = struct.Struct("<4q")
 _SHIFT = struct.Struct("<q")
 _COUNTERS = struct.Struct("<5q")
 _IDLE_HEAD = struct.Struct("<qII")
-_MULTICLASS, _TIMED, _PANED, _COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
+_MULTICLASS, TIMED_EVENTS, PANED, COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
+"""Bits of the kind of a state in its wire form: whether a part is there."""
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
 """Codes of classes: labels 0 and 1 as int8, named classes by number as int32."""
@@ -105,9 +106,9 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
     """Append the wire form of an evaluator to the parts of a payload."""
     kind = (
         (_MULTICLASS if state.multiclass else 0)
-        | (_TIMED if state.times is not None else 0)
-        | (_PANED if state.pane else 0)
-        | (_COURSED if state.course is not None else 0)
+        | (TIMED_EVENTS if state.times is not None else 0)
+        | (PANED if state.pane else 0)
+        | (COURSED if state.course is not None else 0)
         | (_SIGNALLED if state.signal else 0)
         | (_WEIGHED if state.weights is not None else 0)
     )
@@ -159,8 +160,8 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
         labels, predictions, hits = bits & 1, bits >> 1 & 1, bits >> 2
     if (hits & ~_HITS).any():
         raise ValueError(f"{model!r} has impossible hits")
-    times = reader.array("<i8", held) if kind & _TIMED else None
-    course = reader.numbers(_COURSE.format) if kind & _COURSED else None
+    times = reader.array("<i8", held) if kind & TIMED_EVENTS else None
+    course = reader.numbers(_COURSE.format) if kind & COURSED else None
     signal = bytes(reader.read(reader.number("<I"))) if kind & _SIGNALLED else b""
     weights, shift = None, 0
     if kind & _WEIGHED:
@@ -175,7 +176,7 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
         raise ValueError(f"{model!r} has impossible counters or scores")
     return EvaluatorState(
         scores, labels, predictions, hits, weights, times, shift, model=model, slice=slice_,
-        pane=(pane_start, pane_end) if kind & _PANED else None, multiclass=multiclass,
+        pane=(pane_start, pane_end) if kind & PANED else None, multiclass=multiclass,
         class_names=class_names, last_seen=last_seen, last_label=last_label, seq=seq, next_row=next_row,
         reported_seq=reported_seq, greatest_time=greatest_time, course=course, signal=signal,
     )  # fmt: skip

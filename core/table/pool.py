@@ -17,6 +17,7 @@ from ..arena.arena import warm_up as warm_up_arena
 from ..arrays import BoolArray, Int64Array
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.evaluator import warm_up as warm_up_evaluator
+from ..evaluator.snapshot import NOTHING_PACKED, Packed
 from ..evaluator.state import EvaluatorState, Remains
 from ..events.batch import EventBatch
 from ..events.times import NO_TIME
@@ -59,9 +60,9 @@ class EvaluatorPool:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of the evaluators in the pool, ascending: in the order of `states`."""
+        """The numbers of the evaluators in the pool, in the order of `states`."""
         of_arena = [] if self._arena is None else self._arena.numbers
-        return sorted([*of_arena, *self._singles.evaluators()])
+        return [*of_arena, *sorted(self._singles.evaluators())]
 
     # ---- who is here
 
@@ -117,14 +118,11 @@ class EvaluatorPool:
         rows = [] if deadline is None else [evaluator.advance_to(deadline + 1)]
         return [*rows, evaluator.finish()], evaluator.remains()
 
-    def states(self) -> Iterator[EvaluatorState]:
-        """Yield the states of all evaluators in the pool, by number; no event may wait."""
-        singles = self._singles.evaluators()
-        for number in self.numbers:
-            if self._arena is not None and number in self._arena:
-                yield self._arena.state(number)
-            else:
-                yield singles[number].state()
+    def states(self) -> tuple[Packed, list[EvaluatorState]]:
+        """Return the states of all evaluators in the pool, those of the arena packed; no event may wait."""
+        arena = self._arena
+        packed = NOTHING_PACKED if arena is None else Packed(len(arena), arena.pack())
+        return packed, [evaluator.state() for _, evaluator in sorted(self._singles.evaluators().items())]
 
     # ---- time
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import repeat
 
 import numpy as np
 
@@ -47,6 +48,7 @@ class SliceNumbers:
     def __init__(self, cap: int) -> None:
         self.cap = cap
         self.beyond = 0
+        self._models: dict[str, int] = {}
         self._of: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
         self._own: Counter[tuple[tuple[str, ...], str]] = Counter()
 
@@ -55,6 +57,8 @@ class SliceNumbers:
 
         Raises ValueError if `label` is not the name of a slice.
         """
+        if not label:
+            return self._models.setdefault(model, number) == number
         pairs = parse_slice(label)
         names = tuple(name for name, _ in pairs)
         texts = (model, *(value for _, value in pairs))
@@ -72,12 +76,9 @@ class SliceNumbers:
 
         New evaluators are made by `make`, in the order of the codes of their values.
         """
+        if not columns:
+            return self._of_models(models, make)
         seen = self._of.setdefault(names, {})
-        if not columns:  # the column's dictionary already lists the models
-            found = np.array([seen.get((model,), -1) for model in models.values], np.int64)
-            numbers = found[models.codes]
-            if numbers.min() >= 0:
-                return numbers
         group = _codes_of_texts(models)
         for column in columns:
             if int(group.max(initial=0)) > _GROUPS // (len(column.values) + 1):
@@ -87,7 +88,7 @@ class SliceNumbers:
         texts_of = [tuple(column[row] or "" for column in (models, *columns)) for row in first.tolist()]
         for place in np.argsort(first).tolist():  # the first rows decide which values come before the cap
             texts = texts_of[place]
-            if not names or texts in seen or _is_other(texts):
+            if texts in seen or _is_other(texts):
                 continue
             if self._own[names, texts[0]] < self.cap:
                 self._own[names, texts[0]] += 1
@@ -99,13 +100,24 @@ class SliceNumbers:
                 seen[texts] = make(texts[0], _label(names, texts[1:]))
         return np.array([seen[texts] for texts in texts_of], np.int64)[which]
 
+    def _of_models(self, models: TextColumn, make: Make) -> Int64Array:
+        """Return the numbers of whole models. O(values of the column), and O(1) an event."""
+        values, seen = models.values, self._models
+        found = np.fromiter(map(seen.get, values, repeat(-1)), np.int64, len(values))
+        numbers: Int64Array = found[models.codes]
+        if numbers.min() < 0:
+            for code in np.unique(models.codes[numbers < 0]).tolist():
+                model = values[code]
+                if model not in seen:
+                    seen[model] = make(model, "")
+                found[code] = seen[model]
+            numbers = found[models.codes]
+        return numbers
+
 
 def _is_other(texts: tuple[str, ...]) -> bool:
-    """Return whether a (model, values of a slice) belongs to the shared slice: all its values are `OTHER`.
-
-    Without values, for the whole model, the answer is False.
-    """
-    return len(texts) > 1 and all(text == OTHER for text in texts[1:])
+    """Return whether a (model, values of a slice) belongs to the shared slice: all its values are `OTHER`."""
+    return all(text == OTHER for text in texts[1:])
 
 
 def _label(names: tuple[str, ...], values: tuple[str, ...]) -> str:

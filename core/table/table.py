@@ -220,8 +220,9 @@ class EvaluatorTable:
             beside[DEDUPLICATOR] = self._deduplicator.to_bytes()
         if self._idle is not None:
             beside[IDLE] = self._idle.to_bytes(self._pool.numbers)
-        states = list(self._pool.states())
-        return Snapshot(self.settings, self._order.progress(), self._order.held(), states, beside).pack()
+        packed, states = self._pool.states()
+        progress, held = self._order.progress(), self._order.held()
+        return Snapshot(self.settings, progress, held, states, beside, packed).pack()
 
     @classmethod
     def from_bytes(

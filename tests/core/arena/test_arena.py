@@ -11,7 +11,7 @@ import rocsteady as rs
 from rocsteady.core.arena.arena import Arena, most_events
 from rocsteady.core.arrays import FloatArray, Int8Array, Int64Array
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
-from rocsteady.core.evaluator.state import EvaluatorState
+from rocsteady.core.evaluator.state import EvaluatorState, write_evaluator
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.evaluator import EvaluatorSettings
@@ -107,6 +107,12 @@ class _Pair:
     def check_size(self) -> None:
         assert self.arena.snapshot_bytes == sum(alone.snapshot_bytes() for alone in self.alone)
 
+    def check_bytes(self) -> None:
+        parts: list[bytes] = []
+        for alone in self.alone:
+            write_evaluator(alone.state(), parts)
+        assert self.arena.pack() == b"".join(parts)
+
     def move(self) -> None:
         """Take both from their states."""
         moved = Arena(self.settings, (7, 9))
@@ -169,6 +175,7 @@ def test_rows_and_states_are_those_of_evaluators_alone(name: str, stream: Stream
             pair.advance(clock + int(rng.integers(0, 60)) * 1_000_000)
         if step % 5 == 0:
             pair.check_states()
+            pair.check_bytes()
             if stream is not _normal and all(len(alone) for alone in pair.alone):
                 pair.check_size()
         if step % 9 == 8:
