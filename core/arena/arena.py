@@ -313,7 +313,8 @@ class Arena:
         shared, numbers = self._places.shared, np.array(self.numbers, np.int64)
         texts = [packed_text(text) for number in numbers.tolist() for text in self.name(number)]
         names = np.frombuffer(b"".join(texts), np.uint8)
-        name_ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))[1::2]
+        ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+        name_ends = ends[1::2].copy()  # of one layout: a view of one number would be another type of array
         course = np.array(WINDOW_FIELDS if self._fixed.rule.grid else (), np.int64)
         pane = np.array(self._pane or (), np.int64)
         out = np.empty(self.snapshot_bytes, np.uint8)
