@@ -40,6 +40,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
         "transforms/sources/streams",
     ),
     "docs/benchmarks/learning.md": ("core/learning", "core/measures"),
+    "docs/benchmarks/many_models.md": ("core/arena", "core/table", "core/evaluator", "core/measures/scan.py"),
     "docs/benchmarks/pipeline.md": (*_FILES, "core/evaluator", "pipelines/evaluate"),
     "docs/benchmarks/prequential.md": ("core/prequential", "core/compare", "transforms/prequential"),
     "docs/benchmarks/report.md": ("core/verdicts", "pipelines/report"),

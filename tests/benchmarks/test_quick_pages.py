@@ -13,7 +13,10 @@ from requirements import servers
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "tables"), [("core", 6), ("weighted", 3), ("windows", 4), ("hot_model", 2)])
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [("core", 6), ("weighted", 3), ("windows", 4), ("hot_model", 2), ("many_models", 5)],
+)
 def test_a_quick_run_writes_the_page(tmp_path: Path, name: str, tables: int) -> None:
     if name == "hot_model":
         servers("kafka")
