@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rocsteady.runners.servers.processes import ServerError
+from confluent_kafka import KafkaException
 
 from .pages import with_commit
 from .processes import ROOT
@@ -170,7 +170,7 @@ def _run(run: LongRun, progress: Progress, left: dict[str, float]) -> int:
     except KeyboardInterrupt:
         print(f"scale: stopped in {phase}; the same command goes on with it", file=sys.stderr)
         return 130
-    except (RuntimeError, ServerError) as failure:
+    except (RuntimeError, KafkaException) as failure:
         print(f"scale: {phase} failed: {failure}\nthe same command goes on with it", file=sys.stderr)
         return 1
     return 0

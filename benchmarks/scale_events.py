@@ -27,7 +27,9 @@ _START = 1_767_225_600_000_000  # 2026-01-01
 _SPAN = 2 * 86_400_000_000
 _POSITIVE = 0.3
 _NOISE = 1.5
-_PATIENCE = 300
+_PATIENCE = 120
+"""Seconds that a broker may take for an event."""
+
 _QUEUE = 200_000
 _AT_ONCE = 10_000
 
@@ -74,7 +76,7 @@ class Crowd:
         return [b'{"model":"m%07d","score":%.6f,"label":%d,"time":%d}' % row for row in rows]
 
     def end(self, partition: int) -> bytes:
-        """Return the last message of a partition. Its time settles all events before it."""
+        """Return the last message of a partition. The time of the message settles all events before it."""
         time_of_end = _START + 2 * _SPAN
         return b'{"model":"%s","score":0.5,"label":%d,"time":%d}' % (END.encode(), partition % 2, time_of_end)
 
@@ -158,7 +160,7 @@ class Filling:
         return self._crowd.number + self._crowd.partitions - sum(self._written)
 
     def run(self) -> None:
-        """Write what is left. Raises RuntimeError where the broker does not take it within five minutes."""
+        """Write what is left. Raises RuntimeError where the broker does not take an event in time."""
         crowd = self._crowd
         least = min(self._written) * crowd.partitions
         for numbers in crowd.blocks():

@@ -1,4 +1,4 @@
-"""The phases of a long run, one after the other. Each begins where the one before it ended.
+"""The phases of a long run, one after the other. A phase begins with the state that the phase before left.
 
 A phase that was interrupted is done again, from the savepoint or export of the phase before. Rows that it
 wrote already come again, with the same identity, and count once.
@@ -187,7 +187,7 @@ class Running:
         }
 
     def stop(self) -> Figures:
-        """Stop the job with a savepoint; return where it is, and what it took."""
+        """Stop the job with a savepoint; return the savepoint's place, its size, and what the job took."""
         figures, began = self.checkpoints(), time.monotonic()
         cluster = self._of.stage.cluster
         savepoint = cluster.savepoint(self._job.identity, stop=True, patience=_PATIENCE)
@@ -331,7 +331,7 @@ PHASES: dict[str, Callable[[LongRun], Figures]] = {
 
 
 def drop_older_savepoints(of: LongRun, phase: str) -> None:
-    """Remove the savepoints that no later phase begins with; they are as large as the state."""
+    """Remove all savepoints but that of `phase`: later phases do not begin with them."""
     for name, figures in of.done.items():
         if name != phase and "savepoint" in figures:
             shutil.rmtree(figures["savepoint"].removeprefix("file:"), ignore_errors=True)

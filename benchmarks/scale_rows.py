@@ -18,7 +18,8 @@ from .cluster_jobs import END, differences, sorted_rows
 from .processes import COMMAND, run
 from .scale_events import Crowd, written_to
 
-_AT_ONCE = 10_000
+_AT_ONCE = 5_000
+_PATIENCE = 60
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,10 @@ def _copied(broker: str, topic: str, models: set[int], path: Path) -> tuple[Any,
     codes, next_offset = [], 0
     with path.open("wb") as lines:
         while next_offset < end:
-            for message in consumer.consume(_AT_ONCE, 1.0):
+            messages = consumer.consume(min(_AT_ONCE, end - next_offset), _PATIENCE)
+            if not messages:
+                raise RuntimeError(f"the broker at {broker} gave no row for {_PATIENCE} s: does it run?")
+            for message in messages:
                 if message.error() is not None:
                     continue
                 next_offset = message.offset() + 1
