@@ -78,12 +78,15 @@ def _paces(done: Done) -> str:
         "rescale": "parallelism 2, after a savepoint",
         "finish": "parallelism 2, other shards, after an import",
     }
-    lines = [
-        [said, f"{done[name]['rate']:,.0f}", f"{done[name]['python_seconds']:.1f}",
-         f"{done[name]['java_seconds']:.1f}"]
-        for name, said in words.items()
+    lines = []
+    for name, said in words.items():
+        python, java = (done[name][f"{kind}_seconds"] for kind in ("python", "java"))
+        alone = 1e6 / max(python, java)
+        lines.append([said, f"{done[name]['rate']:,.0f}", f"{python:.1f}", f"{java:.1f}", f"{alone:,.0f}"])
+    head = [
+        "the job", "events/s by the clock", "Python, s of a processor for a million events", "Java",
+        "events/s of a worker with a core, and Java with another",
     ]  # fmt: skip
-    head = ["the job", "events/s", "Python, s of a processor for a million events", "Java"]
     filled = done["fill"]
     return f"## Events a second\n\n{table(head, lines)}\n" + _text(
         f"The generator wrote {filled['rate']:,.0f} events/s. The topic has "

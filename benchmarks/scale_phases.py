@@ -41,7 +41,7 @@ _SETTLING = 0.05
 """The share of all events after which a job that was started is measured: kernels and shards are loaded."""
 
 _PATIENCE = 1_800
-_STILL = 300
+_STILL = 600
 """Seconds without an event after which a job counts as stuck."""
 
 Figures = dict[str, Any]
