@@ -40,6 +40,9 @@ MANAGED = 384
 _SETTLING = 0.05
 """The share of all events after which a job that was started is measured: kernels and shards are loaded."""
 
+_TOLD_SECONDS = 3
+"""Seconds after which the cluster has told what a killed process read before its end."""
+
 _PATIENCE = 1_800
 _STILL = 600
 """Seconds without an event after which a job counts as stuck."""
@@ -168,9 +171,11 @@ class Running:
         """Do something to the job; return the seconds until it is further than it was."""
         restarts, checkpoints = self._job.restarts(), self._job.checkpoints()
         wait_until(lambda: self._job.checkpoints() > checkpoints, "a checkpoint comes", _PATIENCE)
-        reached, began = self.samples.events, time.monotonic()
+        began = time.monotonic()
         strike()
         wait_until(lambda: self._job.restarts() > restarts, "the job restarts", _PATIENCE)
+        time.sleep(_TOLD_SECONDS)
+        reached = max(each.events for each in self.samples.taken)
         self.read(min(reached + 1, self._of.plan.crowd.number))
         return time.monotonic() - began
 
