@@ -25,7 +25,7 @@ from .cluster_jobs import ClusterJob, Stage, wait_until
 from .processes import COMMAND, run
 from .scale_events import Crowd, Filling, written_to
 from .scale_rows import compare
-from .scale_samples import Pace, Samples
+from .scale_samples import Pace, Sample, Samples
 
 EVENTS, ROWS = "events", "rows"
 READ = {"pace": 0.2, "worker": 0.35, "task-manager": 0.5, "rescale": 0.7, "finish": 1.0}
@@ -154,11 +154,19 @@ class Running:
                 raise RuntimeError(f"no event was read for {_STILL} s: see the logs in {self._of.folder}")
             time.sleep(0.5)
 
-    def first_seconds(self) -> float:
-        """Return the seconds from the launch to the first events that the job read."""
-        wait_until(lambda: len({each.events for each in self.samples.said()}) > 1, "events are read", _STILL)
-        first = self.samples.said()[0].events
-        return next(each.at for each in self.samples.said() if each.events > first) - self._began
+    def first_events(self) -> Figures:
+        """Return the seconds from the launch to the first events that are read, by clock and processor."""
+        whole = self._of.plan.crowd.number + self._of.plan.crowd.partitions
+
+        def begun() -> list[Sample]:
+            said = self.samples.said()
+            return [each for each in said if each.events > said[0].events or each.events == whole]
+
+        wait_until(begun, "events are read", _STILL)
+        return {
+            "resume_seconds": begun()[0].at - self._began,
+            "resume_python_seconds": begun()[0].python_seconds,
+        }
 
     def pace(self, since: float) -> Pace:
         """Return the pace from a moment on; of the whole job where nothing was read since."""
@@ -252,16 +260,16 @@ def _resumed(of: LongRun, phase: str) -> str:
 def worker(of: LongRun) -> Figures:
     """Resume, kill the Python worker, and stop with a savepoint."""
     with of.job(_resumed(of, "pace"), shards=of.plan.shards) as running:
-        first = running.first_seconds()
+        first = running.first_events()
         seconds = running.recovered(lambda: [os.kill(each, signal.SIGKILL) for each in of.stage.workers()])
         running.read(of.share(READ["worker"]))
-        return {"resume_seconds": first, "recovery_seconds": seconds, **running.stop()}
+        return {**first, "recovery_seconds": seconds, **running.stop()}
 
 
 def task_manager(of: LongRun) -> Figures:
     """Resume, kill the TaskManager of the job, start it anew, and stop with a savepoint."""
     with of.job(_resumed(of, "worker"), shards=of.plan.shards) as running:
-        first = running.first_seconds()
+        first = running.first_events()
 
         def strike() -> None:
             sessions = {os.getsid(each) for each in of.stage.workers()}
@@ -270,7 +278,7 @@ def task_manager(of: LongRun) -> Figures:
 
         seconds = running.recovered(strike)
         running.read(of.share(READ["task-manager"]))
-        return {"resume_seconds": first, "recovery_seconds": seconds, **running.stop()}
+        return {**first, "recovery_seconds": seconds, **running.stop()}
 
 
 def rescale(of: LongRun) -> Figures:
@@ -279,7 +287,7 @@ def rescale(of: LongRun) -> Figures:
     shutil.rmtree(state, ignore_errors=True)
     of.control().unlink(missing_ok=True)
     with of.job(_resumed(of, "task-manager"), shards=of.plan.shards, parallelism=2) as running:
-        first = running.first_seconds()
+        first = running.first_events()
         running.read(of.share(READ["task-manager"] + _SETTLING))
         since = time.monotonic()
         running.read(of.share(READ["rescale"]))
@@ -287,7 +295,7 @@ def rescale(of: LongRun) -> Figures:
         words = ["--control", str(of.control()), "--output", str(state), "--timeout", "600s"]
         export = run(sys.executable, "-c", COMMAND, "state", "export", *words)
         return {
-            "resume_seconds": first, **_paced(found), "export_seconds": export.wall,
+            **first, **_paced(found), "export_seconds": export.wall,
             "export_bytes": folder_bytes(state), **running.stop(),
         }  # fmt: skip
 
@@ -305,13 +313,13 @@ def finish(of: LongRun) -> Figures:
     """Begin a job of other shards with the export, read all events, and stop with a savepoint."""
     words = f"--import-state={of.folder / 'state-spread'}"
     with of.job(words, shards=of.plan.new_shards, parallelism=2) as running:
-        first = running.first_seconds()
+        first = running.first_events()
         running.read(of.share(READ["rescale"] + 2 * _SETTLING))
         since = time.monotonic()
         running.read(of.plan.crowd.number)
         found = running.pace(since)
         running.read(of.plan.crowd.number + of.plan.crowd.partitions)
-        return {"resume_seconds": first, **_paced(found), **running.stop()}
+        return {**first, **_paced(found), **running.stop()}
 
 
 def compared(of: LongRun) -> Figures:
