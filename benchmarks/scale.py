@@ -31,13 +31,22 @@ from .pages import with_commit
 from .processes import ROOT
 from .scale_events import Crowd
 from .scale_page import page
-from .scale_phases import PHASES, READ, Figures, LongRun, Plan, chosen_ports, drop_older_savepoints
+from .scale_phases import (
+    PHASES,
+    READ,
+    WINDOW,
+    Figures,
+    LongRun,
+    Plan,
+    chosen_ports,
+    drop_older_savepoints,
+)
 
 FILL_SECONDS, JOB_SECONDS, MODEL_SECONDS, START_SECONDS = 3e-6, 22e-6, 10e-6, 45.0
 """Of an event to write, of an event to evaluate, of a model's state in a phase, and of a job's start."""
 
-MODEL_BYTES, OTHER_BYTES = 13_000, 3_500_000_000
-"""Memory of a model in a worker, and of everything else that runs."""
+MODEL_BYTES, HELD_BYTES, OTHER_BYTES = 3_000, 120, 3_500_000_000
+"""Memory of a model in a worker, of an event in its window, and of everything else that runs."""
 
 EVENT_DISK, MODEL_DISK = 80, 12_000
 """Bytes on the disk: of an event in both topics, and of a model in savepoints, checkpoints and exports."""
@@ -58,13 +67,19 @@ def seconds_of(plan: Plan) -> dict[str, float]:
     return found
 
 
+def model_bytes(crowd: Crowd) -> int:
+    """Return how much memory a model takes in a worker at the end of a run, by the unit costs."""
+    return MODEL_BYTES + round(HELD_BYTES * crowd.held(WINDOW))
+
+
 def too_little(plan: Plan, folder: Path) -> str:
     """Return what this machine has too little of for a run, with the remedy; "" where it has enough."""
     with suppress(OSError):
         said = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         free = int(said["MemAvailable"].split()[0]) << 10
-        if plan.crowd.models * MODEL_BYTES + OTHER_BYTES > free:
-            fits = max(free - OTHER_BYTES, 0) // MODEL_BYTES // 1_000 * 1_000
+        each = model_bytes(plan.crowd)
+        if plan.crowd.models * each + OTHER_BYTES > free:
+            fits = max(free - OTHER_BYTES, 0) // each // 1_000 * 1_000
             return f"{free / 1e9:.1f} GB of memory are free: --models {fits} fits"
     free = shutil.disk_usage(folder).free
     wanted = plan.crowd.number * EVENT_DISK + plan.crowd.models * MODEL_DISK
@@ -108,10 +123,9 @@ class Progress:
 def _plan(options: argparse.Namespace) -> Plan:
     models = options.models
     shards = options.shards or max(64, models // 8_000)
-    return Plan(
-        Crowd(options.events, models), options.every, shards, shards * 3 // 2, options.drawn,
-        cache_bytes=models * MODEL_BYTES * 2,
-    )  # fmt: skip
+    crowd = Crowd(options.events, models)
+    cache_bytes = 2 * models * model_bytes(crowd)
+    return Plan(crowd, options.every, shards, shards * 3 // 2, options.drawn, cache_bytes)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -92,6 +92,12 @@ class Crowd:
             found += np.bincount(self.models_of(numbers), minlength=self.models)
         return found
 
+    def held(self, window: int) -> float:
+        """Return how many events a window of so many holds in the end, on average over the models."""
+        half = self.number / self.models / 2
+        full = min((half / window) ** 2, 1.0)
+        return window * full + 2 * half * (1 - full**0.5)
+
     def write_events_of(self, models: Collection[int], every: int, path: Path) -> None:
         """Write the events of some models to a file of JSON lines, in order of time; O(number).
 

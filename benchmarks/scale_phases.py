@@ -31,6 +31,8 @@ EVENTS, ROWS = "events", "rows"
 READ = {"pace": 0.2, "worker": 0.35, "task-manager": 0.5, "rescale": 0.7, "finish": 1.0}
 """The share of all events that are read when a phase ends."""
 
+WINDOW = 100
+"""Events in a model's window."""
 CHECKPOINT_SECONDS = 10
 HEAP = 512
 """Megabytes of heap of a TaskManager."""
@@ -64,7 +66,7 @@ class Plan:
     def options(self) -> list[str]:
         """Return the command's options for the events, on any runner."""
         return [
-            "--time", "time", "--time-unit", "us", "--window", "last:100", "--every", str(self.every),
+            "--time", "time", "--time-unit", "us", "--window", f"last:{WINDOW}", "--every", str(self.every),
             "--order", "time:0s",
         ]  # fmt: skip
 

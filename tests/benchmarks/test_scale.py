@@ -128,3 +128,9 @@ def test_a_page_keeps_what_was_written_by_hand(tmp_path: Path) -> None:
     assert "An older run" not in text
     assert "| kill -9 of the Python worker |" in text
     assert max(len(line) for line in text.splitlines() if not line.startswith("|")) <= 110
+
+
+def test_what_windows_hold_is_known_before_the_run() -> None:
+    for window in (20, 100, 1_000):
+        held = np.minimum(CROWD.counts(), window).mean()
+        assert CROWD.held(window) == pytest.approx(held, rel=0.03)
