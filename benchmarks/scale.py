@@ -42,8 +42,9 @@ from .scale_phases import (
     drop_older_savepoints,
 )
 
-FILL_SECONDS, JOB_SECONDS, MODEL_SECONDS, START_SECONDS = 3e-6, 22e-6, 10e-6, 45.0
-"""Of an event to write, of an event to evaluate, of a model's state in a phase, and of a job's start."""
+FILL_SECONDS, JOB_SECONDS, START_SECONDS, MODEL_SECONDS = 4e-6, 30e-6, 45.0, 140e-6
+"""Of an event to write or to compare, of an event to evaluate, of a job's start, and of a model's state that
+a job or an import begins with."""
 
 MODEL_BYTES, HELD_BYTES, OTHER_BYTES = 3_000, 120, 3_500_000_000
 """Memory of a model in a worker, of an event in its window, and of everything else that runs."""
@@ -56,15 +57,15 @@ _PROGRESS = "progress.json"
 
 def seconds_of(plan: Plan) -> dict[str, float]:
     """Return how long each phase takes by the unit costs, on 2 cores."""
-    events, models = plan.crowd.number, plan.crowd.models
+    events, state = plan.crowd.number, plan.crowd.models * MODEL_SECONDS
     found, before = {}, 0.0
-    for phase in PHASES:
-        found[phase] = models * MODEL_SECONDS
-        if phase in READ:
-            found[phase] += START_SECONDS + (READ[phase] - before) * events * JOB_SECONDS
-            before = READ[phase]
-    found["fill"] = found["compare"] = events * FILL_SECONDS
-    return found
+    for phase, part in READ.items():
+        found[phase] = START_SECONDS + (part - before) * events * JOB_SECONDS
+        before = part
+    begun = {"worker": 2, "task-manager": 2, "rescale": 1, "finish": 1}
+    found |= {phase: found[phase] + often * state for phase, often in begun.items()}
+    found |= {"fill": events * FILL_SECONDS, "import": state, "compare": events * FILL_SECONDS}
+    return {phase: found[phase] for phase in PHASES}
 
 
 def model_bytes(crowd: Crowd) -> int:

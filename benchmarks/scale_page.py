@@ -25,6 +25,9 @@ _LOAD = 0.6
 
 _ROW_BYTES = 900
 
+_STEADY = "rescale"
+"""The phase of which events cost what they cost in the long run: all models have come before."""
+
 Done = dict[str, Figures]
 
 
@@ -169,15 +172,21 @@ def _rows(done: Done) -> str:
 
 
 def _costs(plan: Plan, done: Done) -> str:
-    pace = done["pace"]
+    pace = done[_STEADY]
     lines = [
-        ["an event, Python", f"{pace['python_seconds']:.1f} us of a core"],
-        ["an event, Java", f"{pace['java_seconds']:.1f} us of a core"],
+        ["an event and its part of a row, Python", f"{pace['python_seconds']:.1f} us of a core"],
+        ["the same, Java", f"{pace['java_seconds']:.1f} us of a core"],
+        ["a model when a worker starts", f"{_start_costs(plan, done):,.0f} us of a core, Python"],
         ["an event in the topic", f"{done['fill']['topic_bytes'] / _events(done):.0f} bytes"],
         ["a model in a worker", f"{_model_memory(plan, done):,.0f} bytes"],
         ["a model in a checkpoint", f"{done['rescale']['savepoint_bytes'] / plan.crowd.models:,.0f} bytes"],
     ]
     return "## Unit costs\n\n" + table(["what", "cost"], lines)
+
+
+def _start_costs(plan: Plan, done: Done) -> float:
+    """Return the microseconds of a processor that a worker needs for a model when it starts with a state."""
+    return float(done["worker"]["resume_python_seconds"] / plan.crowd.models * 1e6)
 
 
 def _model_memory(plan: Plan, done: Done) -> float:
@@ -187,11 +196,12 @@ def _model_memory(plan: Plan, done: Done) -> float:
 
 
 def _sums(plan: Plan, done: Done) -> str:
-    pace = done["pace"]
+    pace = done[_STEADY]
     rate = _DAY / 86_400
     cores = rate * (pace["python_seconds"] + pace["java_seconds"]) / 1e6
     wanted = math.ceil(cores * _PEAK / _LOAD)
-    models = 1_000_000
+    models, workers = 1_000_000, math.ceil(wanted / 2)
+    restart = _start_costs(plan, done) * models / 1e6 / workers
     memory = _model_memory(plan, done) * models
     stored = done["rescale"]["savepoint_bytes"] / plan.crowd.models * models
     topic = done["fill"]["topic_bytes"] / _events(done) * _DAY
@@ -200,6 +210,8 @@ def _sums(plan: Plan, done: Done) -> str:
         ["cores for events and their rows, on average",
          f"{rate:,.0f} x ({pace['python_seconds']:.1f} + {pace['java_seconds']:.1f}) us", f"{cores:.2f}"],
         ["**cores of the cluster**", f"at the peak, each {_LOAD:.0%} busy", f"**{wanted}**"],
+        ["start of the job with its state", f"10^6 x {_start_costs(plan, done):,.0f} us / {workers} workers",
+         f"{restart:.0f} s"],
         ["memory of models, over all workers", f"10^6 x {memory / models:,.0f} bytes",
          f"{memory / 1e9:.1f} GB"],
         ["state in checkpoints", f"10^6 x {stored / models:,.0f} bytes", f"{stored / 1e9:.1f} GB"],
