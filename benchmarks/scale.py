@@ -42,11 +42,12 @@ from .scale_phases import (
     drop_older_savepoints,
 )
 
-FILL_SECONDS, JOB_SECONDS, START_SECONDS, MODEL_SECONDS = 4e-6, 30e-6, 45.0, 140e-6
-"""Of an event to write or to compare, of an event to evaluate, of a job's start, and of a model's state that
-a job or an import begins with."""
+TABLE_SECONDS, START_SECONDS = 10.0, 30.0
+FILL_SECONDS, JOB_SECONDS, MODEL_SECONDS = 4e-6, 20e-6, 60e-6
+"""Of an event to write or to compare, of an event to evaluate, and of a model's state that a job or an import
+begins with."""
 
-MODEL_BYTES, HELD_BYTES, OTHER_BYTES = 3_000, 120, 3_500_000_000
+MODEL_BYTES, HELD_BYTES, OTHER_BYTES = 1_000, 45, 4_500_000_000
 """Memory of a model in a worker, of an event in its window, and of everything else that runs."""
 
 EVENT_DISK, MODEL_DISK = 80, 12_000
@@ -65,6 +66,7 @@ def seconds_of(plan: Plan) -> dict[str, float]:
     begun = {"worker": 2, "task-manager": 2, "rescale": 1, "finish": 1}
     found |= {phase: found[phase] + often * state for phase, often in begun.items()}
     found |= {"fill": events * FILL_SECONDS, "import": state, "compare": events * FILL_SECONDS}
+    found["table"] = TABLE_SECONDS
     return {phase: found[phase] for phase in PHASES}
 
 

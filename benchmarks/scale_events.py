@@ -65,14 +65,16 @@ class Crowd:
         share = self._uniform(numbers, 0)
         return np.minimum(share * share * self.models, self.models - 1).astype(np.int64)
 
-    def messages(self, numbers: _I64) -> list[bytes]:
-        """Return the events of these numbers as JSON."""
-        labels = self._uniform(numbers, 1) < _POSITIVE
+    def columns(self, numbers: _I64) -> tuple[_I64, npt.NDArray[np.float64], _I64, _I64]:
+        """Return models, scores, labels and times (microseconds) of the events of these numbers."""
+        labels = (self._uniform(numbers, 1) < _POSITIVE).astype(np.int64)
         radius = np.sqrt(-2.0 * np.log(1.0 - self._uniform(numbers, 2)))
         scores = labels + _NOISE * radius * np.cos(2.0 * np.pi * self._uniform(numbers, 3))
-        times = _START + numbers * (_SPAN // self.number)
-        columns = (self.models_of(numbers), scores, labels.astype(np.int64), times)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return self.models_of(numbers), scores, labels, _START + numbers * (_SPAN // self.number)
+
+    def messages(self, numbers: _I64) -> list[bytes]:
+        """Return the events of these numbers as JSON."""
+        rows = zip(*(column.tolist() for column in self.columns(numbers)), strict=True)
         return [b'{"model":"m%07d","score":%.6f,"label":%d,"time":%d}' % row for row in rows]
 
     def end(self, partition: int) -> bytes:

@@ -17,6 +17,9 @@ KEPT = "## What to set"
 _DAY = 1e9
 """Events a day of the sums."""
 
+_MODELS = 1_000_000
+"""Models of the sums."""
+
 _PEAK = 5
 """A busy hour has so many times the events of the average."""
 
@@ -24,9 +27,6 @@ _LOAD = 0.6
 """The share of a core that the work may take, so that a job catches up after a restart."""
 
 _ROW_BYTES = 900
-
-_STEADY = "rescale"
-"""The phase of which events cost what they cost in the long run: all models have come before."""
 
 Done = dict[str, Figures]
 
@@ -37,7 +37,7 @@ def page(plan: Plan, done: Done, before: Path) -> str:
     with suppress(OSError):
         kept = KEPT + before.read_text("utf-8").partition(KEPT)[2]
     return "\n".join([_head(plan, done), _paces(done), _faults(done), _state(plan, done), _rows(done),
-                      _costs(plan, done), _sums(plan, done), kept])  # fmt: skip
+                      _costs(done), _sums(plan, done), kept])  # fmt: skip
 
 
 def _text(*paragraphs: str) -> str:
@@ -50,7 +50,7 @@ def _head(plan: Plan, done: Done) -> str:
     crowd = plan.crowd
     loads = [figures["load"] for figures in done.values()]
     mean = crowd.number // crowd.models
-    return "# A million models\n\n" + _text(
+    return "# Many models on one machine\n\n" + _text(
         f"`python -m benchmarks.scale --models {crowd.models} --events {crowd.number} --every {plan.every}` "
         "wrote this page down to [What to set](#what-to-set). Without options the command takes 1,000,000 "
         "models and 100,000,000 events. The command says first how long it takes, and goes on where it "
@@ -171,50 +171,51 @@ def _rows(done: Done) -> str:
     )
 
 
-def _costs(plan: Plan, done: Done) -> str:
-    pace = done[_STEADY]
+def _costs(done: Done) -> str:
+    pace, model = done["pace"], done["table"]
     lines = [
         ["an event and its part of a row, Python", f"{pace['python_seconds']:.1f} us of a core"],
-        ["the same, Java", f"{pace['java_seconds']:.1f} us of a core"],
-        ["a model when a worker starts", f"{_start_costs(plan, done):,.0f} us of a core, Python"],
+        ["of these, in the table of models", f"{model['event_us']:.1f} us"],
+        ["the same event, Java", f"{pace['java_seconds']:.1f} us of a core"],
+        ["a model when a worker starts", f"{model['start_us']:,.0f} us of a core"],
+        ["a model in a worker", f"{model['memory_bytes']:,.0f} bytes"],
+        ["of these, what `--cache-bytes` counts", f"{model['live_bytes']:,.0f} bytes"],
+        ["a model in a snapshot", f"{model['snapshot_bytes']:,.0f} bytes"],
+        ["a worker without models", f"{pace['python_start_bytes'] / 1e6:,.0f} MB"],
         ["an event in the topic", f"{done['fill']['topic_bytes'] / _events(done):.0f} bytes"],
-        ["a model in a worker", f"{_model_memory(plan, done):,.0f} bytes"],
-        ["a model in a checkpoint", f"{done['rescale']['savepoint_bytes'] / plan.crowd.models:,.0f} bytes"],
     ]
-    return "## Unit costs\n\n" + table(["what", "cost"], lines)
-
-
-def _start_costs(plan: Plan, done: Done) -> float:
-    """Return the microseconds of a processor that a worker needs for a model when it starts with a state."""
-    return float(done["worker"]["resume_python_seconds"] / plan.crowd.models * 1e6)
-
-
-def _model_memory(plan: Plan, done: Done) -> float:
-    """Return the bytes of a model in a worker: what two workers had beyond what they have without models."""
-    models = done["finish"]["python_bytes"] - 2 * done["pace"]["python_start_bytes"]
-    return float(models / plan.crowd.models)
+    return (
+        "## Unit costs\n\n"
+        + _text(
+            f"The costs of a model are those of a table of {model['models']:,} models in a process of its "
+            f"own, with {model['held']:.0f} events in a window on average."
+        )
+        + "\n"
+        + table(["what", "cost"], lines)
+    )
 
 
 def _sums(plan: Plan, done: Done) -> str:
-    pace = done[_STEADY]
+    pace, model = done["pace"], done["table"]
     rate = _DAY / 86_400
     cores = rate * (pace["python_seconds"] + pace["java_seconds"]) / 1e6
     wanted = math.ceil(cores * _PEAK / _LOAD)
-    models, workers = 1_000_000, math.ceil(wanted / 2)
-    restart = _start_costs(plan, done) * models / 1e6 / workers
-    memory = _model_memory(plan, done) * models
-    stored = done["rescale"]["savepoint_bytes"] / plan.crowd.models * models
+    workers = math.ceil(wanted / 2)
+    start = pace["python_start_bytes"]
+    memory = _MODELS * model["memory_bytes"] + workers * start
     topic = done["fill"]["topic_bytes"] / _events(done) * _DAY
     lines = [
         ["events a second, on average", f"10^9 / 86,400 s = {rate:,.0f}", f"{_PEAK} times that at the peak"],
         ["cores for events and their rows, on average",
          f"{rate:,.0f} x ({pace['python_seconds']:.1f} + {pace['java_seconds']:.1f}) us", f"{cores:.2f}"],
         ["**cores of the cluster**", f"at the peak, each {_LOAD:.0%} busy", f"**{wanted}**"],
-        ["start of the job with its state", f"10^6 x {_start_costs(plan, done):,.0f} us / {workers} workers",
-         f"{restart:.0f} s"],
-        ["memory of models, over all workers", f"10^6 x {memory / models:,.0f} bytes",
+        ["start of the job with its state", f"10^6 x {model['start_us']:,.0f} us / {workers} workers",
+         f"{_MODELS * model['start_us'] / 1e6 / workers:.0f} s"],
+        ["memory of the workers",
+         f"10^6 x {model['memory_bytes']:,.0f} bytes + {workers} x {start / 1e6:,.0f} MB",
          f"{memory / 1e9:.1f} GB"],
-        ["state in checkpoints", f"10^6 x {stored / models:,.0f} bytes", f"{stored / 1e9:.1f} GB"],
+        ["state in snapshots", f"10^6 x {model['snapshot_bytes']:,.0f} bytes",
+         f"{_MODELS * model['snapshot_bytes'] / 1e9:.1f} GB"],
         ["topic of events, a day", f"10^9 x {topic / _DAY:.0f} bytes", f"{topic / 1e9:.0f} GB"],
         ["rows, a day", f"10^9 / {plan.every} x {_ROW_BYTES} bytes",
          f"{_DAY / plan.every * _ROW_BYTES / 1e9:.0f} GB as JSON"],

@@ -42,6 +42,8 @@ MANAGED = 384
 _SETTLING = 0.05
 """The share of all events after which a job that was started is measured: kernels and shards are loaded."""
 
+_TABLE_MODELS = 20_000
+
 _TOLD_SECONDS = 3
 """Seconds after which the cluster has told what a killed process read before its end."""
 
@@ -229,6 +231,14 @@ def _paced(pace: Pace) -> Figures:
     return {"rate": pace.rate, "python_seconds": pace.python, "java_seconds": pace.java}
 
 
+def measure_table(of: LongRun) -> Figures:
+    """Measure what a model takes, with some models that have as many events as those of the run."""
+    crowd = of.plan.crowd
+    models = min(crowd.models, _TABLE_MODELS)
+    words = map(str, (models, models * crowd.number // crowd.models, of.plan.every))
+    return run(sys.executable, "-m", "benchmarks.scale_table", *words).said
+
+
 def fill(of: LongRun) -> Figures:
     """Write all events to a topic."""
     broker, crowd = of.stage.broker, of.plan.crowd
@@ -333,6 +343,7 @@ def compared(of: LongRun) -> Figures:
 
 
 PHASES: dict[str, Callable[[LongRun], Figures]] = {
+    "table": measure_table,
     "fill": fill,
     "pace": pace,
     "worker": worker,

@@ -70,4 +70,4 @@ def test_an_interrupted_run_goes_on_and_its_rows_are_those_of_the_local_runner(t
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "scale: pace" not in finished.stdout
-    assert page.read_text().startswith("# A million models\n\nMade from commit ")
+    assert page.read_text().startswith("# Many models on one machine\n\nMade from commit ")
