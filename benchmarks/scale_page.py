@@ -84,7 +84,7 @@ def _paces(done: Done) -> str:
     lines = []
     for name, said in words.items():
         python, java = (done[name][f"{kind}_seconds"] for kind in ("python", "java"))
-        alone = 1e6 / max(python, java)
+        alone = 1e6 / max(python, java) if python else 0.0
         lines.append([said, f"{done[name]['rate']:,.0f}", f"{python:.1f}", f"{java:.1f}", f"{alone:,.0f}"])
     head = [
         "the job", "events/s by the clock", "Python, s of a processor for a million events", "Java",

@@ -80,10 +80,11 @@ class LongRun:
         self.folder, self.plan, self.done = folder, plan, done
         flink, kafka = ports
         cluster = FlinkCluster(
-            folder / "flink", port=flink, task_managers=2, slots=1, heap=HEAP,
+            folder / "flink", port=flink, task_managers=2, slots=1,
             settings={
                 "state.backend.incremental": "true",
                 "metrics.fetcher.update-interval": 1_000,
+                "taskmanager.memory.task.heap.size": f"{HEAP}m",
                 "taskmanager.memory.managed.size": f"{MANAGED}m",
                 "execution.checkpointing.timeout": "30 min",
             },

@@ -41,7 +41,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Pace:
-    """What went on between two looks: events a second, and seconds of a processor for a million events."""
+    """What went on between two looks: events a second, and seconds of a processor for a million events.
+
+    All are 0 where no event was read between them.
+    """
 
     events: int
     seconds: float
@@ -51,6 +54,8 @@ class Pace:
     @classmethod
     def between(cls, first: Sample, last: Sample) -> Pace:
         events = last.events - first.events
+        if not events:
+            return cls(0, 0.0, 0.0, 0.0)
         millions = events / 1e6
         return cls(
             events,
@@ -61,7 +66,7 @@ class Pace:
 
     @property
     def rate(self) -> float:
-        return self.events / self.seconds
+        return self.events / self.seconds if self.events else 0.0
 
 
 class Samples:

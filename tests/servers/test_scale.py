@@ -64,7 +64,7 @@ def test_an_interrupted_run_goes_on_and_its_rows_are_those_of_the_local_runner(t
     assert interrupted.wait(120) == 130
     interrupted.stdout.close()
     done = json.loads((tmp_path / "run" / "progress.json").read_text())["done"]
-    assert [*done] == ["fill", "pace"]
+    assert [*done] == ["table", "fill", "pace"]
     finished = subprocess.run(
         [*command, "--output", str(page)], cwd=ROOT, capture_output=True, text=True, check=False
     )
