@@ -189,8 +189,11 @@ class Running:
         wait_until(lambda: self._job.restarts() > restarts, "the job restarts", _PATIENCE)
         time.sleep(_TOLD_SECONDS)
         reached = max(each.events for each in self.samples.taken)
+        checkpoints = self._job.checkpoints()
         self.read(min(reached + 1, self._of.plan.crowd.number))
-        return time.monotonic() - began
+        seconds = time.monotonic() - began
+        wait_until(lambda: self._job.checkpoints() > checkpoints, "a checkpoint comes", _PATIENCE)
+        return seconds
 
     def checkpoints(self) -> Figures:
         """Return what the checkpoints so far took."""
