@@ -53,6 +53,9 @@ MODEL_BYTES, HELD_BYTES, OTHER_BYTES = 1_000, 45, 4_500_000_000
 EVENT_DISK, MODEL_DISK = 80, 12_000
 """Bytes on the disk: of an event in both topics, and of a model in savepoints, checkpoints and exports."""
 
+LEAST_EVENTS = 4_000_000
+"""Of fewer events none are left to read for the later phases: a job reads on while it is killed or asked."""
+
 _PROGRESS = "progress.json"
 
 
@@ -146,6 +149,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, help="the page [docs/benchmarks/scale.md]")
     parser.add_argument("--plan", action="store_true", help="only say how long it takes")
     options = parser.parse_args(words)
+    if options.events < LEAST_EVENTS:
+        parser.error(f"--events {options.events}: give {LEAST_EVENTS} or more, or all are read too early")
     plan, folder = _plan(options), options.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     progress = Progress(folder, plan)

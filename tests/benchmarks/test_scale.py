@@ -138,3 +138,9 @@ def test_what_windows_hold_is_known_before_the_run() -> None:
     for window in (20, 100, 1_000):
         held = np.minimum(CROWD.counts(), window).mean()
         assert CROWD.held(window) == pytest.approx(held, rel=0.03)
+
+
+def test_too_few_events_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--events", "600000", "--folder", str(tmp_path)])
+    assert "--events 600000: give 4000000 or more" in capsys.readouterr().err

@@ -52,7 +52,7 @@ def test_a_topic_that_was_filled_in_part_gets_the_events_that_it_lacks(broker, p
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on_and_its_rows_are_those_of_the_local_runner(tmp_path):
     servers("flink", "kafka")
-    words = ["--models", "3000", "--events", "600000", "--drawn", "200", "--shards", "8"]
+    words = ["--models", "20000", "--events", "4000000", "--drawn", "200"]
     page = tmp_path / "page.md"
     command = [sys.executable, "-m", "benchmarks.scale", *words, "--folder", str(tmp_path / "run")]
     interrupted = subprocess.Popen(
