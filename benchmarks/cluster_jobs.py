@@ -313,7 +313,8 @@ def wait_until(condition: Callable[[], Any], what: str, patience: float = 180) -
 class Stage:
     """A cluster, its job server and a broker in a folder; workers are started by the TaskManagers.
 
-    settings  Flink's settings by name, beside those of `FlinkCluster`
+    settings         Flink's settings by name, beside those of `FlinkCluster`
+    cluster, broker  in the place of those that the folder would have
     """
 
     def __init__(
@@ -323,11 +324,13 @@ class Stage:
         checkpoint_seconds: float = 3,
         slots: int = 2,
         settings: Mapping[str, str | int] | None = None,
+        cluster: FlinkCluster | None = None,
+        broker: KafkaBroker | None = None,
     ) -> None:
         self.folder = folder
-        self.cluster = FlinkCluster(folder / "flink", slots=slots, settings=settings)
+        self.cluster = cluster or FlinkCluster(folder / "flink", slots=slots, settings=settings)
         self.job_server = JobServer(folder / "flink", self.cluster.address)
-        self.broker = KafkaBroker(folder / "kafka")
+        self.broker = broker or KafkaBroker(folder / "kafka")
         self._checkpoints = round(checkpoint_seconds * 1_000)
         self._open = contextlib.ExitStack()
 
