@@ -173,20 +173,21 @@ class Arena:
         if len(self._cells) < len(self._names):
             self._cells = np.zeros(2 * len(self._names), np.int64)
         found, ends = np.empty((2, events), np.int64)
-        count = group(numbers, self._cells, found, ends)
-        found, ends = found[:count].copy(), ends[:count]
         of_runs, labels_of_runs = np.empty(events), np.empty(events, np.int8)
         times_of_runs = np.empty(0 if times is None else events, np.int64)
         given = NO_INT64 if times is None else times
-        gather(numbers, scores, labels, given, self._cells, found, of_runs, labels_of_runs, times_of_runs)
+        with self._places.changing():
+            count = group(numbers, self._cells, found, ends)
+            found, ends = found[:count].copy(), ends[:count]
+            gather(numbers, scores, labels, given, self._cells, found, of_runs, labels_of_runs, times_of_runs)
         counts = np.diff(ends, prepend=0)
         return Runs(found, counts, of_runs, labels_of_runs, None if times is None else times_of_runs)
 
     def apply(self, runs: Runs) -> Rows:
         """Apply events to windows that do not outgrow the arena; return the rows that fall due."""
-        places, timed = self._places, runs.times is not None
-        places.make_room(runs.numbers, runs.counts, timed)
-        return self._follow(runs, NO_TIME)
+        with self._places.changing():
+            self._places.make_room(runs.numbers, runs.counts, runs.times is not None)
+            return self._follow(runs, NO_TIME)
 
     def _follow(self, runs: Runs, clock: int, is_last: bool = False) -> Rows:
         """Apply events, advance time to `clock`, or make the last rows; return the rows."""
@@ -251,7 +252,8 @@ class Arena:
 
     def _advance(self, numbers: Int64Array, clock: int, is_last: bool = False) -> Rows:
         nothing = np.zeros(len(numbers), np.int64)
-        return self._follow(Runs(numbers, nothing, NO_FLOATS, NO_INT8, None), clock, is_last)
+        with self._places.changing():
+            return self._follow(Runs(numbers, nothing, NO_FLOATS, NO_INT8, None), clock, is_last)
 
     def finish(self, clock: int) -> Rows:
         """Advance time to `clock` (NO_TIME: do not), then make the last rows; return the rows."""
@@ -290,6 +292,7 @@ class Arena:
 
     def state(self, number: int) -> EvaluatorState:
         """Return everything that an evaluator's later rows depend on. O(events held)."""
+        self._places.refuse_broken()
         shared, (model, slice_) = self._places.shared, self.name(number)
         of, place = shared.counters[number], shared.places[number]
         held, head, seq = int(of[HELD]), int(of[HEAD]), int(of[SEQ])
@@ -310,6 +313,7 @@ class Arena:
 
     def pack(self) -> bytes:
         """Return the wire forms of all states, by number (`evaluator.state`). O(events held)."""
+        self._places.refuse_broken()
         shared, numbers = self._places.shared, np.array(self.numbers, np.int64)
         texts = [packed_text(text) for number in numbers.tolist() for text in self.name(number)]
         names = np.frombuffer(b"".join(texts), np.uint8)

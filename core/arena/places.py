@@ -7,11 +7,14 @@ are in the column of scores.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..arrays import NO_INT64, Int64Array
+from ..errors import InputError
 from ..evaluator.eviction import ALL_COUNTERS, CLOCK, GREATEST, LAST_DUE, TIME_HEAD
 from ..events.times import END_OF_TIME, NO_TIME
 from ..kernels.compile import entry, inlined
@@ -117,6 +120,9 @@ class Places:
 
     limit     number of events of a full window; 0: a window has no greatest number
     is_timed  whether the events of a window have times
+
+    After an interrupted change (Ctrl-C) a window may hold events without their decisions. Then `changing` and
+    `refuse_broken` raise InputError.
     """
 
     def __init__(self, limit: int) -> None:
@@ -129,6 +135,20 @@ class Places:
         self.is_timed = False
         self._chains = np.full(_SIZES, -1, np.int64)
         self._used = np.zeros(1, np.int64)
+        self._is_whole = True
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Do a change of windows; if it does not come to its end, the windows are broken."""
+        self.refuse_broken()
+        self._is_whole = False
+        yield
+        self._is_whole = True
+
+    def refuse_broken(self) -> None:
+        """Raise InputError if an earlier change was interrupted."""
+        if not self._is_whole:
+            raise InputError("windows are not whole, since an update was interrupted; go on from a snapshot")
 
     @property
     def nbytes(self) -> int:

@@ -68,7 +68,7 @@ def write_windows(
         slot = of[HEAD]
         for _ in range(held):
             hits, prediction = shared.hits[start + slot], shared.predictions[start + slot]
-            out[at] = (hits << 2 | prediction << 1 | shared.labels[start + slot]) & 0xFF
+            out[at] = (int(hits) << 2 | int(prediction) << 1 | int(shared.labels[start + slot])) & 0xFF
             at += 1
             slot = slot + 1 if slot + 1 < room else 0
         if is_timed:

@@ -8,6 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import rocsteady as rs
+from rocsteady.core.arena import arena as arena_module
 from rocsteady.core.arena.arena import Arena, most_events
 from rocsteady.core.arrays import FloatArray, Int8Array, Int64Array
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
@@ -240,3 +241,24 @@ def test_a_window_leaves_before_it_holds_too_many_events() -> None:
     numbers = np.repeat([0, 1], [arena.most, arena.most + 1])
     scores, labels = _normal(np.random.default_rng(6), len(numbers))
     assert arena.outgrown(arena.runs(numbers, scores, labels, None)).tolist() == [1]
+
+
+def test_an_interrupted_update_is_refused_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    arena = Arena(EvaluatorSettings(window=rs.LastEvents(20), every=rs.EveryEvents(5)), None)
+    arena.begin(0, "m", "")
+    runs = arena.runs(np.zeros(10, np.int64), *_normal(np.random.default_rng(8), 10), None)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(arena_module, "scan_windows", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            arena.apply(runs)
+    calls = {
+        "apply": lambda: arena.apply(runs), "state": lambda: arena.state(0), "pack": arena.pack,
+        "finish": lambda: arena.finish(NO_TIME),
+    }  # fmt: skip
+    for call in calls.values():
+        with pytest.raises(rs.InputError, match="not whole, since an update was interrupted"):
+            call()

@@ -26,6 +26,7 @@ import numpy as np
 import rocsteady as rs
 from helpers_called import called
 from rocsteady.core.measures import decisions, scan as window_scan
+from rocsteady.core.arena.arena import Arena
 from rocsteady.core.evaluator.adwin import Adwin
 from rocsteady.core.sketches.auc_sketch import AucSketch
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
@@ -56,6 +57,21 @@ for k in (1, 2, 7, 100, None):
             print(tuple(row))
     ev = rs.ModelEvaluator(window=window, every=rs.EveryEvents(31), positive="up")
     for row in ev.update(named[labels * 2], scores, predicted=named[rng.integers(0, 3, 400)]):
+        print(tuple(row))
+for window, every in ((rs.LastEvents(9), rs.EverySeconds(8)), (rs.LastDuration(40), rs.EveryEvents(11))):
+    arena = Arena(rs.EvaluatorSettings(window=window, every=every, probabilities=True), (7, 9))
+    for number in range(3):
+        arena.begin(number, f"arena {number}", "s=1")
+    rows = []
+    for start in range(0, 400, 37):
+        part = slice(start, start + 37)
+        times = (np.arange(400)[part] - rng.integers(0, 9, len(scores[part]))) * 1_000_000
+        numbers = rng.integers(0, 3, len(times))
+        rows += arena.apply(arena.runs(numbers, scores[part], labels[part].astype(np.int8), times))
+        rows += arena.advance(start * 1_000_000)
+        print("Arena", arena.pack().hex())
+        arena.load(2, arena.remove(2))
+    for row in [*rows, *arena.finish(600_000_000)]:
         print(tuple(row))
 for spread in (0.0, 1.0, 9.0):
     sketch = AucSketch(1024)
@@ -103,6 +119,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_kernels_stay_inside_their_arrays(checked: list[str]) -> None:
     assert sum(line.startswith("('', '', ") for line in checked) > 250
     assert sum(line.startswith("Curve [") for line in checked) == 50
+    assert sum(line.startswith("('arena ") for line in checked) > 60
 
 
 @pytest.mark.slow
