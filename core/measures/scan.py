@@ -22,6 +22,7 @@ import numpy as np
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, allocating, kernel, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, rounded
+from ..kernels.records import whole
 from ..rows import slots
 from ..rows.columns import ONE_CLASS
 from ..settings.measure_names import RANKING_MEASURES
@@ -143,8 +144,9 @@ def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArra
     """Write the Brier score and the log loss (clipped at 2^-52) of a window of probabilities."""
     brier, log_loss = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     for event in range(len(scores)):
-        add(brier, brier_term(scores[event], labels[event]), 1)
-        add(log_loss, log_loss_term(scores[event], labels[event]), 1)
+        label = whole(labels[event])  # the type that trees give, so that the terms are compiled once
+        add(brier, brier_term(scores[event], label), 1)
+        add(log_loss, log_loss_term(scores[event], label), 1)
     numbers[slots.MEASURES + slots.BRIER] = rounded(brier) / len(scores)
     numbers[slots.MEASURES + slots.LOG_LOSS] = rounded(log_loss) / len(scores)
 

@@ -21,6 +21,7 @@ from typing import IO, Any, cast
 from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 from numba.core import event
 
+from ..arena.arena import is_bounded, most_events
 from ..evaluator.unit_window import tree_sizes
 from ..join.settings import JoinSettings
 from ..kernels.cache import ALL_COMPILED, HAS_LOCKS, are_all_kept, remove_unfinished
@@ -32,7 +33,7 @@ from ..settings.table import TableSettings
 
 Settings = EvaluatorSettings | JoinSettings | TableSettings
 
-_OF_WINDOW, _OF_OTHERS = 230, 50
+_OF_WINDOW, _OF_OTHERS = 300, 50
 """Functions that numba compiles for the first kind of window, and for another kind or a join beside it."""
 
 
@@ -161,8 +162,11 @@ def _kernels_of(settings: Settings) -> tuple[str, tuple[Any, ...]]:
     """
     if isinstance(settings, JoinSettings):
         return "join", (settings.second, settings.deduplicate is None)
+    in_table = isinstance(settings, TableSettings)
     one = settings.evaluator if isinstance(settings, TableSettings) else settings
     return "window", (
+        in_table and most_events(one) > 0,
+        in_table and is_bounded(one),
         type(one.window).__name__,
         one.window.signal,
         bool(tree_sizes(one)),

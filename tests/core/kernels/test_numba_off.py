@@ -169,7 +169,7 @@ def test_every_kernel_is_compiled_once_for_each_kind_of_event() -> None:
         window_scan.scan_windows: 1,
         sorted_window.merge_sorted: 1,
         row_measures.write_measures: 1,
-        decisions.decision_measures: 1,
+        decisions.write_decisions: 1,
         decisions.majority_class: 1,
         decisions.apply_decisions: 2,  # labels in bytes, and classes in 32 bits
     }

@@ -88,7 +88,7 @@ from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.state.compile_ahead import _mark_of, warm_up
 settings = [
     TableSettings(rs.EvaluatorSettings(window=rs.LastEvents(n), threshold=at))
-    for n, at in [(200, 0.5), (10_000, 0.3)]
+    for n, at in [(2_000, 0.5), (10_000, 0.3)]
 ]
 marks = {_mark_of(one) for one in settings}
 days = {_mark_of(rs.EvaluatorSettings(window=rs.LastDuration(window))) for window in ("1d", "7d")}
