@@ -120,11 +120,14 @@ def test_a_job_without_its_launcher_is_cancelled_where_its_python_was_there(
         runner = [*runner[:-2], *worker_options(tmp_path)]
     rows = f"{tmp_path / 'rows'}/"
     job = start("arriving", "--follow", "--output", rows, "--shards", "4", *OPTIONS, *runner)
+    said = ""
     try:
         until(lambda: rows_in(Path("rows").glob("*.jsonl")) or job.poll() is not None, 120)
+        while ": RUNNING\n" not in said and (line := job.stderr.readline()):  # rows may come first
+            said += line
     finally:
         job.send_signal(number)
-        _, words = job.communicate(timeout=PATIENCE)
+        words = said + job.communicate(timeout=PATIENCE)[1]
     (there,) = [
         found for found in cluster.jobs() if found.name.startswith("rocsteady-") and found.name in words
     ]
@@ -133,8 +136,8 @@ def test_a_job_without_its_launcher_is_cancelled_where_its_python_was_there(
     assert (there.state, job.returncode) == (state, 128 + number), words
     told = [line for line in words.splitlines() if line.startswith(f"rocsteady: the job {there.name}")]
     page = f"http://{cluster.address}/#/job/running/{there.identity}/overview"
-    if len(told) > 1:  # on a slow machine rows are there before the launcher has asked the cluster
-        assert told[0].endswith(f" is {there.identity} on the cluster; its page: {page}")
+    assert told[0].endswith(f" is {there.identity} on the cluster; its page: {page}")
+    assert f"rocsteady: the job {there.name}: RUNNING" in told
     url = f"http://{cluster.address}"
     became = "is cancelled, for its Python ran in this process"
     if state == "RUNNING":
