@@ -24,7 +24,7 @@ from ..events.times import END_OF_TIME, NO_TIME
 from ..kernels.compile import entry, inlined, inner, kernel
 from ..kernels.records import whole
 from ..kernels.rings import move_on
-from ..measures.decisions import HEAD, HELD, SEQ, follow_decisions
+from ..measures.decisions import HEAD, HELD, SEQ, apply_decisions
 from ..measures.steps import ENTERS, ROW_DUE
 from .sorting import (
     DUE,
@@ -39,7 +39,7 @@ from .sorting import (
     sort_window,
 )
 
-_plan_steps, _next_due = inner(plan_steps), inner(next_due)
+_plan_steps, _next_due, _apply_decisions = inner(plan_steps), inner(next_due), inner(apply_decisions)
 
 STEPS_AT_ONCE = 4_096
 """Steps that are planned at once: their arrays stay in the processor's cache."""
@@ -179,7 +179,7 @@ def _enter(
     scores: FloatArray, flags: Int8Array, leaving: Int64Array, shifts: Int64Array, head: int, held: int,
     place: Int64Array, ring_scores: FloatArray,
 ) -> None:  # fmt: skip
-    """Write the scores of steps to the ring, as `follow_decisions` writes the decisions."""
+    """Write the scores of steps to the ring, as `apply_decisions` writes the decisions."""
     room = len(ring_scores)
     for step in range(len(flags)):
         gone = leaving[step]
@@ -271,11 +271,10 @@ def follow(
                     planned.scores[start:end], flags, leaving, shifts, of[HEAD], of[HELD], place, ring_scores
                 )
                 row = progress[ROW]
-                follow_decisions(
+                _apply_decisions(
                     planned.labels[start:end], planned.predictions[start:end], flags, leaving, shifts,
                     whole(0), of, counts, ring_labels, ring_predictions, ring_hits, whole(1),
-                    planned.recalls,
-                    filled.numbers[row:], filled.reasons[row:],
+                    planned.recalls, filled.numbers[row:], filled.reasons[row:],
                 )  # fmt: skip
                 if is_due:
                     used = progress[USED]

@@ -123,7 +123,7 @@ class UnitWindow:
         decisions.apply_decisions(
             columns.label_codes, columns.predicted_codes, steps.flags, steps.leaving, steps.shifts,
             classes.first_class, self._counters, classes.counts, self._labels, self._predictions, self._hits,
-            classes.positive, rows.numbers, rows.reasons,
+            classes.positive, np.empty(int(self._counters[decisions.CLASSES])), rows.numbers, rows.reasons,
         )  # fmt: skip
 
     def _rank(self, columns: Columns, steps: Steps, rows: Rows) -> None:

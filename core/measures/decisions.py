@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int64Array
-from ..kernels.compile import Integer, inlined, kernel, scanning
+from ..kernels.compile import Integer, entry, inlined, kernel, scanning
 from ..kernels.rings import move_on
 from ..rows import slots
 from ..rows.columns import (
@@ -250,41 +250,8 @@ def baseline_hits(label: Integer, majority: Integer, last_label: Integer, first_
     return hits
 
 
-@scanning
+@entry
 def apply_decisions(
-    labels: Any,
-    predictions: Any,
-    flags: Int8Array,
-    leaving: Int64Array,
-    shifts: Int64Array,
-    first_class: int,
-    counters: Int64Array,
-    classes: Int64Array,
-    ring_labels: Any,
-    ring_predictions: Any,
-    ring_hits: Int8Array,
-    positive: int,
-    numbers: FloatArray,
-    reasons: Int8Array,
-) -> None:
-    """Apply steps in order: set the hits of entering events, remove the oldest, count; write due rows.
-
-    labels, predictions  codes of the steps' events
-    flags, leaving, shifts  columns of the steps (evaluator/steps.py)
-    first_class          code that both baselines predict before any label; -1 for "never right", -2 for
-                         "right when the label is not class 0"
-    counters, classes    see the fields above; changed.
-    ring_...             the window in a ring, slot HEAD the oldest, with room for all that enter; changed.
-    positive, numbers, reasons  as in `decision_measures`, with one row of each for a due row.
-    """
-    follow_decisions(
-        labels, predictions, flags, leaving, shifts, first_class, counters, classes, ring_labels,
-        ring_predictions, ring_hits, positive, np.empty(counters[CLASSES]), numbers, reasons,
-    )  # fmt: skip
-
-
-@kernel
-def follow_decisions(
     labels: Any,
     predictions: Any,
     flags: Int8Array,
@@ -301,7 +268,17 @@ def follow_decisions(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Do what `apply_decisions` does. `recalls` has room for a number of each class."""
+    """Apply steps in order: set the hits of entering events, remove the oldest, count; write due rows.
+
+    labels, predictions  codes of the steps' events
+    flags, leaving, shifts  columns of the steps (evaluator/steps.py)
+    first_class          code that both baselines predict before any label; -1 for "never right", -2 for
+                         "right when the label is not class 0"
+    counters, classes    see the fields above; changed.
+    ring_...             the window in a ring, slot HEAD the oldest, with room for all that enter; changed.
+    positive, numbers, reasons  as in `decision_measures`, with one row of each for a due row.
+    recalls              room for a number of each class
+    """
     capacity = len(ring_labels)
     head, held, seq = counters[HEAD], counters[HELD], counters[SEQ]
     last_label, majority = counters[LAST_LABEL], counters[MAJORITY]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
+from ..arrays import NO_FLOATS, FloatArray, Int8Array, Int32Array, Int64Array
 from ..evaluator.eviction import sliding_steps
 from ..kernels.rings import unrolled
 from ..measures import decisions
@@ -59,7 +59,7 @@ class DecisionWindow:
         decisions.apply_decisions(
             np.array(labels, np.int32), np.array(predictions, np.int32), steps.flags, steps.leaving,
             steps.shifts, -1, self._counters, self._classes, self._labels, self._predictions, self._hits,
-            -1, _NO_ROWS, _NO_REASONS,
+            -1, NO_FLOATS, _NO_ROWS, _NO_REASONS,
         )  # fmt: skip
 
     def take_out(self, label: int, prediction: int) -> bool:
