@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +20,6 @@ from ..measures.at_row import made_at_row
 from ..measures.decisions import HEAD, HELD, LAST_LABEL, LAST_SEEN, SEQ
 from ..measures.scan import scan_windows
 from ..measures.sums import LEAST_CAPACITY, fixed_point_scale
-from ..rows import slots
-from ..rows.columns import INTEGER_COLUMNS, NOT_ASKED
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 from .follow import (
@@ -44,8 +41,6 @@ from .follow import (
 from .places import Places
 from .sorting import DUE, MOST_ROOM, REPORTED, ROOM, START, TIMED
 from .wire import write_windows
-
-_PANE = [INTEGER_COLUMNS.index("pane_start"), INTEGER_COLUMNS.index("pane_end")]
 
 _WINDOWS_AT_ONCE = 1 << 16
 """Events of sorted windows that are scanned at once: their arrays stay in the processor's cache."""
@@ -279,14 +274,11 @@ class Arena:
         starts = np.flatnonzero(np.diff(evaluators, prepend=-1))
         codes = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(starts, append=count))
         refuse_infinite(numbers, reasons)
-        if self._pane is not None:
-            integers[:, _PANE] = self._pane
         drift[:] = -1
-        not_asked = self._fixed.not_asked
-        numbers[:, slots.MEASURES :][:, not_asked] = math.nan
-        reasons[:, not_asked] = NOT_ASKED
         keys = tuple(map(self.name, evaluators[starts].tolist()))
-        return Rows(keys, codes, integers, numbers, reasons, drift, self._fixed.no_rows.config)
+        rows = Rows(keys, codes, integers, numbers, reasons, drift, self._fixed.no_rows.config)
+        self._fixed.complete(rows, self._pane)
+        return rows
 
     # ---- state
 

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from ..arrays import NO_INT64, Int64Array
 from ..errors import InputError
-from ..evaluator.eviction import ALL_COUNTERS, CLOCK, GREATEST, LAST_DUE, TIME_HEAD
+from ..evaluator.eviction import ALL_COUNTERS, TIME_HEAD, fresh_counters
 from ..events.times import END_OF_TIME, NO_TIME
 from ..kernels.compile import entry, inlined
 from ..kernels.records import whole
-from ..measures.decisions import CLASSES, HEAD, HELD, LAST_LABEL, MAJORITY
+from ..measures.decisions import CLASSES, HEAD, HELD
 from .follow import Shared
 from .sorting import DUE, GONE, PLACE_FIELDS, ROOM, SORTED, START, TIMED
+
+_FRESH = fresh_counters()
 
 _LEAST_ROOM = 4
 _LEAST_SLOTS = 1_024
@@ -166,6 +167,7 @@ class Places:
             for column in (counters, counts, places):
                 column.resize((room, *column.shape[1:]), refcheck=False)
         counters[number] = _FRESH
+        counters[number, CLASSES] = 2
         counts[number] = 0
         places[number] = 0
         places[number, DUE] = END_OF_TIME
@@ -199,14 +201,3 @@ class Places:
         """Give back the part of a window, which then has no slot."""
         give_back(number, self.limit, self.shared, self.shared.scores.view(np.int64), self._chains)
         self.shared.places[number, DUE] = END_OF_TIME
-
-
-def _fresh() -> Any:
-    counters = np.zeros(ALL_COUNTERS, np.int64)
-    counters[CLASSES] = 2
-    counters[[LAST_LABEL, MAJORITY]] = -1
-    counters[[GREATEST, CLOCK, LAST_DUE]] = NO_TIME
-    return counters
-
-
-_FRESH = _fresh()

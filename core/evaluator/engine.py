@@ -77,6 +77,13 @@ class Fixed(NamedTuple):
                 f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times"
             )
 
+    def complete(self, rows: Rows, pane: tuple[int, int] | None) -> None:
+        """Write the pane of rows; make the measures null that the settings do not ask for."""
+        if pane is not None:
+            rows.integers[:, [_PANE_START, _PANE_END]] = pane
+        rows.numbers[:, slots.MEASURES :][:, self.not_asked] = np.nan
+        rows.reasons[:, self.not_asked] = NOT_ASKED
+
 
 @functools.lru_cache(maxsize=64)
 def of_settings(settings: EvaluatorSettings) -> Fixed:
@@ -242,13 +249,9 @@ class WindowEngine:
 
     def _complete(self, rows: Rows, drift: Any) -> None:
         """Write pane and drift of rows; make the measures null that the settings do not ask for."""
-        if self._pane is not None:
-            rows.integers[:, [_PANE_START, _PANE_END]] = self._pane
         if self.signal is not None:
             rows.drift[:] = drift
-        not_asked = self.fixed.not_asked
-        rows.numbers[:, slots.MEASURES :][:, not_asked] = np.nan
-        rows.reasons[:, not_asked] = NOT_ASKED
+        self.fixed.complete(rows, self._pane)
 
     def _times_held(self) -> Int64Array | None:
         """Return the times of the events held, oldest first; None if the events have no times."""

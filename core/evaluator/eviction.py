@@ -253,6 +253,14 @@ class Plan(NamedTuple):
     drift: Int8Array
 
 
+def fresh_counters() -> Int64Array:
+    """Return the counters of an evaluator without events; CLASSES is not set."""
+    counters = np.zeros(ALL_COUNTERS, np.int64)
+    counters[[LAST_LABEL, MAJORITY]] = -1
+    counters[[GREATEST, CLOCK, LAST_DUE]] = NO_TIME
+    return counters
+
+
 class Course:
     """The counters of an evaluator, the rule of its window, and the times of the events held.
 
@@ -264,9 +272,7 @@ class Course:
     """
 
     def __init__(self, rule: WindowRule, limit: int | None, keeps_times: bool) -> None:
-        self.counters = np.zeros(ALL_COUNTERS, np.int64)
-        self.counters[[LAST_LABEL, MAJORITY]] = -1
-        self.counters[[GREATEST, CLOCK, LAST_DUE]] = NO_TIME
+        self.counters = fresh_counters()
         self.rule = rule
         self._limit = limit
         self._keeps_times = keeps_times
