@@ -143,7 +143,8 @@ def test_a_job_without_its_launcher_is_cancelled_where_its_python_was_there(
     if state == "RUNNING":
         became = f"goes on; to cancel it: curl -X PATCH '{url}/jobs/{there.identity}?mode=cancel'"
     assert told[-1:] == [f"rocsteady: the job {there.name} on the cluster at {url} {became}"], words
-    until(lambda: all(found.state != "RUNNING" for found in cluster.jobs()))
+    ended = ("CANCELED", "FAILED")
+    until(lambda: any(found.identity == there.identity and found.state in ended for found in cluster.jobs()))
 
 
 def test_a_savepoint_of_other_settings_is_refused_before_the_job_starts(cluster, tmp_path):
