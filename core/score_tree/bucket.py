@@ -138,20 +138,28 @@ def pairs_of_run(bucket: Any, first: int, last: int) -> int:
 
 
 @inlined
-def below_line(bucket: Any, a: int, b: int) -> int:
-    """Return the slots between a and b whose points lie strictly below the line through a's and b's.
+def under_line(bucket: Any, x: Integer, y: Integer, dx: Integer, dy: Integer) -> int:
+    """Return the slots whose points lie strictly below the line through (x, y) in the direction (dx, dy).
 
-    In float64, exact below a weight of 2^26, because processors multiply vectors of float64 but not of int64.
+    Slots that are not in use may be among them. In float64, exact below a weight of 2^26, because processors
+    multiply vectors of float64 but not of int64.
     """
-    x = np.float64(bucket.weight[a])
-    y = np.float64(bucket.positives[a])
-    dx = np.float64(bucket.weight[b]) - x
-    dy = np.float64(bucket.positives[b]) - y
-    level = y * dx - x * dy
+    width = np.float64(dx)
+    rise = np.float64(dy)
+    level = y * width - x * rise
     slots = whole(0)
     for t in range(SLOTS):
-        under = bucket.positives[t] * dx - bucket.weight[t] * dy < level
+        under = bucket.positives[t] * width - bucket.weight[t] * rise < level
         slots |= whole(under) << whole(t)
+    return slots
+
+
+@inlined
+def below_line(bucket: Any, a: int, b: int) -> int:
+    """Return the slots between a and b whose points lie strictly below the line through a's and b's."""
+    x = whole(bucket.weight[a])
+    y = whole(bucket.positives[a])
+    slots = under_line(bucket, x, y, whole(bucket.weight[b]) - x, whole(bucket.positives[b]) - y)
     return slots & bits_below(b) & ~bits_through(a)
 
 

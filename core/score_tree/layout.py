@@ -40,7 +40,8 @@ remainders. Tests set it to 8: splits, merges, rotations and empty buckets are t
 if SLOTS % 8 or not 8 <= SLOTS <= 64:
     raise ValueError(f"{BUCKET_SLOTS_VARIABLE}={SLOTS}: use a multiple of 8 from 8 to 64")
 
-BUCKET_CAPACITY = min(SLOTS, 62)  # slots 1..62 and their bits fit an int64 whose sign is never set
+# Slots 1..62: their bits fit an int64 whose sign is never set, and range(SLOTS) sees each of them.
+BUCKET_CAPACITY = SLOTS - 2
 MERGE_BELOW = 3 * BUCKET_CAPACITY // 8  # a bucket at or below looks for a sibling to merge with
 MERGED_AT_MOST = 3 * BUCKET_CAPACITY // 4
 BULK_FILL = 3 * BUCKET_CAPACITY // 4
@@ -113,7 +114,7 @@ _STATE_FIELDS: list[Any] = [
     ("squares_positive", "i8"),  # sum over positives of (2 negatives below + ties)^2
     ("squares_negative", "i8"),  # sum over negatives of (2 positives above + ties)^2
     ("capacity", "i8"),
-    ("keeps_hull", "i8"),  # 0: bridges and sums of losses are stale, and buckets' hulls may be stale
+    ("keeps_hull", "i8"),  # 0: bridges, buckets' hulls and sums of losses are not kept
     ("scale", "f8"),  # fixed point of every loss: `fixed_point_scale` of the capacity
     ("follows_weight", "i8"),  # 1: a row states losses in the fixed point of the weight, not of the capacity
     ("curvature", "f8"),  # the cost density, see `edge_loss`
@@ -122,6 +123,15 @@ _STATE_FIELDS: list[Any] = [
     ("negatives_above", "i8"),
     ("positives_below", "i8"),
     ("keeps_losses", "i8"),  # 1: `sums` holds the losses of probabilities
+    ("reference_bucket", "i8"),  # the bucket in which the reference lay at that row: a hint
+    # Two vertices of the hull, at the slopes KS_SLOPE and COST_SLOPE, followed from event to event (watch.py)
+    ("watched", "i8", (2,)),  # 1: the next fields are right
+    ("watched_x", "i8", (2,)),
+    ("watched_y", "i8", (2,)),
+    ("slope_into", "f8", (2,)),  # slopes of the hull's edges that meet in the vertex; -inf, +inf at its ends
+    ("slope_out", "f8", (2,)),
+    ("key_after", "i8", (2,)),  # the key of the entry behind the vertex; PAD_KEY: none
+    ("guessed", "i8"),  # vertices of the hull that the last scan left, see `scan_hull`; 0: none
 ]
 STATE = np.dtype(_STATE_FIELDS)
 

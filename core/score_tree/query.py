@@ -16,7 +16,7 @@ from ..kernels.bits import bits_below, bits_through, highest_bit, lowest_bit
 from ..kernels.compile import entry, inlined
 from ..kernels.records import at, whole
 from .bridge import bridge_slope
-from .bucket import by_class, entry_of, slot_of, slot_slope
+from .bucket import INFINITY, by_class, entry_of, slot_of, slot_slope
 from .build import neighbour, outermost_bucket
 from .layout import FIRST_KEY, LEFT, NO_PLACE, RIGHT, SLOTS, Tree, key_of, score_of
 
@@ -43,20 +43,26 @@ class Crossing(NamedTuple):
 
 
 @inlined
-def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Vertex:
+def vertex_with_slopes(tree: Tree, place: int, x: int, y: int, slope: float) -> tuple[Vertex, float, float]:
     """Find the hull vertex of a subtree: edges before it are flatter than `slope`, edges after it are not.
 
-    (x, y): the subtree's origin.
+    (x, y): the subtree's origin. Also returns the slopes of the two edges that meet in the vertex, -inf and
+    +inf at the ends of the hull. Of the edges met on the way, those of the hull are the steepest before the
+    vertex and the flattest behind it.
 
     float64 is exact enough for slopes: two different slopes differ by 2^-44 at least.
     """
+    into, out = -INFINITY, INFINITY
     while place >= 0:
         node = tree.nodes[at(place)]
-        if bridge_slope(node) < slope:
+        bridge = bridge_slope(node)
+        if bridge < slope:
+            into = max(into, bridge)
             x += node.weight[LEFT]
             y += node.positives[LEFT]
             place = whole(node.child[RIGHT])
         else:
+            out = min(out, bridge)
             place = whole(node.child[LEFT])
     bucket = tree.buckets[at(~place)]
     rest = bucket.vertices
@@ -64,11 +70,30 @@ def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Ver
     rest &= rest - 1
     while rest != 0:
         after = lowest_bit(rest)
-        if slot_slope(bucket, slot, after) >= slope:
+        edge = slot_slope(bucket, slot, after)
+        if edge >= slope:
+            out = min(out, edge)
             break
+        into = max(into, edge)
         slot = after
         rest &= rest - 1
-    return Vertex(x + bucket.weight[slot], y + bucket.positives[slot])
+    return Vertex(x + bucket.weight[slot], y + bucket.positives[slot]), into, out
+
+
+@inlined
+def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Vertex:
+    """Return the vertex that `vertex_with_slopes` finds."""
+    vertex, _, _ = vertex_with_slopes(tree, place, x, y, slope)
+    return vertex
+
+
+@inlined
+def slot_of_rank(bucket: Any, index: int) -> int:
+    """Return the slot of the event with `index` others before it in its bucket."""
+    slot = whole(1)
+    for t in range(1, SLOTS + 1):
+        slot += (bucket.weight[t] <= index) & (t <= bucket.count)
+    return slot
 
 
 @inlined
@@ -82,11 +107,7 @@ def entry_at(tree: Tree, index: int) -> tuple[int, int]:
             place = whole(node.child[RIGHT])
         else:
             place = whole(node.child[LEFT])
-    bucket = tree.buckets[at(~place)]
-    slot = whole(1)
-    for t in range(1, SLOTS + 1):
-        slot += (bucket.weight[t] <= index) & (t <= bucket.count)
-    return ~place, slot
+    return ~place, slot_of_rank(tree.buckets[at(~place)], index)
 
 
 @inlined
@@ -217,7 +238,7 @@ def last_on_chord(tree: Tree) -> int:
         index = neighbour(tree, index, LEFT)
         if index == NO_PLACE:
             return whole(0)
-        slots = tree.buckets[at(index)].vertices
+        slots = bits_through(whole(tree.buckets[at(index)].count)) & ~1
     place = whole(bucket.parent)
     while place != NO_PLACE:  # every step on the way goes to a right child
         node = tree.nodes[at(place)]

@@ -240,7 +240,7 @@ class TreeStore:
         build(tree, keys_of(entries.scores), entries.positives, entries.negatives, spans)
         self._tree = tree
         self._kept_sums = (0, 0)  # 1: the sums of AUM are kept; 1: those of the losses of probabilities
-        self._chain = Chain(*np.empty((2, chain_room(capacity)), np.int64))
+        self._chain = Chain(*np.empty((3, chain_room(capacity)), np.int64))
 
     def _keep_sums(self, ask: Ask) -> None:
         """Keep the exact sums that `ask` wants from now on. O(k) when a sum is first asked for."""

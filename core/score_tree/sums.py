@@ -21,10 +21,10 @@ from ..kernels.compile import entry, inlined, kernel
 from ..kernels.exact_sums import add, add_times, rounded
 from ..kernels.records import at, whole
 from ..measures.sums import AREA, BRIER, LOG_LOSS, area_under_min, brier_term, log_loss_term
-from .bucket import by_class, entry_of
+from .bucket import by_class, entry_of, slot_of
 from .build import neighbour, outermost_bucket
 from .layout import FIRST_KEY, LEFT, NO_PLACE, RIGHT, Tree, score_of
-from .query import entry_at
+from .query import entry_at, slot_of_rank
 
 
 @inlined
@@ -77,11 +77,37 @@ def move_reference(tree: Tree, index: int, slot: int) -> None:
         slot = whole(1) if step > 0 else whole(tree.buckets[at(index)].count)
 
 
+@inlined
+def crossing_entry(tree: Tree) -> tuple[int, int]:
+    """Return bucket and slot of the entry at which FP and FN cross: that of the N-th lowest event.
+
+    It is nearly always in the bucket of the reference, and how many events lie below the reference is known.
+    Otherwise a descent finds it.
+    """
+    state = tree.state[0]
+    negatives = state.weight - state.positives
+    index = state.reference_bucket
+    if index < state.fresh_bucket:
+        bucket = tree.buckets[at(index)]
+        count = whole(bucket.count)
+        if (count > 0) and (bucket.key[1] <= state.reference) and (state.reference <= bucket.key[at(count)]):
+            slot = slot_of(bucket, state.reference)
+            tied = whole(0)
+            if bucket.key[at(slot)] == state.reference:
+                tied, _ = by_class(0, *entry_of(bucket, slot))
+            below = state.positives_below + negatives - state.negatives_above - tied
+            rank = negatives - 1 - below + bucket.weight[at(slot - 1)]
+            if (rank >= 0) & (rank < bucket.weight[at(count)]):
+                return index, slot_of_rank(bucket, rank)
+    return entry_at(tree, negatives - 1)
+
+
 @kernel
 def area_now(tree: Tree) -> float:
     """Return AUM of a window with both classes; the tree must keep its sums. O(log k) amortised."""
     state = tree.state[0]
-    index, slot = entry_at(tree, state.weight - state.positives - 1)
+    index, slot = crossing_entry(tree)
+    state.reference_bucket = index
     crossing = tree.buckets[at(index)].key[slot]
     if crossing != state.reference:
         move_reference(tree, index, slot)

@@ -118,7 +118,7 @@ class ScoreTree(TreeStore):
         >>> tree.hull().x.tolist(), tree.hull().y.tolist()
         ([0, 2, 4, 5], [0, 0, 1, 2])
         """
-        x, y = self._chain
+        x, y, _ = self._chain
         count = list_hull(self._tree, x, y) if self.keeps_hull else scan_hull(self._tree, self._chain)
         return Hull(x[:count].copy(), y[:count].copy())
 

@@ -33,6 +33,7 @@ from .bucket import (
 )
 from .layout import BUCKET_CAPACITY, FAR, LEFT, NO_PLACE, RIGHT, Tree, hull_loss, parent_of
 from .sums import note_event
+from .watch import follow_vertices
 
 NO_HINT = -1
 NOT_FOUND = -1
@@ -180,8 +181,10 @@ def drop_bucket(tree: Tree, index: int) -> tuple[int, Change]:
 
 
 @inlined
-def climb(tree: Tree, place: int, seen: Seen, tied: Tied, change: Change, label: int, sign: int) -> Seen:
-    """Carry an event's change from a node or bucket up to the root; return what the event saw."""
+def climb(
+    tree: Tree, place: int, seen: Seen, tied: Tied, change: Change, label: int, sign: int
+) -> tuple[Seen, Change]:
+    """Carry an event's change from a node or bucket up to the root; return what the event saw and changed."""
     keeps_hull = tree.state[0].keeps_hull != 0
     parent = parent_of(tree, place)
     while parent != NO_PLACE:
@@ -195,7 +198,7 @@ def climb(tree: Tree, place: int, seen: Seen, tied: Tied, change: Change, label:
             change = pass_bridge(tree, parent, side, change, sign, label)
         place = parent
         parent = whole(node.parent)
-    return seen
+    return seen, change
 
 
 @inlined
@@ -246,7 +249,8 @@ def update(tree: Tree, key: int, label: int, sign: int, hint: int) -> int:
         node = tree.nodes[at(bucket.parent)]
         seen = see_sibling(node, whole(node.child[RIGHT] == place), label, seen)
         place, change = drop_bucket(tree, index)
-    seen = climb(tree, place, seen, tied, change, label, sign)
+    seen, change = climb(tree, place, seen, tied, change, label, sign)
+    follow_vertices(tree, change, key, label, sign)
     add_totals(state, seen, tied, label, sign)
     note_event(tree, key, label, sign)
     if sign < 0:

@@ -26,17 +26,18 @@ from .store import NO_ROWS, NOTHING, checked_capacity, refuse_stop
 from .tree import RANKING, ScoreTree
 from .update import NO_HINT
 
-BRIDGES_FROM = 60
-"""How many strides a window must hold for bridges to cost less than scans."""
+BRIDGES_FROM = 300
+"""How many strides of 2 or more events a window must hold for bridges to cost less than scans."""
 
 
 def keeps_hull_for(window: int, stride: int) -> bool:
     """Whether bridges serve a window of so many events better than scans.
 
     A pure function that affects only the speed: rows are the same. Keeping the hull has a cost per event, a
-    scan has a cost per row. Both costs are equal at a stride of window / 60 (docs/benchmarks/core.md).
+    scan has a cost per row. Both costs are equal at a stride of 1, 3, 20 and some 300 for windows of 100,
+    1,000, 10,000 and 100,000 events (docs/benchmarks/core.md).
     """
-    return BRIDGES_FROM * stride <= window
+    return stride == 1 or BRIDGES_FROM * stride <= window
 
 
 class ScoreWindow:

@@ -145,12 +145,27 @@ class Checker:
         require(state.bucket_count == len(self.buckets), "number of buckets")
         require(self.nodes == len(self.buckets) - 1, "one node less than buckets")
         self.free_chains()
+        for which in range(2):
+            if state.watched[which]:
+                self.vertex(which, run)
         scores = scores_of(np.array(run.keys[1:], np.int64)).tolist()
         entries = list(zip(scores, steps[1:], strict=True))
         if state.keeps_area:
             self.area(run.keys[1:], entries)
         if state.keeps_losses:
             self.losses(entries)
+
+    def vertex(self, which: int, run: Run) -> None:
+        """Check a watched vertex: its point, the slopes of its edges, and the key behind it."""
+        state, hull = self.state, slow_hull(run.points)
+        x, y = int(state.watched_x[which]), int(state.watched_y[which])
+        require((x, y) in hull, "a watched vertex is one of the hull", which)
+        i = hull.index((x, y))
+        into = slope(hull[i - 1], hull[i]) if i else -np.inf
+        out = slope(hull[i], hull[i + 1]) if i + 1 < len(hull) else np.inf
+        require((state.slope_into[which], state.slope_out[which]) == (into, out), "slopes of a vertex", which)
+        behind = [key for key, point in zip(run.keys, run.points, strict=True) if point[0] > x]
+        require(state.key_after[which] == (behind[0] if behind else PAD_KEY), "key behind a vertex", which)
 
     def area(self, keys: list[int], entries: list[tuple[float, Point]]) -> None:
         """Check the sums of AUM on either side of the reference, at any place of the reference."""
@@ -268,3 +283,6 @@ class Checker:
 def check_invariants(tree: ScoreTree) -> None:
     """Raise an AssertionError that names the first invariant that does not hold."""
     Checker(tree._tree).check()
+    keys = tree._chain.key[1 : max(int(tree.records.state[0]["guessed"]) - 1, 1)]
+    require(bool((keys[1:] > keys[:-1]).all()), "the scores that the last scan left ascend", keys)
+    require(bool((keys >= ~INFINITE_KEY).all()), "they are scores", keys)

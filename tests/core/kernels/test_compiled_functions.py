@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 SCANS = {"scan_windows": 43, "merge_sorted": 1}
-TREE = {"build": 37, "begin_sums": 9, "slide": 75, "write_tree_rows": 1, "read_row": 1}
+TREE = {"build": 37, "begin_sums": 9, "slide": 84, "write_tree_rows": 1, "read_row": 1}
 SEEN = {
     "LastEvents(10_000)": {"plan_steps": 10, "apply_decisions": 12} | SCANS | TREE,
     "Adaptive()": {

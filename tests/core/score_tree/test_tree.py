@@ -201,6 +201,28 @@ def test_a_hull_taken_up_later_is_the_same() -> None:
     check_invariants(tree)
 
 
+@pytest.mark.parametrize("seed", range(at_length(40, 8)) if COMPILED else [])
+def test_a_scan_finds_the_hull_however_the_window_changed_since_the_last_row(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scanned, bridged = ScoreTree(2000, keeps_hull=False), ScoreTree(2000)
+    labels, scores = np.empty(0, np.int8), np.empty(0)
+    for batch in range(60):
+        size = int(rng.integers(1, 300))
+        if len(labels) + size <= 2000 and rng.random() < 0.6:
+            y, s = rng.random(size) < 0.3, rng.normal(size=size)
+            labels, scores = np.append(labels, y), np.append(scores, s)
+            for tree in (scanned, bridged):
+                tree.insert(y, s)
+        else:
+            go = rng.permutation(len(labels))[:size]
+            for tree in (scanned, bridged):
+                tree.remove(labels[go], scores[go])
+            labels, scores = np.delete(labels, go), np.delete(scores, go)
+        assert scanned.row().tobytes() == bridged.row().tobytes()
+        if batch % 10 == 9:
+            check_invariants(scanned)
+
+
 def test_removing_what_is_not_there_is_an_error_and_changes_nothing() -> None:
     tree = ScoreTree()
     tree.insert([0, 1, 1], [0.1, 0.2, 0.2])
