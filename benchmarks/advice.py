@@ -20,7 +20,8 @@ from pathlib import Path
 
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer
 
-from .cluster_jobs import ClusterJob, Events, Feed, Stage, TopicWatch, wait_until
+from .cluster_events import Events, Feed, TopicWatch
+from .cluster_jobs import ClusterJob, Stage, wait_until
 from .large_shards import flink_options, outputs_in, run_blob
 from .processes import table
 

@@ -25,19 +25,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from . import large_shards
-from .cluster_jobs import (
-    ClusterJob,
-    Events,
-    Feed,
-    FolderWatch,
-    Stage,
-    TopicWatch,
-    Watch,
-    differences,
-    letters_in,
-    sorted_rows,
-    wait_until,
-)
+from .cluster_events import Events, Feed, FolderWatch, TopicWatch, Watch, differences, letters_in, sorted_rows
+from .cluster_jobs import ClusterJob, Stage, wait_until
 from .pages import with_commit
 from .processes import ROOT, table
 

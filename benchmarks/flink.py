@@ -29,7 +29,8 @@ from rocsteady.core.ids.sharding import shard_of
 from rocsteady.runners.presets import PRESETS
 from rocsteady.runners.servers.packages import prism_path
 
-from .cluster_jobs import ClusterJob, Events, Feed, Stage, TopicWatch, wait_until
+from .cluster_events import Events, Feed, TopicWatch
+from .cluster_jobs import ClusterJob, Stage, wait_until
 from .pages import with_commit
 from .processes import COMMAND, ROOT, table
 

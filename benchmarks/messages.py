@@ -27,7 +27,7 @@ from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
 from rocsteady.transforms.sources.streams.partition import MessageFormat
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 
-from .cluster_jobs import Events
+from .cluster_events import Events
 from .processes import table
 
 FIELDS = EventFields(time="time", time_unit="us", id="id", model="model")

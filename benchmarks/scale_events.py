@@ -18,7 +18,7 @@ import numpy.typing as npt
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from rocsteady.runners.servers.processes import polls
 
-from .cluster_jobs import END
+from .cluster_events import END
 
 BLOCK = 500_000
 """Events that are made at once; 60 MB while they are text."""

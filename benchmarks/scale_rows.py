@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from .cluster_jobs import END, differences, sorted_rows
+from .cluster_events import END, differences, sorted_rows
 from .processes import COMMAND, run
 from .scale_events import Crowd, written_to
 

@@ -18,7 +18,8 @@ def stage(tmp_path_factory):
 
 def test_checkpoints_complete_while_a_backlog_is_worked_off(stage):
     """One checkpoint spanned all of it: the ticks of a worker's start had read it in one bundle."""
-    from benchmarks.cluster_jobs import ClusterJob, Events, Feed, TopicWatch, wait_until
+    from benchmarks.cluster_events import Events, Feed, TopicWatch
+    from benchmarks.cluster_jobs import ClusterJob, wait_until
 
     events = Events(1_200_000, models=100)  # some seconds of work, and a checkpoint each second
     stage.broker.create_topic("backlog", partitions=events.partitions)

@@ -18,7 +18,7 @@ def stage(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trial(stage):
-    from benchmarks.cluster_jobs import Events
+    from benchmarks.cluster_events import Events
     from benchmarks.faults import Trial
 
     return Trial(stage.folder, Events(32_000), rate=1_500)
