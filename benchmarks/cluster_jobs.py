@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,49 @@ def wait_until(condition: Callable[[], Any], what: str, patience: float = 180) -
         if time.monotonic() > until:
             raise RuntimeError(f"{what}: not within {patience:.0f} s")
         time.sleep(_POLL)
+
+
+@dataclass(frozen=True)
+class Package:
+    """The package that a job uses: by its launcher's environment, and by Beam's options for its workers."""
+
+    environment: Mapping[str, str]
+    workers: Sequence[str]
+
+    @classmethod
+    def of_checkout(cls, before: Path | None, scripts: Path) -> Package:
+        """Return the package of this checkout, or of the one in the folder `rocsteady` of `before`.
+
+        Raises RuntimeError where a launcher or a worker of the cluster would import another package.
+        The checkout's own code writes the script that starts workers; it goes to the folder `scripts`.
+        """
+        wanted = ROOT if before is None else before / "rocsteady"
+        path = [*([] if before is None else [str(before)]), str(ROOT)]  # ROOT has the package `benchmarks`
+        path += filter(None, [os.environ.get("PYTHONPATH")])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+        said = _said([sys.executable, "-c", _ASKED, str(scripts.absolute())], env=environment, cwd=ROOT)
+        launchers, workers = json.loads(said.splitlines()[-1])
+        script = json.loads(workers[-1].partition("=")[2])["command"]
+        starts_python = Path(script).read_text().rpartition(" -m ")[0]
+        of_workers = _said(["sh", "-c", f"{starts_python} -c 'import rocsteady; print(rocsteady.__file__)'"])
+        for who, file in (("a launcher", launchers), ("a worker", of_workers.strip())):
+            if Path(file).resolve().parent != wanted.resolve():
+                raise RuntimeError(f"{who} imports {file}, not the package in {wanted}: look at PYTHONPATH")
+        return cls(environment, workers)
+
+
+_ASKED = """
+import json, pathlib, sys, rocsteady
+from rocsteady.runners.servers.flink import worker_options
+print(json.dumps([rocsteady.__file__, worker_options(pathlib.Path(sys.argv[1]))]))
+"""
+
+
+def _said(command: Sequence[str], **how: Any) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    if done.returncode:
+        raise RuntimeError(f"{command} failed: {done.stderr[-2000:]}")
+    return done.stdout
 
 
 class Stage:
@@ -69,12 +114,16 @@ class Stage:
     def url(self, topic: str) -> str:
         return f"kafka://{self.broker.address}/{topic}"
 
-    def options(self, parallelism: int = 1) -> list[str]:
-        """Return the command's options for a job here."""
+    def options(self, parallelism: int = 1, package: Package | None = None) -> list[str]:
+        """Return the command's options for a job here.
+
+        package  that the workers use [what this process imports]
+        """
+        workers = worker_options(self.folder) if package is None else package.workers
         return [
             "--runner", "flink", f"--flink_master={self.cluster.address}",
             f"--job_endpoint={self.job_server.address}", f"--checkpointing_interval={self._checkpoints}",
-            f"--parallelism={parallelism}", *worker_options(self.folder),
+            f"--parallelism={parallelism}", *workers,
         ]  # fmt: skip
 
     def workers(self) -> list[int]:
@@ -96,11 +145,15 @@ class Stage:
 
 
 class ClusterJob:
-    """`rocsteady evaluate` as a process of its own, and its job on the cluster."""
+    """`rocsteady evaluate` as a process of its own, and its job on the cluster.
 
-    def __init__(self, stage: Stage, *words: str) -> None:
+    package  that the launcher and the workers use [what this process imports]
+    """
+
+    def __init__(self, stage: Stage, *words: str, package: Package | None = None) -> None:
         self._stage = stage
         self._words = words
+        self._package = package
         self._log = stage.folder / "launcher.log"
         self._launcher: subprocess.Popen[bytes] | None = None
         self.identity = ""
@@ -111,8 +164,9 @@ class ClusterJob:
         command = [sys.executable, "-c", COMMAND, "evaluate", *self._words]
         with self._log.open("ab") as log:
             self._launcher = subprocess.Popen(
-                [*command, *self._stage.options(parallelism), *more], stdout=log, stderr=log, cwd=ROOT
-            )
+                [*command, *self._stage.options(parallelism, self._package), *more], stdout=log, stderr=log,
+                cwd=ROOT, env=None if self._package is None else self._package.environment,
+            )  # fmt: skip
 
         def runs() -> bool:
             assert self._launcher is not None

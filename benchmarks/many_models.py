@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from .pages import git, with_commit
+from .checkouts import add_before, commit_of
+from .pages import with_commit
 from .processes import ROOT, table
 
 Figures = dict[str, float]
@@ -156,8 +157,7 @@ def page(cases: Sequence[Case], before: Path | None, turns: int) -> str:
         )
     ]
     if before is not None:
-        commit = git(before / "rocsteady", "rev-parse", "--short", "HEAD").strip()
-        parts.append(f"Before: {commit}, in turns with now.")
+        parts.append(f"Before: {commit_of(before)}, in turns with now.")
     for name, lines in rows.items():
         parts.append(f"## {name[0].upper()}{name[1:]}\n\n{table(head, lines)}")
     return "\n\n".join(parts).rstrip() + "\n"
@@ -166,12 +166,11 @@ def page(cases: Sequence[Case], before: Path | None, turns: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small cases, once")
-    parser.add_argument("--before", type=Path, metavar="FOLDER", help="has another checkout, rocsteady")
+    add_before(parser)
     parser.add_argument("--output", type=Path, default=ROOT / "docs/benchmarks/many_models.md")
     words = parser.parse_args()
-    before = None if words.before is None else words.before.resolve()
     cases, turns = (QUICK, 1) if words.quick else (WHOLE, 2)
-    words.output.write_text(with_commit(page(cases, before, turns)), "utf-8")
+    words.output.write_text(with_commit(page(cases, words.before, turns)), "utf-8")
 
 
 if __name__ == "__main__":
