@@ -26,7 +26,16 @@ from apache_beam.version import __version__ as beam_version
 
 from ..core.process.imports import how_to_install
 from .listening import close_ports, on_this_machine
-from .presets import CLUSTER_SECONDS, NO_ANSWER, Runner, ask_cluster, cluster_is_here, cluster_url
+from .presets import (
+    CLUSTER_SECONDS,
+    FLINK_VERSIONS,
+    NO_ANSWER,
+    Runner,
+    ask_cluster,
+    cluster_is_here,
+    cluster_url,
+    minor_of,
+)
 from .servers.packages import COMMAND, FLINK_MINOR
 from .servers.processes import THIS_MACHINE, ServerError, java
 
@@ -145,10 +154,13 @@ def _cluster(master: str, options: dict[str, Any]) -> Iterator[Finding]:
         return
     asked = options["flink_version"]
     # A job service knows the version of its own Flink.
-    fits = version.startswith(f"{asked}.") or bool(options["job_endpoint"])
+    minor = minor_of(version)
+    fits = minor == asked or bool(options["job_endpoint"])
     there = f"Flink {version} at {url}"
-    remedy = f"say --flink_version={version.rpartition('.')[0]}"
-    yield _checked("cluster", fits, there, f"{there}, and the job server is for {asked}: {remedy}")
+    missing = f"{there}, and the job server is for {asked}: say --flink_version={minor}"
+    if minor not in FLINK_VERSIONS:
+        missing = f"{there}; Beam {beam_version} has job servers for {', '.join(FLINK_VERSIONS)}"
+    yield _checked("cluster", fits, there, missing)
     needed = max(1, options["parallelism"])
     there = f"{free} of {slots} are free"
     remedy = "stop a job, start a TaskManager, or give a smaller --parallelism"
@@ -156,7 +168,7 @@ def _cluster(master: str, options: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _workers(options: dict[str, Any], cluster_is_here: bool) -> Iterator[Finding]:
-    kind = (options["environment_type"] or "DOCKER").upper()
+    kind = options["environment_type"] or "DOCKER"
     config = options["environment_config"] or ""
     if kind == "LOOPBACK":
         missing = (
@@ -179,12 +191,19 @@ def _workers(options: dict[str, Any], cluster_is_here: bool) -> Iterator[Finding
             )
             yield _checked("workers", _answers(host, int(port)), pool, missing)
     elif kind == "DOCKER":
-        there = shutil.which("docker") is not None or not cluster_is_here
+        named = "docker_container_image="
+        asked = [word for word in options["environment_options"] or () if word.startswith(named)]
+        image = config or "".join(asked).removeprefix(named)
+        there = bool(image) and (shutil.which("docker") is not None or not cluster_is_here)
+        other = "EXTERNAL with a worker pool beside each TaskManager"
+        if cluster_is_here:
+            other = f"LOOPBACK for a cluster here, or {other}"
+        what = "Docker, which is not on this machine" if image else "an image, as Beam's own has no rocsteady"
         missing = (
-            "containers need Docker, which is not on this machine: say --environment_type=LOOPBACK "
-            "for a cluster here, or EXTERNAL with a worker pool"
+            f"containers need {what}: say --environment_type={other}, or name your image with "
+            "--environment_type=DOCKER --environment_config=IMAGE"
         )
-        yield _checked("workers", there, "containers, started by Docker", missing)
+        yield _checked("workers", there, f"containers of {image}, started by Docker", missing)
     elif kind == "PROCESS":
         try:
             program = str(json.loads(config)["command"])
@@ -195,6 +214,9 @@ def _workers(options: dict[str, Any], cluster_is_here: bool) -> Iterator[Finding
             f'--environment_config={config!r} names no program that is here; give \'{{"command": "PATH"}}\''
         )
         yield _checked("workers", there, f"processes of {program}", missing)
+    elif not kind.startswith("beam:env:"):
+        missing = f"--environment_type={kind} is none of LOOPBACK, EXTERNAL, DOCKER and PROCESS"
+        yield Finding("workers", False, missing)
 
 
 def _job_service(options: dict[str, Any]) -> Finding:

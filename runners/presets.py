@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import grpc
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, GoogleCloudOptions, PipelineOptions
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
@@ -60,6 +60,9 @@ PRESETS: dict[str, dict[str, str]] = {
     "dataflow": {"max_cache_memory_usage_mb": "100"},
 }
 """Options of Beam that are added per kind of runner unless the user set them; "" marks a switch."""
+
+FLINK_VERSIONS: Sequence[str] = tuple(FlinkRunnerOptions.PUBLISHED_FLINK_VERSIONS)
+"""Versions of Flink, to the minor one, for which Beam has a job server."""
 
 _FLINK_VALUES = (
     "checkpointing_interval", "checkpointing_mode", "checkpoint_timeout_millis",
@@ -199,13 +202,22 @@ def _of_cluster(said: Mapping[str, str]) -> dict[str, str]:
     if not version and cluster_host(master) is not None:
         with suppress(*NO_ANSWER):
             version = str(ask_cluster(master)["flink-version"])
-    if version:
-        added["flink_version"] = version.rpartition(".")[0] if version.count(".") > 1 else version
+    if version and (minor := minor_of(version)) in FLINK_VERSIONS:  # preflight tells of others
+        added["flink_version"] = minor
     if added.get("flink_version", FLINK_MINOR) == FLINK_MINOR:
         jar = _fetched(job_server_jar)
         if jar is not None:
             added |= {"flink_job_server_jar": jar, "flink_version": FLINK_MINOR}
     return added
+
+
+def minor_of(version: str) -> str:
+    """Return a version of Flink without its patch.
+
+    >>> minor_of("1.19.3"), minor_of("2.0")
+    ('1.19', '2.0')
+    """
+    return ".".join(version.split(".")[:2])
 
 
 def _fetched(path: Callable[[], Path]) -> str | None:

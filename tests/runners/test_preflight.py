@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import grpc
 import pytest
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+from apache_beam.version import __version__ as beam_version
 from json_server import json_server
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.preflight import findings, probe, problem
@@ -63,6 +64,20 @@ def test_a_job_server_for_another_flink_is_told_of(tmp_path):
         assert wrong.said.endswith("say --flink_version=1.20")
 
 
+@pytest.mark.parametrize("version", ["1.18.1", "1.9.3", "99.0"])
+def test_a_flink_that_beam_has_no_job_server_for_is_told_of(version, tmp_path, capsys):
+    (tmp_path / "s.csv").write_text("score,label\n.1,0\n.9,1\n")
+    with cluster(version=version) as address:
+        flags = ["--runner", "flink", f"--flink_master={address}", jar(tmp_path)]
+        assert main(["doctor", *flags]) == 1
+        said = f"cluster: Flink {version} at http://{address}; Beam {beam_version} has job servers for 1.19, "
+        captured = capsys.readouterr()
+        assert f"NOT {said}" in captured.out
+        assert captured.err == ""
+        assert main(["evaluate", f"{tmp_path}/s.csv", "--output", f"{tmp_path}/r.csv", *flags]) == 2
+        assert said in capsys.readouterr().err
+
+
 def test_a_cluster_with_too_few_slots_is_told_of(tmp_path):
     remedy = "stop a job, start a TaskManager, or give a smaller --parallelism"
     with cluster(free=0) as address:
@@ -112,6 +127,10 @@ def test_what_is_no_flink_is_told_of(tmp_path, body):
         (["--environment_type=EXTERNAL", "--environment_config=localhost:1"], "workers",
          "`rocsteady-worker --pool 1` there"),
         (["--environment_type=EXTERNAL", "--environment_config=x"], "workers", "no HOST:PORT"),
+        (["--flink_master=far:8081"], "workers", "Beam's own has no rocsteady.*EXTERNAL.*=IMAGE"),
+        (["--environment_type=DOCKER"], "workers", "LOOPBACK for a cluster here, or EXTERNAL.*=IMAGE"),
+        (["--environment_type=external", "--environment_config=localhost:1"], "workers",
+         "=external is none of LOOPBACK, EXTERNAL"),
         (["--environment_type=PROCESS", '--environment_config={"command": "/no/it"}'], "workers", "/no/it"),
         (["--job_endpoint=localhost:1"], "job service", "nothing answers"),
     ],
@@ -120,6 +139,14 @@ def test_what_is_missing_comes_with_its_remedy(flags, what, words):
     missing = found(*flags)[what]
     assert not missing.good
     assert re.search(words, missing.said)
+
+
+@pytest.mark.parametrize(
+    "image", ["--environment_config=mine:1", "--environment_options=docker_container_image=mine:1"]
+)
+def test_containers_of_ones_own_image_are_taken(image):
+    workers = found("--flink_master=far:8081", "--environment_type=DOCKER", image)["workers"]
+    assert (workers.good, workers.said) == (True, "containers of mine:1, started by Docker")
 
 
 def test_options_that_a_user_gives_are_not_added():
