@@ -33,6 +33,7 @@ from ...core.evaluator import snapshot
 from ...core.evaluator.snapshot import Snapshot
 from ...core.join import state as label_join_state
 from ...core.join.state import JoinState
+from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.settings.table import Shards, TableSettings
 from ...core.state.reshard import resharded, resharded_joins
@@ -221,7 +222,10 @@ def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
 
 
 def check_savepoint(job: Evaluation) -> None:
-    """Raise InputError where the job resumes from a savepoint of a job with other settings."""
+    """Raise InputError where the job resumes from a savepoint of a job with other settings.
+
+    A savepoint in which no settings are found is told of: only workers can refuse it, when the job runs.
+    """
     path = job.runner.options.get_all_options(retain_unknown_options=True).get("savepoint_path")
     if not path:
         return
@@ -240,6 +244,11 @@ def check_savepoint(job: Evaluation) -> None:
             ) from None
         if not wanted:
             return
+    say(
+        f"--savepoint_path {path}: no settings of the {' and '.join(wanted)} were found there, so they are "
+        "not compared before the job starts. Workers refuse other settings at the first event, and the job "
+        "fails again and again: give the options of the job that made the savepoint"
+    )
 
 
 def _settings_in(path: str) -> Iterator[tuple[str, dict[str, Any]]]:

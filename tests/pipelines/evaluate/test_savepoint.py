@@ -1,4 +1,4 @@
-"""A savepoint is searched for the settings of the job that made it; what is no such thing says nothing."""
+"""A savepoint is searched for the settings of the job that made it; what is not found is told of."""
 
 from __future__ import annotations
 
@@ -88,16 +88,22 @@ def test_another_number_of_shards_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("names", [[], ["evaluators"], ["evaluators", "join"], None])
-def test_a_savepoint_of_the_same_settings_or_of_none_is_taken(tmp_path, names):
+def test_a_savepoint_of_the_same_settings_is_taken_and_what_was_not_found_in_it_is_told(
+    tmp_path, capsys, names
+):
     job = planned(*LABELS)
     states = {"evaluators": table(job.settings), "join": LabelJoin(job.join.settings, 0).to_bytes()}
     if names is not None:
         stored(tmp_path / "sp", *(states[name] for name in names))
     check_savepoint(job)
+    missing = " and ".join(name for name in states if name not in (names or ()))
+    said = capsys.readouterr().err
+    assert (f"sp: no settings of the {missing} were found there" in said) if missing else not said
 
 
-def test_storage_that_nobody_here_knows_says_nothing():
+def test_storage_that_nobody_here_knows_is_told_of(capsys):
     job = planned()
     flags = job.runner.options.from_dictionary({"savepoint_path": "nowhere://x/sp"})
     check_savepoint(replace(job, runner=replace(job.runner, options=flags)))
+    assert "--savepoint_path nowhere://x/sp: no settings of the evaluators were" in capsys.readouterr().err
     assert json.loads(TableSettings.from_json(job.settings.to_json()).to_json())["shards"] == 4
