@@ -1,17 +1,14 @@
 """One model that gets all events of a stream: python -m benchmarks.hot_model [--quick].
 
-Both sides of a job, each on one core: the reader, which makes packets of a topic's JSON, and the shard of the
-model, which evaluates the packets. Both do what they do on a worker, but without Beam. Processor time is
-measured. The page goes to docs/benchmarks/hot_model.md.
+The shard of the model evaluates packets of events on one core, as on a worker, but without Beam. Processor
+time is measured. The page goes to docs/benchmarks/hot_model.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +16,6 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from confluent_kafka import Producer
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.ids.sharding import Packets, shard_key
@@ -27,13 +23,7 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, parse_window
 from rocsteady.core.shard.protocol import MachineCache, ShardCells, ShardProtocol
-from rocsteady.runners.servers.kafka import KafkaBroker
 from rocsteady.transforms.evaluate.shards import TableFactory
-from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.lateness import Timing
-from rocsteady.transforms.kafka.topic import KafkaTopic
-from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 
 from .pages import with_commit
 from .processes import ROOT, table
@@ -163,81 +153,26 @@ def evaluated(window: str, filling: int, every: int, sizes: Sizes) -> list[float
     return [median(paces[size]) for size in PACKETS]
 
 
-def fill(broker: KafkaBroker, topic: str, events: int) -> None:
-    """Write the events as JSON to a topic of one partition."""
-    broker.create_topic(topic)
-    producer = Producer({
-        "bootstrap.servers": broker.address, "queue.buffering.max.messages": events + 1, "log_level": 0,
-    })  # fmt: skip
-    batch = events_from(0, events)
-    columns = (batch.scores.tolist(), batch.labels.tolist(), batch.times.tolist())
-    for place, (score, label, at) in enumerate(zip(*columns, strict=True)):
-        event = {"model": "m0000", "score": score, "label": label, "time": at, "id": f"e{place}"}
-        producer.produce(topic, json.dumps(event, separators=(",", ":")).encode())
-        if place % 1_000 == 0:
-            producer.poll(0)
-    producer.flush()
-
-
-def read(broker: KafkaBroker, topic: str, size: int, events: int) -> float:
-    """Return the events/s of a reader of a topic, in steps of at most `size` events."""
-    partition = KafkaPartition(KafkaTopic.parse(f"kafka://{broker.address}/{topic}"), 0, 1)
-    fields = EventFields(model="model", time="time", time_unit="us", id="id")
-    source = StreamInput(partition, 0, 1, "event", fields, 0, timing=Timing(lateness=0))
-    reader = StreamReader(source, 1)
-    while not reader.offset:  # the client's connection is made
-        reader.step(size, wait=1.0)
-    first, began = reader.offset, time.process_time()
-    while reader.offset < events:
-        reader.step(min(size, events - reader.offset), wait=1.0)
-    seconds = time.process_time() - began
-    partition.close()
-    return (events - first) / seconds
-
-
 def page(sizes: Sizes) -> Iterator[str]:
     yield f"""# One hot model, measured
 
 Written by `python -m benchmarks.hot_model` on a machine with {os.cpu_count()} cores; load
 {os.getloadavg()[0]:.1f} when it began. One model gets all events. Figures are millions of events for each
 second of processor time, which is what one core does; medians of {sizes.turns}. A packet is what one step of
-a reader sends to the shard.
-
-## The shard of the model
+a reader sends to the shard. [Flink, measured](flink.md) has the events a second that a core reads from a
+topic ("only read and count").
 
 The shard brings the events of each packet in order of time and evaluates them. It also writes its log and its
 snapshots, as on a worker. `last:1h` holds 100,000 events, and `all` holds {sizes.windows[-1][1]:,} when the
 measurement begins.
 """
-    rows, slowest = [], np.full(len(PACKETS), np.inf)
+    rows = []
     for window, filling in sizes.windows:
         for every in (1_000, 10_000):
             paces = evaluated(window, filling, every, sizes)
-            slowest = np.minimum(slowest, paces)
             rows.append([window, f"{every:,}", *(f"{pace / 1e6:.2f}" for pace in paces)])
             print(*rows[-1], file=sys.stderr, flush=True)
     yield table(["window", "a row every", *(f"packets of {size:,}" for size in PACKETS)], rows)
-    yield """## The reader
-
-The reader takes JSON messages from a broker, parses and validates them, and packs them. The figures include
-the client of Kafka.
-"""
-    with tempfile.TemporaryDirectory() as folder, KafkaBroker(Path(folder)) as broker:
-        fill(broker, "events", max(sizes.events))
-        paces = [
-            median(read(broker, "events", size, events) for _ in range(sizes.turns))
-            for size, events in zip(PACKETS, sizes.events, strict=True)
-        ]
-    yield table(
-        ["", *(f"steps of {size:,}" for size in PACKETS)],
-        [
-            ["events/s, millions", *(f"{pace / 1e6:.2f}" for pace in paces)],
-            [
-                "readers that feed the slowest window above",
-                *(f"{ratio:.1f}" for ratio in slowest / np.array(paces)),
-            ],
-        ],
-    )
 
 
 def main(words: Sequence[str]) -> None:
