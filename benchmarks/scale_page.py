@@ -181,7 +181,7 @@ def _costs(done: Done) -> str:
         ["a model in a worker", f"{model['memory_bytes']:,.0f} bytes"],
         ["of these, what `--cache-bytes` counts", f"{model['live_bytes']:,.0f} bytes"],
         ["a model in a snapshot", f"{model['snapshot_bytes']:,.0f} bytes"],
-        ["a worker without models", f"{pace['python_start_bytes'] / 1e6:,.0f} MB"],
+        ["a worker with its readers, at its first events", f"{pace['python_start_bytes'] / 1e6:,.0f} MB"],
         ["an event in the topic", f"{done['fill']['topic_bytes'] / _events(done):.0f} bytes"],
     ]
     return (
