@@ -146,6 +146,26 @@ def test_all_that_must_outlive_a_pod_is_on_the_volume():
         assert place.startswith(f"file://{mount['mountPath']}/")
 
 
+def test_the_command_and_the_workers_see_the_state():
+    volumes = {volume["name"]: volume["persistentVolumeClaim"]["claimName"] for volume in POD["volumes"]}
+    assert volumes == {"state": "rocsteady-state"}
+    (by_the_command,), (by_a_worker,) = EVALUATE["volumeMounts"], WORKERS["volumeMounts"]
+    assert by_the_command == {"name": "state", "mountPath": "/state", "readOnly": True}
+    assert by_a_worker == {"name": "state", "mountPath": "/state"}, "a worker writes exports"
+    assert OPTIONS.control.startswith("/state/")
+    assert "# - --savepoint_path=file:///state/" in TEXT
+
+
+def test_the_cluster_can_be_applied_without_the_job():
+    assert the("Job", "rocsteady-evaluate")["metadata"]["labels"] == {"app": "rocsteady-evaluate"}
+    assert [each for each in OBJECTS if "labels" in each["metadata"]] == [the("Job", "rocsteady-evaluate")]
+
+
+def test_settings_that_belong_to_a_job_are_not_in_the_cluster():
+    assert not [name for name in CLUSTER["flinkConfiguration"] if name.startswith("execution.")]
+    assert int(BEAM["checkpoint_timeout_millis"]) > 0
+
+
 def test_a_job_that_may_run_is_never_started_a_second_time():
     job = the("Job", "rocsteady-evaluate")["spec"]
     by_condition, by_status = job["podFailurePolicy"]["rules"]

@@ -30,7 +30,8 @@ def test_the_cluster_and_the_command_of_the_manifest_give_rows_and_go_on_from_a_
     }
     replicas = CLUSTER["taskManager"]["replicas"]
     topic_of(broker, "scored", events(4_000), 2)  # more than --every=1000 of each of two models
-    broker.create_topic("rows", partitions=1)
+    for name in ("rows", "rejected"):
+        broker.create_topic(name, partitions=1)
     with (
         FlinkCluster(tmp_path, task_managers=replicas, settings=settings) as cluster,
         JobServer(tmp_path, cluster.address) as jobs,
@@ -38,7 +39,7 @@ def test_the_cluster_and_the_command_of_the_manifest_give_rows_and_go_on_from_a_
     ):
         places = {
             "kafka:9092": broker.address, "rocsteady-rest:8081": cluster.address,
-            "localhost:8099": jobs.address, "localhost:50000": pool.address,
+            "localhost:8099": jobs.address, "localhost:50000": pool.address, "/state/": f"{tmp_path}/",
         }  # fmt: skip
         words = EVALUATE["command"][1:]
         for name, address in places.items():
