@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from apache_beam.options.pipeline_options import DirectOptions, GoogleCloudOptions
 from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.runners.portability.flink_runner import FlinkRunner
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.portability.prism_runner import PrismRunner
-from rocsteady.runners.presets import RunnerError, choose_runner, join_values, refuse_unknown
+from rocsteady.runners.presets import FLINK_VERSIONS, RunnerError, choose_runner, join_values, refuse_unknown
 
 
 @pytest.mark.parametrize("name", ["local", "DirectRunner", "FnApiRunner"])
@@ -95,3 +97,9 @@ def test_an_unknown_option_is_compared_with_ours_and_beams():
         join_values(["--evry", "5"], {"--every"})
     with pytest.raises(RunnerError, match=r"did you mean --flink_master\?"):
         join_values(["--flink-master=x"], {"--every"})
+
+
+def test_the_page_names_the_versions_of_flink_that_beam_has_job_servers_for():
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "flink.md"
+    *others, last = FLINK_VERSIONS
+    assert f"job servers for Flink {', '.join(others)} and {last}." in page.read_text("utf-8")
