@@ -28,8 +28,8 @@ from rocsteady.pipelines.evaluate.parser import EVALUATE
 
 NOT_THERE = frozenset(
     (
-        "alert_exec", "alert_post", "control", "export_state", "follow", "import_state", "prometheus",
-        "prometheus_models", "reference", "report", "runner", "title", "until_idle",
+        "alert_exec", "alert_post", "follow", "prometheus", "prometheus_models", "reference", "report",
+        "runner", "title", "until_idle",
     )
 )  # fmt: skip
 """Options for files and programs of the machine that runs the command. The launcher gives the runner."""
@@ -50,6 +50,9 @@ REGEXES = {
     "dead_letters": _URL,
     "curves": _URL,
     "alerts": _URL,
+    "control": _URL,
+    "export_state": _URL,
+    "import_state": _URL,
     "shards": _WHOLE,
     "cache_bytes": _WHOLE,
     "window": "(last|fading):[0-9].*|adaptive(:.+)?|all",

@@ -124,7 +124,13 @@ def test_a_form_takes_every_window_and_interval_that_the_parser_takes(kind, rest
         assert takes(name, text), text
 
 
-@pytest.mark.parametrize("name", ["source", "label_source", "output", "dead_letters", "curves", "alerts"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "source", "label_source", "output", "dead_letters", "curves", "alerts", "control", "export_state",
+        "import_state",
+    ],
+)  # fmt: skip
 def test_a_form_takes_urls_and_no_path_of_the_launcher(name):
     for url in ("gs://bucket/day-*.csv", "kafka://broker:9092/topic", "s3://b/rows/", "gs://b/a b.parquet"):
         assert takes(name, url)
