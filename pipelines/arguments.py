@@ -143,7 +143,7 @@ ALPHA = Argument("--alpha", "P", "the level at which one is said to be better", 
 
 TITLE = Argument("--title", "TEXT", "stands above the page")
 
-CACHE_BYTES = Argument("--cache-bytes", "N", "memory for live state in a worker")
+CACHE_BYTES = Argument("--cache-bytes", "N", "bytes of memory for live state in a worker [1 GiB]")
 
 
 # ---- readers of the texts of options

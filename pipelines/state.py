@@ -24,6 +24,7 @@ from ..core.join.matching import LabelMatcher
 from ..core.join.state import MAGIC as JOIN_MAGIC
 from ..core.join.state import JoinState, describe_join
 from ..core.process.console import name_text, say, show
+from ..core.process.near_names import near_names
 from ..core.settings.durations import microseconds
 from ..core.settings.table import Shards
 from ..core.state.exported import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
@@ -126,9 +127,22 @@ def import_command(options: argparse.Namespace) -> int:
         spread = reshard(export, shards, options.output)
     except WireError as damage:
         raise InputError(f"{export.folder}: {damage}") from None
+    if options.own_shard:
+        _tell_of_unknown(options.own_shard, export)
     for before, after in zip(export.steps, spread.steps, strict=True):
         say(f"{after.name}: {_in_words(before)} are {_in_words(after)} in {spread.folder}")
     return 0
+
+
+def _tell_of_unknown(models: Sequence[str], export: Export) -> None:
+    """Print which of these models have no state in an export: a shard of their own is empty."""
+    tables = _read(export, EVALUATORS, Snapshot.unpack)
+    there = {each.model for table in tables for each in table.evaluators}
+    for model in models:
+        if model not in there:
+            near = near_names(model, sorted(there))
+            hint = f"; did you mean {name_text(near[0])}?" if near else ""
+            say(f"--own-shard {model}: {export.folder} has no such model, so its shard is empty{hint}")
 
 
 def _own_after(own: Sequence[str], given: Sequence[str], taken: Sequence[str], folder: str) -> list[str]:

@@ -305,14 +305,14 @@ def parse_fail_rule(text: str) -> FailRule:
     if found is None:
         raise ConfigError(
             f"--fail-if {text!r}: give COUNTER > NUMBER, or >=, < or <=, or a percentage, such as "
-            f"'dead_letters > 1%'; there are the counters {', '.join(COUNTERS)}"
+            "'dead_letters > 1%'"
         )
     word = "_".join(found[1].lower().split())
     counter = _WORDS.get(word, word)
     if counter not in COUNTERS:
         near = near_names(word, [*COUNTERS, *_WORDS])
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ConfigError(f"--fail-if {text!r}: {hint}There are the counters {', '.join(COUNTERS)}")
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_WORDS)} and others:"
+        raise ConfigError(f"--fail-if {text!r}: {hint} docs/reference/metrics.md has all counters")
     if found[4] and counter not in _SHARES:
         raise ConfigError(
             f"--fail-if {text!r}: {counter} is no share of the records that are read; give a number without %"

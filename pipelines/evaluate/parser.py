@@ -38,9 +38,10 @@ EVALUATE_EPILOG = """examples:
   predictions, and labels that came up to three days later:
     rocsteady evaluate predictions.parquet --time made --id order --labels labels.parquet \\
         --label-time known --ttl 3d --output rows.parquet --dead-letters left_over.parquet
-  events as they come, from a program, or in files of a folder:
+  events as they come, from a program, in files of a folder, or in a topic:
     tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
     rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
+    rocsteady evaluate kafka://localhost:9092/scored --time time --output kafka://localhost:9092/rows
   be told when a model ranks badly, and when it ranks worse than a week before:
     rocsteady evaluate s.csv --time sent --every 1h --output rows.parquet --alerts alerts.csv \\
         --alert 'auc_high < 0.8 for 3 rows' --alert 'auc drops by 0.02 against 7d'
@@ -205,8 +206,8 @@ _JOB = Group("the job", (
 
 EVALUATE = (
     Argument("sources", "SOURCE",
-        "files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or - for JSON lines on stdin, as they "
-        "come; or, with --follow, a folder", takes="words"),
+        "files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or a topic, kafka://host:port/topic; or - "
+        "for JSON lines on stdin, as they come; or, with --follow, a folder", takes="words"),
     Argument("--output", "PATH",
         ".csv, .parquet or .jsonl; - is JSON lines on stdout; kafka://host:port/topic a message a row; "
         "rows/, with its slash, a folder of files. Of stdin and --follow, .csv, .jsonl and - are there from "

@@ -146,6 +146,9 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
     """
     named = [("SOURCE", path) for path in options.sources]
     named += [("--labels", path) for path in options.labels]
+    for what, path in named:
+        if path.lower().startswith("kafka:") and not is_kafka(path):
+            raise ConfigError(f"{what} {path}: a topic is kafka://host:port/topic, with // behind kafka:")
     streamed = [path for _, path in named if is_kafka(path)]
     if not streamed:
         why = " is for a topic; name one, kafka://host:port/topic"
@@ -157,8 +160,10 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
                 f"{what} {path} beside {streamed[0]}: files and topics are not read together; bring the file "
                 "into a topic, or the topic into a file"
             )
-    if options.follow or options.until_idle is not None:
+    if options.follow:
         raise ConfigError(f"--follow is for a folder, and {streamed[0]} is followed without it; leave it out")
+    why = f" is for a folder; leave it out, or say where to end {streamed[0]} with --until"
+    refuse_given(options, why, "until_idle")
     of_sources: Role = "prediction" if options.labels else "event"
     topics: list[tuple[Role, KafkaTopic]] = []
     for what, path in named:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from ...core.process.console import OptionParser, say, show
 from . import packages
@@ -34,8 +35,8 @@ logs and data are in --folder, and outlive them."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status. A missing package or a refusal prints its reason: status 2."""
-    words = _parser().parse_args(arguments)
     try:
+        words = _parser().parse_args(arguments)
         words.run(words)
     except ServerError as error:
         say(error)
@@ -45,8 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(OptionParser):
+    """An argument parser whose errors are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ServerError(f"{message} (see {self.prog} --help)")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = OptionParser(
+    parser = _Parser(
         prog=COMMAND,
         description=__doc__.partition(": ")[2] if __doc__ else None,
         epilog=_EPILOG,

@@ -107,6 +107,13 @@ def test_a_model_gets_a_shard_of_its_own_and_loses_it_again(capsys, kind):
         assert in_order(first + second) == in_order(right), folder
 
 
+def test_a_shard_of_its_own_for_a_model_that_is_not_there_is_told_of(capsys):
+    run(capsys, "e1.csv", "--export-state", "state")
+    words = ["--own-shard", "m1", "--own-shard", "nosuch"]
+    first, *_ = call(capsys, "state", "import", "state", "--output", "other", *words).lines
+    assert first == "rocsteady: --own-shard nosuch: state has no such model, so its shard is empty"
+
+
 def test_a_shard_that_a_model_has_or_has_not_is_told_of(capsys):
     run(capsys, "e1.csv", "--export-state", "state", "--own-shard", "m1")
     for words, said in (

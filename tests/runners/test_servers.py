@@ -286,3 +286,19 @@ def test_nothing_runs_in_an_empty_folder(folder, tmp_path, capsys):
     assert "no Kafka broker runs in" in capsys.readouterr().err
     assert main(["status"]) == 0
     assert capsys.readouterr().out == f"nothing runs in {folder / 'running'}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("up flnk", "argument NAME: invalid choice: 'flnk'"),
+        ("down flnk", "argument NAME: 'flnk' is none of flink, kafka, pool"),
+        ("get flnk", "argument NAME: invalid choice: 'flnk'"),
+        ("restart", "argument COMMAND: invalid choice: 'restart'"),
+        ("topic", "the following arguments are required: name"),
+    ],
+)
+def test_a_wrong_word_is_told_in_a_sentence(words, said, capsys):
+    assert main(words.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"rocsteady: {said}")

@@ -37,6 +37,11 @@ def _folder(tmp_path, monkeypatch):
             [TOPIC, "--follow"],
             "--follow is for a folder, and kafka://127.0.0.1:1/events is followed without it",
         ),
+        ([TOPIC, "--until-idle", "3s"], "--until-idle 3s is for a folder; leave it out, or say where to end"),
+        (
+            ["kafka:127.0.0.1:1/events"],
+            "SOURCE kafka:127.0.0.1:1/events: a topic is kafka://host:port/topic, with // behind kafka:",
+        ),
         (
             [TOPIC, "--start", "yesterday"],
             "--start 'yesterday': give earliest, latest or a time, such as 2026-01-31T",
