@@ -18,7 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState, IdleState
 from ..events.batch import EventBatch, LabelBatch, LabelRows, PredictionBatch
 from ..events.columns import IdColumn
+from ..events.wire import tagged_columns
 from ..ids.deduplicator import Deduplicator
 from ..ids.index import hash64_of_ids
 from ..ids.sharding import shard_of, split_by_shard, split_records
@@ -37,6 +38,8 @@ from ..join.state import JoinState
 from ..settings.table import DEDUPLICATOR, IDLE, Shards
 from ..shard.order import RUNNER
 from .take_up import as_begun, join_as_begun
+
+_Timed = TypeVar("_Timed", EventBatch, LabelBatch)
 
 _MOST_SHARDS = 1 << 20
 """The most shards of evaluators in a join's state: the state counts the packets sent to each."""
@@ -98,16 +101,37 @@ def _heard(snapshot: Snapshot) -> int:
 
 
 def _held(begun: Sequence[Snapshot], shards: int) -> list[list[tuple[int, int, bytes]]]:
-    """Deal out the waiting packets to shards, numbered anew in each partition."""
+    """Deal out the waiting packets to shards, numbered anew in each partition.
+
+    Packets that wait for the clock are put together first (`_together`). Packets that wait for the turn of
+    their partition stay apart: their order counts.
+    """
     held: list[list[tuple[int, int, bytes]]] = [[] for _ in range(shards)]
     counts: Counter[tuple[int, int]] = Counter()
-    for snapshot in begun:
-        for partition, _, record in snapshot.held:
-            for shard, part in split_by_shard(EventBatch.unpack(record), shards):
-                number = counts[shard, partition]
-                held[shard].append((partition, number, replace(part, sequence=number).pack()))
-                counts[shard, partition] += 1
+    waiting = [
+        (partition, EventBatch.unpack(record)) for each in begun for partition, _, record in each.held
+    ]
+    timed = _together([batch for partition, batch in waiting if partition == RUNNER])
+    in_turn = [(partition, batch) for partition, batch in waiting if partition != RUNNER]
+    for partition, batch in [*((RUNNER, batch) for batch in timed), *in_turn]:
+        for shard, part in split_by_shard(batch, shards):
+            number = counts[shard, partition]
+            held[shard].append((partition, number, replace(part, sequence=number).pack()))
+            counts[shard, partition] += 1
     return held
+
+
+def _together(batches: Sequence[_Timed]) -> list[_Timed]:
+    """Concatenate batches that wait for the clock, those with the same columns: their order does not count.
+
+    Packets of n shards, split over m shards, would be up to m times as many, with a few events in each.
+    1,000,000 models with 1.5 million waiting events had 4.9 million such packets of 187 shards.
+    """
+    alike: dict[frozenset[tuple[str, int]], list[_Timed]] = {}
+    for batch in batches:
+        columns = frozenset((name, tag) for name, tag, _ in tagged_columns(batch))
+        alike.setdefault(columns, []).append(batch)
+    return [type(found[0]).concat(found) for found in alike.values()]
 
 
 def _idle(
@@ -185,7 +209,7 @@ def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> 
 def _dealt(batches: Sequence[EventBatch | LabelBatch], shards: int) -> list[list[bytes]]:
     """Deal out by id the predictions (as events) or labels that wait for the clock."""
     packets: list[list[bytes]] = [[] for _ in range(shards)]
-    for batch in batches:
+    for batch in _together(batches):
         records = PredictionBatch(batch) if isinstance(batch, EventBatch) else batch
         for shard, part in split_records(records, shards):
             packets[shard].append((part.events if isinstance(part, PredictionBatch) else part).pack())
