@@ -108,9 +108,7 @@ def _held(begun: Sequence[Snapshot], shards: int) -> list[list[tuple[int, int, b
     """
     held: list[list[tuple[int, int, bytes]]] = [[] for _ in range(shards)]
     counts: Counter[tuple[int, int]] = Counter()
-    waiting = [
-        (partition, EventBatch.unpack(record)) for each in begun for partition, _, record in each.held
-    ]
+    waiting = [(partition, EventBatch.unpack(record)) for each in begun for partition, _, record in each.held]
     timed = _together([batch for partition, batch in waiting if partition == RUNNER])
     in_turn = [(partition, batch) for partition, batch in waiting if partition != RUNNER]
     for partition, batch in [*((RUNNER, batch) for batch in timed), *in_turn]:
@@ -125,7 +123,7 @@ def _together(batches: Sequence[_Timed]) -> list[_Timed]:
     """Concatenate batches that wait for the clock, those with the same columns: their order does not count.
 
     Packets of n shards, split over m shards, would be up to m times as many, with a few events in each.
-    1,000,000 models with 1.5 million waiting events had 4.9 million such packets of 187 shards.
+    7.5 million waiting events in 48,000 packets of 125 shards would be in 4.9 million packets of 187 shards.
     """
     alike: dict[frozenset[tuple[str, int]], list[_Timed]] = {}
     for batch in batches:
@@ -206,7 +204,7 @@ def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> 
     return result, json.dumps(meaning)
 
 
-def _dealt(batches: Sequence[EventBatch | LabelBatch], shards: int) -> list[list[bytes]]:
+def _dealt(batches: Sequence[_Timed], shards: int) -> list[list[bytes]]:
     """Deal out by id the predictions (as events) or labels that wait for the clock."""
     packets: list[list[bytes]] = [[] for _ in range(shards)]
     for batch in _together(batches):

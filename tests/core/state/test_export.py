@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from cuts import END, Batch, Job, Plan, begun, in_any_order, sent, spread, together
-from rocsteady.core.events.batch import LabelBatch, PredictionBatch
+from rocsteady.core.evaluator.snapshot import Snapshot
+from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
+from rocsteady.core.state.reshard import resharded
+from rocsteady.core.table.table import EvaluatorTable
 from streams import SECOND, Event, dealt, event_batch, shuffled_within, some_events
 from thorough import few, first
 
@@ -157,3 +160,17 @@ def test_a_cut_passes_from_joins_to_evaluators(seed: int) -> None:
         rows, refused = together(before, after)
         assert rows == right[0]
         assert refused == right[1]
+
+
+def test_waiting_packets_do_not_become_more_in_other_shards() -> None:
+    settings = TableSettings(rs.EvaluatorSettings(window=rs.LastEvents(7), order="time"), shards=1)
+    table = EvaluatorTable(settings)
+    events = some_events(60, random.Random(1), MODELS)
+    for number, event in enumerate(events):
+        table.apply(event_batch([event], sequence=number).pack())
+    states = resharded([Snapshot.unpack(table.to_bytes())], 3)
+    assert all(len(state.held) <= 1 for state in states)
+    waiting = [EventBatch.unpack(record) for state in states for *_, record in state.held]
+    assert sorted(score for batch in waiting for score in batch.scores.tolist()) == sorted(
+        event.score for event in events
+    )
