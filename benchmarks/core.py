@@ -234,13 +234,14 @@ def sparse(sizes: list[int], chunks: int) -> Iterator[str]:
     yield table(["window", "stride", "bridges", "scan"], out)
 
 
-def evaluator(sizes: list[int], chunks: int) -> Iterator[str]:
+def evaluator(sizes: list[int], chunks: int, program: Path | None) -> Iterator[str]:
     yield "\n## ModelEvaluator: everything that a row holds\n"
     yield (
         "Window, decisions, kappa family, rows in columns; calls of 1,000 events; microseconds per event, "
         "median of chunks. Scan: sorted arrays merged and scanned at a row, the form that suits long "
         "strides; tree: the ScoreTree; beside the figure: what `tree_sizes` takes for the settings. All "
-        "measures: of scores that are probabilities, those included that cost O(k) a row.\n"
+        "measures: of scores that are probabilities, those included that cost O(k) a row. The ratio is to "
+        "C++, which has AUC alone after every event, whatever the stride.\n"
     )
     out = []
     for k in sizes:
@@ -252,9 +253,14 @@ def evaluator(sizes: list[int], chunks: int) -> Iterator[str]:
             cells = [f"{k:,}", f"{stride:,}"]
             for settings in choices:
                 few = max(1, min(chunks, 2_000 * stride // k)) if settings.probabilities else chunks
-                times = take_turns({"": evaluate(events, settings)}, k, few)[""]
+                contenders = {"evaluator": evaluate(events, settings)}
+                with tempfile.TemporaryDirectory() as folder:
+                    if program and settings is usual:
+                        contenders["C++"] = pb_ds(k, events, program, Path(folder))
+                    times = take_turns(contenders, k, few)
                 form = "tree" if k in tree_sizes(settings) else "scan"
-                cells.append(f"{np.median(times):.2f} ({form})")
+                base = f" **{ratio(times['evaluator'], times['C++'])}**" if "C++" in times else ""
+                cells.append(f"{np.median(times['evaluator']):.2f} ({form}){base}")
             out.append(cells)
             print(out[-1], flush=True)
     yield table(["window", "stride", "every default measure", "all measures"], out)
@@ -365,9 +371,9 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = compile_baseline(Path(folder))
         parts += every_event(sizes, chunks, program)
-    parts += sparse([k for k in sizes if 1000 <= k <= 100_000], chunks // 2)
-    parts += orders([k for k in sizes if k in (1000, 10_000, 100_000)], chunks // 2)
-    parts += evaluator([k for k in sizes if 100 <= k <= 10_000], chunks // 4)
+        parts += sparse([k for k in sizes if 1000 <= k <= 100_000], chunks // 2)
+        parts += orders([k for k in sizes if k in (1000, 10_000, 100_000)], chunks // 2)
+        parts += evaluator([k for k in sizes if 100 <= k <= 10_000], chunks // 4, program)
     parts += peers([k for k in sizes if k <= 10_000])
     parts += other_costs()
     text = with_commit("\n".join(parts))
