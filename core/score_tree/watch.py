@@ -5,7 +5,7 @@ row that finds such a vertex by a descent leaves it with the slopes of its two e
 Each update brings the interval in which the hull changed. A vertex outside of it stays, and only at the
 interval's ends does one of its slopes change. So the next row compares two slopes, and descends only if the
 vertex lay within the interval or is no longer the vertex at the slope. With AUM's crossing found likewise
-(sums.py), a row at k = 10,000 costs .2 us less: .72 instead of .91 for the tree.
+(sums.py), an event and its row at k = 10,000 cost .77 of the time that three descents took, in one run.
 """
 
 # mypy: disable-error-code="no-any-return"
