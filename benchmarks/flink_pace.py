@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import subprocess
 import sys
 import textwrap
@@ -23,9 +21,7 @@ from rocsteady.runners.presets import PRESETS
 from .checkouts import commit_of
 from .cluster_events import Events, Feed, TopicWatch
 from .cluster_jobs import ClusterJob, Package, Stage, wait_until
-from .processes import ROOT, table
-
-_TICKS = os.sysconf("SC_CLK_TCK")
+from .processes import ROOT, processor_time, table
 
 MOST_TOGETHER = 1.3
 """The goal for the TaskManager and its worker together: so many times the goal for Python."""
@@ -94,17 +90,10 @@ class Processors:
     def _run(self) -> None:
         of_worker: dict[int, float] = {}
         while not self._stopped.wait(0.5):
-            java = _processor_time(self._stage.task_manager().pid or 0)
+            java = processor_time(self._stage.task_manager().pid or 0)
             for pid in self._stage.workers():
-                of_worker[pid] = max(_processor_time(pid), of_worker.get(pid, 0.0))
+                of_worker[pid] = max(processor_time(pid), of_worker.get(pid, 0.0))
             self._seen.append((time.monotonic(), java, sum(of_worker.values())))
-
-
-def _processor_time(pid: int) -> float:
-    with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-    return 0.0
 
 
 def fill(stage: Stage, topic: str, events: Events) -> None:

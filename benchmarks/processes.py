@@ -5,6 +5,7 @@ Nothing heavy is imported here, because on Linux a child's peak memory begins wi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -21,6 +22,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 COMMAND = "import sys; from rocsteady.pipelines.cli import main; sys.exit(main())"
 """What the script `rocsteady` is, also where the package is not installed."""
+
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 SLOW_SECONDS = 60.0
 """A contender that took so long is not asked again."""
@@ -56,6 +59,14 @@ def run(*words: str) -> Run:
     said = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}
     unit = 1 if sys.platform == "darwin" else 1024
     return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6, said)
+
+
+def processor_time(pid: int) -> float:
+    """Return the seconds of processor time that a process has taken; 0 where no process has the id."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+    return 0.0
 
 
 def contender(*words: str) -> Run:

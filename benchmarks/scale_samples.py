@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rocsteady.runners.servers.processes import ServerError, memory
 
 from .cluster_jobs import ClusterJob, Stage
+from .processes import processor_time
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _SECONDS = 1.0
 
 
@@ -118,7 +116,7 @@ class Samples:
 
     def _seconds(self, kind: str, processes: Sequence[int]) -> float:
         known = self._of_process[kind]
-        known.update((pid, max(processor_seconds(pid), known.get(pid, 0.0))) for pid in processes)
+        known.update((pid, max(processor_time(pid), known.get(pid, 0.0))) for pid in processes)
         return sum(known.values())
 
     def _offsets(self) -> int:
@@ -138,11 +136,3 @@ class Samples:
         if len(offsets) < len(names):
             raise LookupError("a reader has not told its offset")
         return sum(int(each["max"]) for each in offsets)
-
-
-def processor_seconds(pid: int) -> float:
-    """Return the processor time of a process; 0 where no process has the id."""
-    with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-    return 0.0
