@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-from ..core.errors import ConfigError
 from ..core.process.console import OptionParser
 from ..core.version import __version__
 from .arguments import (
@@ -283,13 +282,6 @@ COMMANDS = (
 )  # fmt: skip
 
 
-class _Parser(OptionParser):
-    """An argument parser whose errors are one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message} (see {self.prog} --help)")
-
-
 _SHAPE: dict[str, Any] = {
     "formatter_class": argparse.RawDescriptionHelpFormatter,
     "allow_abbrev": False,
@@ -298,7 +290,7 @@ _SHAPE: dict[str, Any] = {
 
 def command_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser of the command line, and the commands' parsers by name."""
-    parser = _Parser(
+    parser = OptionParser(
         prog="rocsteady",
         description="How well classifiers rank and decide, at every moment and for every model.",
         epilog=_EPILOG,
@@ -312,7 +304,7 @@ def _add(
     parser: argparse.ArgumentParser, what: str, commands: tuple[Command, ...]
 ) -> dict[str, argparse.ArgumentParser]:
     """Add these commands as the choices of a parser's next word; return the commands' parsers by name."""
-    words = parser.add_subparsers(dest=what, metavar=what.upper(), required=True, parser_class=_Parser)
+    words = parser.add_subparsers(dest=what, metavar=what.upper(), required=True, parser_class=OptionParser)
     parts: dict[str, argparse.ArgumentParser] = {}
     for command in commands:
         usage = None if command.actions else command.usage(f"{parser.prog} {command.name}")

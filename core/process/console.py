@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from ..errors import ConfigError
 from .standard_streams import drop_the_rest, writing_out
 
 if TYPE_CHECKING:
@@ -274,8 +275,15 @@ class RareLog(logging.Filter):
         return True
 
 
+class UsageError(ConfigError):
+    """Words of a command line are wrong; the text says which, and where help is."""
+
+
 class OptionParser(ConsoleParser):
-    """An argument parser that refuses a second value of an option. Subcommands need it as parser_class."""
+    """An argument parser that refuses a second value of an option, and whose errors are one sentence.
+
+    Subcommands need it as parser_class.
+    """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -289,6 +297,10 @@ class OptionParser(ConsoleParser):
         """Parse as argparse does. A value is compared only with the values of the same call."""
         self._given = {}
         return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError with the message, and where help is."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
 
     def note_given(self, name: str, option: str, value: Any) -> None:
         """End with an error if another value of `name` came before.

@@ -9,9 +9,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
-from ...core.process.console import OptionParser, say, show
+from ...core.process.console import OptionParser, UsageError, say, show
 from . import packages
 from .flink import FlinkCluster
 from .kafka import create_topic
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = _parser().parse_args(arguments)
         words.run(words)
-    except ServerError as error:
+    except (ServerError, UsageError) as error:
         say(error)
         return 2
     except KeyboardInterrupt:
@@ -46,15 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-class _Parser(OptionParser):
-    """An argument parser whose errors are one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ServerError(f"{message} (see {self.prog} --help)")
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = OptionParser(
         prog=COMMAND,
         description=__doc__.partition(": ")[2] if __doc__ else None,
         epilog=_EPILOG,
