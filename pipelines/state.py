@@ -20,6 +20,7 @@ from ..core.errors import ConfigError, InputError, RocsteadyError, WireError
 from ..core.evaluator.snapshot import Snapshot, describe
 from ..core.evaluator.state import EvaluatorState, write_evaluator
 from ..core.events.times import NO_TIME, date_text
+from ..core.ids.sharding import shard_of
 from ..core.join.matching import LabelMatcher
 from ..core.join.state import MAGIC as JOIN_MAGIC
 from ..core.join.state import JoinState, describe_join
@@ -128,21 +129,30 @@ def import_command(options: argparse.Namespace) -> int:
     except WireError as damage:
         raise InputError(f"{export.folder}: {damage}") from None
     if options.own_shard:
-        _tell_of_unknown(options.own_shard, export)
+        _tell_of_unknown(options.own_shard, export, spread, shards[EVALUATORS])
     for before, after in zip(export.steps, spread.steps, strict=True):
         say(f"{after.name}: {_in_words(before)} are {_in_words(after)} in {spread.folder}")
     return 0
 
 
-def _tell_of_unknown(models: Sequence[str], export: Export) -> None:
-    """Print which of these models have no state in an export: a shard of their own is empty."""
-    tables = _read(export, EVALUATORS, Snapshot.unpack)
-    there = {each.model for table in tables for each in table.evaluators}
-    for model in models:
-        if model not in there:
-            near = near_names(model, sorted(there))
-            hint = f"; did you mean {name_text(near[0])}?" if near else ""
-            say(f"--own-shard {model}: {export.folder} has no such model, so its shard is empty{hint}")
+def _tell_of_unknown(models: Sequence[str], export: Export, spread: Export, shards: Shards) -> None:
+    """Print which of these models have no state in an export, so that their new own shards are empty.
+
+    Only if one is empty are the names of all models read.
+    """
+
+    def is_unknown(model: str) -> bool:
+        state = spread.read(EVALUATORS, int(shard_of((model,), shards)[0]))
+        return not Snapshot.unpack(state.snapshot).evaluators
+
+    unknown = [model for model in models if is_unknown(model)]
+    if not unknown:
+        return
+    there = {each.model for table in _read(export, EVALUATORS, Snapshot.unpack) for each in table.evaluators}
+    for model in unknown:
+        near = near_names(model, sorted(there))
+        hint = f"; did you mean {name_text(near[0])}?" if near else ""
+        say(f"--own-shard {model}: {export.folder} has no such model, so its shard is empty{hint}")
 
 
 def _own_after(own: Sequence[str], given: Sequence[str], taken: Sequence[str], folder: str) -> list[str]:
