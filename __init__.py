@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .core.evaluator.evaluator import ModelEvaluator
     from .core.events.batch import EventBatch
     from .core.events.columns import IdColumn, TextColumn
+    from .core.fleet.settings import RollUpSettings
+    from .core.fleet.table import FleetTable
     from .core.learning.aum.aum import Aum, aum, aum_of_labels
     from .core.learning.aum.classifier import AumLinearClassifier  # noqa: F401  handed on below
     from .core.learning.aum.error_functions import ErrorFunctions
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from .core.river import metrics as river  # noqa: F401  handed on below
     from .core.rows.curves import RocCurve, WindowCurve
     from .core.rows.records import MeasureRow, Measures
+    from .core.rows.roll_ups import RollUpRow
     from .core.rows.rows import Rows
     from .core.score_tree.tree import ScoreTree
     from .core.settings.costs import BetaCost, SeverityCost, UniformCost
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
     from .core.weighted_tree.tree import WeightedTree
     from .pipelines.frames.evaluate import evaluate
     from .pipelines.frames.evaluated import Evaluated
+    from .pipelines.frames.roll_up import roll_up
     from .transforms.combine.auc import (
         AucCombineFn,
         CombinedAuc,
@@ -107,6 +111,8 @@ _HOMES = {
     "core.evaluator.evaluator": ("ModelEvaluator",),
     "core.events.batch": ("EventBatch",),
     "core.events.columns": ("IdColumn", "TextColumn"),
+    "core.fleet.settings": ("RollUpSettings",),
+    "core.fleet.table": ("FleetTable",),
     "core.learning.aum.aum": ("Aum", "aum", "aum_of_labels"),
     "core.learning.aum.classifier": ("AumLinearClassifier",),
     "core.learning.aum.error_functions": ("ErrorFunctions",),
@@ -120,6 +126,7 @@ _HOMES = {
     "core.measures.polynomial_auc": ("PolynomialAuc", "PolynomialEstimate"),
     "core.rows.curves": ("RocCurve", "WindowCurve"),
     "core.rows.records": ("MeasureRow", "Measures"),
+    "core.rows.roll_ups": ("RollUpRow",),
     "core.rows.rows": ("Rows",),
     "core.score_tree.tree": ("ScoreTree",),
     "core.settings.costs": ("BetaCost", "SeverityCost", "UniformCost"),
@@ -136,6 +143,7 @@ _HOMES = {
     "core.weighted_tree.tree": ("WeightedTree",),
     "pipelines.frames.evaluate": ("evaluate",),
     "pipelines.frames.evaluated": ("Evaluated",),
+    "pipelines.frames.roll_up": ("roll_up",),
     "transforms.combine.auc": (
         "AucCombineFn",
         "CombinedAuc",
@@ -160,16 +168,17 @@ __all__ = [
     "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
     "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError", "ErrorFunctions", "ErrorRoc",
     "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents",
-    "EverySeconds", "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError", "FutureVersionError",
-    "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
-    "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
-    "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner",
-    "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve",
-    "RocsteadyError", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings",
-    "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve",
-    "WireError", "WriteKafka", "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search",
-    "aum_of_labels", "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar",
-    "parse_alert", "read_rows", "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
+    "EverySeconds", "Fading", "FitPolynomialAuc", "FleetTable", "FoldMean", "ForeignBytesError",
+    "FutureVersionError", "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration",
+    "LastEvents", "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError",
+    "ModelEvaluator", "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn",
+    "PolynomialAucLearner", "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials",
+    "RocCurve", "RocsteadyError", "RollUpRow", "RollUpSettings", "Rows", "ScoreTree", "SeverityCost",
+    "Shards", "SortedMasses", "TableSettings", "TextColumn", "TimeUnitWarning", "TruncatedBytesError",
+    "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka", "approximate_cost_curve_area",
+    "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test", "estimate_auc", "evaluate",
+    "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows", "roc_of_error_functions", "roll_up",
+    "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]

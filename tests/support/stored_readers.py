@@ -38,6 +38,10 @@ from rocsteady.core.events.records import (
     StateMarker,
     unpack_record,
 )
+from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.fleet.members import MemberRows, Settled
+from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.table import FleetTable
 from rocsteady.core.ids.deduplicator import Deduplicator
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.matching import Arrivals, LabelMatcher
@@ -446,6 +450,32 @@ def use_alerts(table, data):
     return fed(table, [rows.pack(), EndOfInput().pack()]).to_bytes(), table.describe()
 
 
+def fleet():
+    return FleetTable(RollUpSettings(("models", "slices")))
+
+
+def of_members():
+    table = EvaluatorTable(next(tables()))
+    rows = [row for rows in table.apply(batch(0, 90).pack()) for row in rows]
+    placed = [row._replace(due=number * SECOND) for number, row in enumerate(rows)]
+    return MemberRows.of_records(placed, fleet().settings)
+
+
+def fleet_samples():
+    words = (Settled(0, 2, NO_TIME, 9 * SECOND), Settled(1, 2, NO_TIME, 4 * SECOND), Settled(1, 2, 5, 6))
+    fed_once = [replace(of_members(), word=words[0]).pack()]
+    fed_once += [replace(MemberRows.of_records([], fleet().settings), word=word).pack() for word in words[1:]]
+    return [fed(fleet(), fed_once).to_bytes(), fed(fleet(), [of_members().pack()]).to_bytes()]
+
+
+def use_fleet(table, data):
+    return fed(table, [of_members().pack(), EndOfInput().pack()]).to_bytes(), table.describe()
+
+
+def use_members(rows, data):
+    return fed(fleet(), [data, EndOfInput().pack()])
+
+
 def use_rows(rows, data):
     return fed(AlertTable(RULES), [rows.pack()])
 
@@ -534,6 +564,12 @@ INHERITED = {
 FORMS: dict[str, Form] = {
     "core.evaluator.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
     "core.alerts.rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
+    "core.fleet.members:MemberRows.unpack": Form(
+        lambda: [of_members().pack()], MemberRows.unpack, use_members
+    ),
+    "core.fleet.table:FleetTable.from_bytes": Form(
+        fleet_samples, lambda data: FleetTable.from_bytes(data, fleet().settings), use_fleet
+    ),
     "core.alerts.table:AlertTable.from_bytes": Form(alert_samples, AlertTable.from_bytes, use_alerts),
     "core.learning.aum.learner:AumLearner.from_bytes": Form(
         lambda: [taught(AumLearner(8, 4), 14).to_bytes()], AumLearner.from_bytes, use_learner

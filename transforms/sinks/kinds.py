@@ -1,7 +1,7 @@
 """The kinds of tables that a job writes: their columns, order and identity, and records as columns.
 
-The kinds are rows, alerts, dead letters and curves; `comparisons` has two more. Each row of a table of curves
-is one point of a curve.
+The kinds are rows, roll-ups, alerts, dead letters and curves; `comparisons` has two more. Each row of a table
+of curves is one point of a curve.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ...core.alerts.rows import AlertRow
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.rows.curves import WindowCurve
+from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
 from ..events.dead_letters import DEAD_LETTER_SCHEMA, in_columns, schema_of
@@ -136,6 +137,17 @@ def alerts_to_arrow(alerts: Sequence[AlertRow]) -> pa.RecordBatch:
     return in_columns(alerts, ALERT_SCHEMA)
 
 
+ROLL_UP_SCHEMA = schema_of(RollUpRow)
+"""The columns of a roll-up row, in every sink: the fields of `RollUpRow`."""
+
+ROLL_UP_ORDER = ("group", "pane_start", "row")
+
+
+def roll_ups_to_arrow(rows: Sequence[RollUpRow]) -> pa.RecordBatch:
+    """Return roll-up rows as a record batch with ROLL_UP_SCHEMA. O(cells), in Python."""
+    return in_columns(rows, ROLL_UP_SCHEMA)
+
+
 class TableKind(NamedTuple):
     """A kind of table.
 
@@ -187,6 +199,7 @@ DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail", "m
 
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
+ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER)
 DEAD_LETTERS = TableKind(
     "dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position", "model")
 )
