@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from .transforms.evaluate.alert import Alert
     from .transforms.evaluate.join_labels import JoinedLabels, JoinLabels
     from .transforms.evaluate.models import EvaluateModels
+    from .transforms.evaluate.roll_up import RollUp
     from .transforms.prequential.prequential import Prequential, Prequentials
     from .transforms.sinks.kafka import WriteKafka
     from .transforms.tables.rows import read_rows
@@ -154,6 +155,7 @@ _HOMES = {
     "transforms.evaluate.alert": ("Alert",),
     "transforms.evaluate.join_labels": ("JoinLabels", "JoinedLabels"),
     "transforms.evaluate.models": ("EvaluateModels",),
+    "transforms.evaluate.roll_up": ("RollUp",),
     "transforms.prequential.prequential": ("Prequential", "Prequentials"),
     "transforms.sinks.kafka": ("WriteKafka",),
     "transforms.tables.rows": ("read_rows",),
@@ -173,12 +175,12 @@ __all__ = [
     "LastEvents", "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError",
     "ModelEvaluator", "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn",
     "PolynomialAucLearner", "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials",
-    "RocCurve", "RocsteadyError", "RollUpRow", "RollUpSettings", "Rows", "ScoreTree", "SeverityCost",
-    "Shards", "SortedMasses", "TableSettings", "TextColumn", "TimeUnitWarning", "TruncatedBytesError",
-    "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka", "approximate_cost_curve_area",
-    "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test", "estimate_auc", "evaluate",
-    "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows", "roc_of_error_functions", "roll_up",
-    "sign_test", "sum_of_min", "wilcoxon",
+    "RocCurve", "RocsteadyError", "RollUp", "RollUpRow", "RollUpSettings", "Rows", "ScoreTree",
+    "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn", "TimeUnitWarning",
+    "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka",
+    "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test",
+    "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows",
+    "roc_of_error_functions", "roll_up", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]

@@ -9,10 +9,11 @@ Words stand apart, comparisons need not:
     held      = "for" span
     span      = N ("row" | "rows") | DURATION
     scope     = "where" test {"and" test}
-    test      = ("model" | "slice") ("=" | "!=" | "like" | "not" "like") TEXT
+    test      = ("model" | "slice" | "group") ("=" | "!=" | "like" | "not" "like") TEXT
     cap       = "at" "most" N "a" "day"
 
-COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`), DURATION is 90s, 30m, 2h or 7d, PERIOD is
+COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`), or of a roll-up row (`GROUP_NUMBERS`): the
+rule then watches groups. DURATION is 90s, 30m, 2h or 7d, PERIOD is
 START..END of RFC 3339 times or dates (no zone = UTC), the end exclusive. TEXT stands in quotes and may hold
 any character; a quote within the TEXT is doubled: 'it''s'.
 
@@ -22,6 +23,8 @@ any character; a quote within the TEXT is doubled: 'it''s'.
     auc drops by 0.02 against 500 rows          significantly more than 0.02
     brier rises by 0.01 against 2013-01-01..2013-02-01
     auc < 0.7 where slice = '' and model like 'team1/*' at most 3 a day
+    auc_within < 0.8 for 3 rows where group = 'models'      the whole fleet
+    worst_p < 0.001                                         a member of any group stands out
 """
 
 from __future__ import annotations
@@ -125,9 +128,9 @@ class _Words:
         return AlertRule(opens, held, until, until_held, tuple(where), a_day)
 
     def _name_test(self) -> NameTest:
-        word = self._take(f"model or slice behind 'where' or 'and'; {REMEDY_WHERE}")
+        word = self._take(f"model, slice or group behind 'where' or 'and'; {REMEDY_WHERE}")
         if (column := NAME_COLUMNS.get(word)) is None:
-            self._refuse(word, "what a rule may ask of: model or slice", [*NAME_COLUMNS], REMEDY_WHERE)
+            self._refuse(word, "what a rule may ask of: model, slice or group", [*NAME_COLUMNS], REMEDY_WHERE)
         comparison = self._take(f"=, !=, like or not like behind {column!r}")
         if comparison == "not" and self._takes("like"):
             comparison = "not like"

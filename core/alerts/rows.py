@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray, Int32Array, Int64Array
 from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import reading
-from ..errors import CorruptBytesError
+from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
 from ..process.console import name_text, visible
 from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
 from ..rows.differences import comparable_half_width
 from ..rows.display import figure
 from ..rows.records import MeasureRow
+from ..rows.roll_ups import GROUP_NUMBERS, RollUpRow
 from ..rows.rows import Rows
 from .rules import AlertRule, Change, Limit
 
@@ -97,7 +98,11 @@ class WatchedRows(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: Rows, columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows from rows in columns. O(cells)."""
+        """Make watched rows from rows in columns. O(cells). Raises InputError if columns are of groups."""
+        if wrong := [name for name in columns if name in GROUP_NUMBERS]:
+            raise InputError(
+                f"rows have no {wrong[0]!r}, which is a column of roll-up rows; rules on groups watch those"
+            )
 
         def number(name: str) -> FloatArray:
             if name in COUNT_COLUMNS:
@@ -110,8 +115,9 @@ class WatchedRows(NamedTuple):
         return cls(tuple(columns), rows.keys, rows.key_codes, rows.integers, numbers)
 
     @classmethod
-    def of_records(cls, rows: Sequence[MeasureRow], columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows from single rows. O(cells), in Python."""
+    def of_records(cls, records: Sequence[MeasureRow | RollUpRow], columns: Sequence[str]) -> WatchedRows:
+        """Make watched rows from single rows, or from roll-up rows. O(cells), in Python."""
+        rows: list[Any] = [_RollUp(row) if isinstance(row, RollUpRow) else row for row in records]
         keys: dict[tuple[str, str], int] = {}
         codes = [keys.setdefault((row.model, row.slice), len(keys)) for row in rows]
         integers = [
@@ -183,6 +189,23 @@ class WatchedRows(NamedTuple):
         if n and not 0 <= codes.min() <= codes.max() < len(keys):
             raise CorruptBytesError(f"a record of watched rows has rows of more keys than its {len(keys)}")
         return cls(columns, keys, codes, integers, numbers)
+
+
+class _RollUp:
+    """A roll-up row as a row that rules watch: the group is its model, the grid point its time."""
+
+    slice = ""
+    window_events = 0
+    window_start = window_end = None
+
+    def __init__(self, row: RollUpRow) -> None:
+        self.model = row.group
+        self.row = self.seq = row.row
+        self.time = row.due
+        self.roll_up = row
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.roll_up, name)
 
 
 def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:

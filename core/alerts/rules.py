@@ -18,15 +18,19 @@ from ..events.times import AFTER_LAST_TIME, FIRST_TIME
 from ..process.near_names import near_names
 from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
 from ..rows.display import figure
+from ..rows.roll_ups import GROUP_NUMBERS
 from ..settings.durations import duration_text
 from ..settings.windows import is_count, number_text
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
-"""Columns that a rule may name: counts, masses and measures, and `drift` as 1 or 0."""
+"""Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
+
+A rule may also name columns of roll-up rows (`GROUP_NUMBERS`): the rule then watches groups.
+"""
 
 Comparison = Literal["<", "<=", ">", ">="]
 Direction = Literal["drops", "rises"]
-NameColumn = Literal["model", "slice"]
+NameColumn = Literal["model", "slice", "group"]
 NameComparison = Literal["=", "!=", "like", "not like"]
 COMPARISONS: dict[str, Comparison] = {each: each for each in get_args(Comparison)}
 DIRECTIONS: dict[str, Direction] = {each: each for each in get_args(Direction)}
@@ -34,7 +38,7 @@ NAME_COLUMNS: dict[str, NameColumn] = {each: each for each in get_args(NameColum
 NAME_COMPARISONS: dict[str, NameComparison] = {each: each for each in get_args(NameComparison)}
 _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 REMEDY_SPAN = "give a number of rows, such as 3 rows, or a duration, such as 30m, 2h or 7d"
-REMEDY_WHERE = "give a test of model or slice, such as slice = '' or model like 'team1/*'"
+REMEDY_WHERE = "give a test of model, slice or group, such as slice = '' or model like 'team1/*'"
 REMEDY_PERIOD = "give two times, the earlier one first, such as 2013-01-01..2013-02-01"
 
 
@@ -47,14 +51,14 @@ def finite(value: Any, what: str) -> float:
 
 def check_column(name: Any) -> None:
     """Raise ConfigError unless a rule may name the column."""
-    if name in RULE_COLUMNS:
+    if name in RULE_COLUMNS or name in GROUP_NUMBERS:
         return
     if name in TIME_COLUMNS:
         raise ConfigError(
             f"{name!r} is a time, and a rule speaks of numbers; name a measure, or hold a condition "
             "for a duration"
         )
-    near = near_names(str(name), RULE_COLUMNS, 2)
+    near = near_names(str(name), (*RULE_COLUMNS, *GROUP_NUMBERS), 2)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(RULE_COLUMNS)}"
     raise ConfigError(f"{name!r} is no number of a row; {hint}")
 
@@ -174,6 +178,11 @@ class Change:
 
     def __post_init__(self) -> None:
         check_column(self.column)
+        if self.column in GROUP_NUMBERS:
+            raise ConfigError(
+                f"{self.column} {self.direction}: a change compares two windows of a model, and "
+                f"{self.column} is of a group; give a limit, such as {self.column} < 0.8"
+            )
         if self.direction not in DIRECTIONS:
             raise ConfigError(f"{self.direction!r} is no direction of a change; use drops or rises")
         if not isinstance(self.against, Span | Period):
@@ -197,9 +206,9 @@ class Change:
 
 @dataclass(frozen=True)
 class NameTest:
-    """A test of the model's name or of the slice's name: one of the tests behind `where`.
+    """A test of the name of the model, of the slice or of the group: one of the tests behind `where`.
 
-    column      "model" or "slice"
+    column      "model" or "slice"; of a rule on groups "group"
     comparison  "=", "!=", "like" or "not like"
     text        the whole name, or for `like` and `not like` a pattern of `fnmatch`: `*` is any text, `?` any
                 character, `[ab]` one of the characters, `[*]` the character `*`. Case counts.
@@ -269,6 +278,7 @@ class AlertRule:
         tests = sorted({*self.where}, key=lambda test: (test.column, order(test.comparison), test.text))
         object.__setattr__(self, "where", tuple(tests))
         _refuse_contradiction(self.where)
+        self._refuse_two_kinds()
         if self.a_day is not None and not is_count(self.a_day):
             raise ConfigError(f"at most {self.a_day!r} a day: give a whole number of 1 or more")
         if self.until is None:
@@ -292,7 +302,28 @@ class AlertRule:
 
     def covers(self, model: str, slice_: str) -> bool:
         """Return whether the rule watches the rows of `model` and of its slice `slice_`. O(tests)."""
-        return all(test.holds(model if test.column == "model" else slice_) for test in self.where)
+        return all(test.holds(slice_ if test.column == "slice" else model) for test in self.where)
+
+    @property
+    def of_groups(self) -> bool:
+        """Whether the rule watches roll-up rows; its `model` is then the name of a group."""
+        return self.opens.column in GROUP_NUMBERS
+
+    def _refuse_two_kinds(self) -> None:
+        """Raise ConfigError for a rule that names columns, or tests names, of both rows and roll-up rows."""
+        kinds = {column: column in GROUP_NUMBERS for column in self.columns}
+        if len({*kinds.values()}) > 1:
+            row, group = sorted(kinds, key=kinds.__getitem__)
+            raise ConfigError(
+                f"{row} is a column of rows, and {group} one of roll-up rows; give a rule columns of one kind"
+            )
+        for test in self.where:
+            if (test.column == "group") != self.of_groups:
+                names = "group" if self.of_groups else "model or slice"
+                what = "a roll-up row" if self.of_groups else "a row"
+                raise ConfigError(
+                    f"where {test}: {self.opens.column} is a column of {what}; test its {names}"
+                )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -328,6 +359,12 @@ def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
     for rule in rules:
         if not isinstance(rule, AlertRule):
             raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
+    if len({rule.of_groups for rule in rules}) > 1:
+        of_groups = next(rule for rule in rules if rule.of_groups)
+        raise ConfigError(
+            f"alert {str(of_groups)!r} watches roll-up rows, and other rules watch rows; give the rules of "
+            "groups apart"
+        )
     if not rules:
         raise ConfigError("there is no rule; give one or more, such as 'auc_high < 0.8 for 3 rows'")
     texts = [str(rule) for rule in rules]

@@ -64,7 +64,7 @@ import numpy as np
 
 from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_text, unframed
 from ..encoding.json import reading
-from ..errors import CorruptBytesError, ForeignBytesError, OtherConfigurationError
+from ..errors import CorruptBytesError, ForeignBytesError, InputError, OtherConfigurationError
 from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import EndOfInput, unpack_record
 from ..events.times import NO_TIME
@@ -72,6 +72,7 @@ from ..process.console import lines_text
 from ..rows.columns import INTEGER_COLUMNS
 from ..rows.differences import first_time, half_width_of_difference
 from ..rows.records import MeasureRow
+from ..rows.roll_ups import RollUpRow
 from ..rows.rows import Rows
 from .caps import ToldAlerts
 from .grammar import parse_alert
@@ -156,11 +157,17 @@ class AlertTable:
             )
         return list(self._taken(rows))
 
-    def watch(self, rows: Rows | Sequence[MeasureRow]) -> list[AlertRow]:
+    def watch(self, rows: Rows | Sequence[MeasureRow] | Sequence[RollUpRow]) -> list[AlertRow]:
         """Take rows that are not packed, as in a notebook or a service; return their alerts."""
         if isinstance(rows, Rows):
             return list(self._taken(WatchedRows.of_rows(rows, self.columns)))
-        return list(self._taken(WatchedRows.of_records(rows, self.columns)))
+        try:
+            return list(self._taken(WatchedRows.of_records(rows, self.columns)))
+        except AttributeError as missing:
+            raise InputError(
+                f"a {type(missing.obj).__name__!r} has no {missing.name!r}, which a rule reads; rules on "
+                "groups watch roll-up rows, and others watch rows"
+            ) from None
 
     def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
         rows = rows.covered(self.rules)

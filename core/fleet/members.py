@@ -85,8 +85,9 @@ class MemberRows:
         return len(self.key_codes)
 
     @classmethod
-    def of_rows(cls, rows: Rows, settings: RollUpSettings, word: Settled = NO_WORD) -> MemberRows:
-        """Make member rows from rows in columns. O(cells)."""
+    def of_rows(cls, rows: Rows, settings: RollUpSettings) -> MemberRows:
+        """Make member rows from rows in columns, with the word of their shard. O(cells)."""
+        word = NO_WORD if rows.settled is None else Settled(*rows.settled)
         places = [MEASURES.index(name) for name in ("auc", "auc_low")]
         codes = rows.reasons[:, places]
         why = np.where(np.isnan(rows.number("auc")), codes[:, 0], codes[:, 1])
@@ -175,6 +176,10 @@ class MemberRows:
             tuple(places), np.concatenate(found), texts, text_codes[which], integers[which], numbers[which],
             word, int(np.count_nonzero(wanted & due)), int(np.count_nonzero(wanted & ~due)),
         )  # fmt: skip
+
+    def on_a_grid(self) -> MemberRows:
+        """Return the rows of a job on a grid of times: a row without `due` is the last row of its model."""
+        return replace(self, undue=0)
 
     def split(self, shards: int) -> Iterator[tuple[int, MemberRows]]:
         """Yield (shard, rows of its groups). Every shard gets the word, and the first one the counts."""

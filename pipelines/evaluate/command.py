@@ -28,7 +28,17 @@ from ..arguments import option_of, whole_number
 from ..outputs import check_csv_safe, check_outputs, check_texts
 from .job import Evaluation, Output, parse_fail_rule, status_of
 from .on_beam import evaluate_and_report, run_evaluation
-from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
+from .options import (
+    alerts_of,
+    cache_bytes_of,
+    fields_of,
+    join_of,
+    roll_ups_of,
+    runner_of,
+    sources_of,
+    table_of,
+    timing_of,
+)
 from .prometheus import served
 from .recipients import refuse_recipients
 from .run import RunnerLog, starts_no_job
@@ -67,6 +77,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     _refuse_report(options, runner)
     source = topics_of(options) or growing_source(options, beam_flags)
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
+    roll_ups = roll_ups_of(options, settings.evaluator, alerts)
     files = sources_of(options.sources) if source is None else ()
     join = join_of(options, fields, settings)
     if join is not None:  # the join itself finds repeated predictions
@@ -76,7 +87,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     job = Evaluation(
         files, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
-        reference=reference_of(options.reference),
+        reference=reference_of(options.reference), roll_ups=roll_ups,
     )  # fmt: skip
     is_live = isinstance(source, GrowingSource) and options.runner == "local"
     if job.reference is not None and job.output is not None and job.report is None:

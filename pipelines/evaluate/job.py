@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from ...core.alerts.rules import AlertRule, Period, Span
 from ...core.errors import ConfigError
+from ...core.fleet.settings import RollUpSettings
 from ...core.ids.sharding import Cut
 from ...core.join.settings import JoinSettings
 from ...core.process.console import say
@@ -82,6 +83,7 @@ class Streams:
 class Alerts:
     """The alert rules of a job, and where their alerts go.
 
+    rules       rules on rows, and rules on roll-up rows (`AlertRule.of_groups`).
     path        path of the alerts; None: the alerts go to stderr.
     recipients  who is called for each alert.
     copy        path of a Parquet file that holds the alerts too, for a job on Beam to read at its end.
@@ -91,6 +93,18 @@ class Alerts:
     path: str | None
     recipients: tuple[Recipient, ...] = ()
     copy: str | None = None
+
+    def rules_of(self, *, groups: bool) -> tuple[AlertRule, ...]:
+        """Return the rules on roll-up rows, or those on rows."""
+        return tuple(rule for rule in self.rules if rule.of_groups == groups)
+
+
+@dataclass(frozen=True)
+class RollUps:
+    """The roll-ups of a job. path: where the roll-up rows go; None: rules alone read them."""
+
+    settings: RollUpSettings
+    path: str | None
 
 
 @dataclass(frozen=True)
@@ -109,7 +123,7 @@ class Output(NamedTuple):
 
     option   the option that names the output's place
     path     a path as `sinks` knows them, or - for stdout
-    content  "rows", "dead letters", "curves", "alerts" or "report"
+    content  "rows", "dead letters", "curves", "roll-ups", "alerts" or "report"
     """
 
     option: str
@@ -128,7 +142,8 @@ class Evaluation:
     report        path of the page about the job, or None; `title` and `notes` (sentences) are its head.
     beside        evaluations of the same events under other settings, shown on the same page.
     reference     what the latest windows are compared with, on the page and in the table.
-    alerts        the rules that watch the rows, if any.
+    alerts        the rules that watch the rows and the roll-up rows, if any.
+    roll_ups      the groups whose rows are rolled up, if any.
     sinks         how topics and folders are written.
     streams       the input instead of `sources`.
     export        folder of the state after the last event; the job then makes no last rows.
@@ -157,6 +172,7 @@ class Evaluation:
     export: str | None = None
     begins_with: Export | None = None
     fail_if: Sequence[FailRule] = ()
+    roll_ups: RollUps | None = None
 
     def files(self) -> list[SourceFile]:
         """Return the files that the job reads: events, or predictions and then labels."""
@@ -168,6 +184,7 @@ class Evaluation:
             ("--output", self.output, "rows"),
             ("--dead-letters", self.dead_letters, "dead letters"),
             ("--curves", self.curves, "curves"),
+            ("--roll-ups", None if self.roll_ups is None else self.roll_ups.path, "roll-ups"),
             ("--alerts", None if self.alerts is None else self.alerts.path, "alerts"),
             ("--report", self.report, "report"),
         )
@@ -188,6 +205,7 @@ class Evaluation:
             curves=place(self.curves),
             report=place(self.report),
             alerts=self.alerts and replace(self.alerts, path=place(self.alerts.path)),
+            roll_ups=self.roll_ups and replace(self.roll_ups, path=place(self.roll_ups.path)),
             beside=[replace(other, output=place_of[other.output]) for other in self.beside],
             export=place(self.export),
         )

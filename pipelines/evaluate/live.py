@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import chain
@@ -28,10 +28,13 @@ from ...core.errors import InputError, RocsteadyError
 from ...core.events.records import EndOfInput, StateImport
 from ...core.events.rejected import Reason, Rejected
 from ...core.events.times import NO_TIME
+from ...core.fleet.members import MemberRows, Settled
+from ...core.fleet.table import FleetTable
 from ...core.ids.sharding import shard_key
 from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
+from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.state.compile_ahead import warm_up
 from ...core.state.exported import ShardState
@@ -40,7 +43,16 @@ from ...transforms.beam import metrics, progress
 from ...transforms.evaluate.shards import TableFactory
 from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
 from ...transforms.events.fields import RECORD_COUNTERS
-from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
+from ...transforms.sinks.kinds import (
+    ALERTS,
+    CURVES,
+    DEAD_LETTERS,
+    ROLL_UPS,
+    TableSink,
+    alerts_to_arrow,
+    curve_batches,
+    roll_ups_to_arrow,
+)
 from ...transforms.sinks.open import STDOUT, is_appendable, is_streamed, open_sink
 from ...transforms.sources.streams.reader import Step, StreamReader
 from ...transforms.state.folder import EVALUATORS, write_state
@@ -65,7 +77,7 @@ _TELLING = 10
 """If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
 
 _Sinks = dict[str, list[TableSink]]
-"""The sinks of a job by the kind of their batches: "rows", "dead letters", "curves" or "alerts"."""
+"""The sinks of a job by the kind of their batches, such as "rows"; see `Output.content`."""
 
 
 class LiveEvaluation:
@@ -76,8 +88,10 @@ class LiveEvaluation:
         self._sinks = sinks
         self._delivery = delivery
         self._letters = RejectedLetters(job.fields)
-        self._table = TableFactory(job.settings, job.begins_with is not None).new(None, shard_key(0))
-        self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
+        tells = job.roll_ups is not None
+        self._table = TableFactory(job.settings, job.begins_with is not None, tells).new(None, shard_key(0))
+        self._fleet = None if job.roll_ups is None else FleetTable(job.roll_ups.settings)
+        self._alerts, self._group_alerts = (_alerts_of(job, groups=groups) for groups in (False, True))
         self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
         self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
@@ -150,7 +164,10 @@ class LiveEvaluation:
 
     def _counted(self) -> Counter[str]:
         counts = self._counts + Counter(self._table.counts())
-        return counts if self._alerts is None else counts + Counter(self._alerts.counts())
+        for table in (self._alerts, self._group_alerts, self._fleet):
+            if table is not None:
+                counts += Counter(table.counts())
+        return counts
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
@@ -165,14 +182,26 @@ class LiveEvaluation:
                 self._counts.update(held_in(given))
                 self._take("rows", rows_to_arrow(given))
                 metrics.see(given)
-                self._watch(given)
+                self._watch(self._alerts, given)
             self._counts["curves_written"] += len(given.curves)
             for curves in curve_batches(given):
                 self._take("curves", curves)
 
-    def _watch(self, rows: Rows) -> None:
-        """Apply the alert rules to rows; alerts without a file are printed at once."""
-        if self._alerts is None or not (alerts := self._alerts.watch(rows)):
+            if self._fleet is not None:
+                self._roll_up(self._fleet, given)
+
+    def _roll_up(self, fleet: FleetTable, rows: Rows) -> None:
+        """Roll up rows, and write and watch the roll-up rows of grid points that they close."""
+        members = MemberRows.of_rows(rows, fleet.settings).on_a_grid()
+        if rows.settled is not None:  # the one shard gives its rows in order
+            members = replace(members, word=Settled(0, 1, NO_TIME, rows.settled[-1]))
+        if found := fleet.receive(members):
+            self._take("roll-ups", roll_ups_to_arrow(found))
+            self._watch(self._group_alerts, found)
+
+    def _watch(self, table: AlertTable | None, rows: Rows | Sequence[RollUpRow]) -> None:
+        """Apply alert rules to rows; alerts without a file are printed at once."""
+        if table is None or not (alerts := table.watch(rows)):
             return
         batch = alerts_to_arrow(alerts)
         self._take("alerts", batch)
@@ -198,12 +227,19 @@ class LiveEvaluation:
             self._reasons[kind, reason] = number + 1, min(first, position)
 
 
+def _alerts_of(job: Evaluation, *, groups: bool) -> AlertTable | None:
+    """Return the table of the rules on roll-up rows, or on rows; None without such rules."""
+    rules = () if job.alerts is None else job.alerts.rules_of(groups=groups)
+    return AlertTable(rules) if rules else None
+
+
 def _opened(job: Evaluation, copies: Mapping[str, str]) -> _Sinks:
     """Open the sinks of a job, and files for further copies of the batches of a kind."""
     kinds = {
         "rows": rows_of(job.settings.evaluator),
         "dead letters": DEAD_LETTERS,
         "curves": CURVES,
+        "roll-ups": ROLL_UPS,
         "alerts": ALERTS,
     }
     sinks: _Sinks = {kind: [] for kind in kinds}

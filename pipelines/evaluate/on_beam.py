@@ -41,6 +41,7 @@ from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
+    ROLL_UPS,
     ROWS,
     TableKind,
     curve_batches,
@@ -50,7 +51,7 @@ from ...transforms.sinks.open import is_streamed, write_batches
 from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEventFiles, ReadFiles
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
-from .job import Beside, Evaluation, Outcome
+from .job import Beside, Evaluation, Outcome, RollUps
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
 
@@ -221,7 +222,14 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         letters.append(unmatched)
         states.append(join_states)
     begun, brings = _with_states(packets, job, job.settings)
-    evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=awaits, brings=brings)
+    evaluate = EvaluateShards(
+        job.settings,
+        job.fields,
+        job.cache_bytes,
+        awaits=awaits,
+        brings=brings,
+        tells=job.roll_ups is not None,
+    )
     rows, refused, evaluator_states = begun | "Evaluate" >> evaluate
     if job.export is not None or (job.streams is not None and job.streams.gives_state):
         all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
@@ -233,11 +241,20 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
+    rolled = None if job.roll_ups is None else _rolled_up(rows, job.roll_ups, job)
     if job.alerts is not None:
         from ...transforms.evaluate.alert import Alert, AlertBatches
 
-        watch = Alert(*job.alerts.rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
-        alerts = rows | "Alert" >> watch | "Alerts in columns" >> AlertBatches()
+        watched = []
+        for label, watched_rows, rules in (
+            ("Alert", rows, job.alerts.rules_of(groups=False)),
+            ("Alert of groups", rolled, job.alerts.rules_of(groups=True)),
+        ):
+            if rules:
+                watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
+                watched.append(watched_rows | label >> watch)
+        alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()
+        alerts = alerts | "Alerts in columns" >> AlertBatches()
         for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
             if path is not None:
                 _ = alerts | label >> write_batches(path, ALERTS, job.sinks)
@@ -245,6 +262,23 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
         _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
     return pipeline
+
+
+_FLEET_SHARDS = 8
+"""The most keys of the state of roll-ups. Each hears the word of every shard at each grid point."""
+
+
+def _rolled_up(rows: beam.PCollection[Rows], roll_ups: RollUps, job: Evaluation) -> beam.PCollection[Any]:
+    """Return the roll-up rows of a job, and write them if they have a path."""
+    from ...transforms.evaluate.roll_up import RollUpBatches, RollUpShards
+
+    shards = min(_FLEET_SHARDS, job.settings.shards or 1)
+    roll = RollUpShards(roll_ups.settings, shards, job.cache_bytes, on_grid=True)
+    rolled: beam.PCollection[Any] = rows | "Roll up" >> roll
+    if roll_ups.path is not None:
+        write = write_batches(roll_ups.path, ROLL_UPS, job.sinks)
+        _ = rolled | "Roll-ups in columns" >> RollUpBatches() | "Write roll-ups" >> write
+    return rolled
 
 
 def _with_states(
@@ -351,6 +385,8 @@ class InColumns(beam.DoFn):
 
     def process(self, rows: Rows) -> Iterator[pa.RecordBatch]:
         """Hold rows; yield a batch when enough rows are held."""
+        if not len(rows):  # curves, or a word on time, may come without rows
+            return
         see(rows)
         self._held.append(rows)
         self._count += len(rows)

@@ -7,11 +7,13 @@ from ...core.settings.table import SPANS, TableSettings
 from ..arguments import (
     CACHE_BYTES,
     CSV_SAFE,
+    DEPENDENT,
     FAIL_IF,
     KAFKA_OPTION,
     POSITIVE,
     REFERENCE,
     RUNNER,
+    STALE,
     TIME_FORMAT,
     TIME_UNIT,
     TIMES,
@@ -151,6 +153,12 @@ _JOB = Group("the job", (
     Argument("--curves-every", "N",
         "curves every N events of a model and slice and at its end, or end: at its end alone [as many "
         "events as the window holds, but at least 10000; end where the window is not last:N]"),
+    repeatable("--roll-up", "GROUPS",
+        "what the rows of a group say together at each point of --every 1h: models, one group of all models; "
+        "slices, a group for each model and column of --slice; 'team1/*', models of a pattern; repeatable"),
+    Argument("--roll-ups", "PATH", "where roll-up rows go"),
+    STALE,
+    DEPENDENT,
     repeatable("--alert", "RULE",
         "opens an alert and closes it: 'auc_high < 0.8 for 3 rows', 'kappa_m < 0 for 2h until kappa_m > "
         "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); at its end may stand "

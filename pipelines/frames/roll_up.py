@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from typing import Any
 
 import narwhals as nw
@@ -21,7 +20,7 @@ from ...core.fleet.settings import RollUpSettings, choices_of
 from ...core.fleet.table import roll_up_all
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.durations import Duration, microseconds, parse_lateness
+from ...core.settings.durations import Duration, lateness_of
 from ...transforms.evaluate.members import members_of_table
 from ...transforms.sinks.kinds import ROLL_UPS, roll_ups_to_arrow
 from ...transforms.tables.rows import distinct_rows, row_files
@@ -78,7 +77,10 @@ def roll_up(
     else:
         found, kind = _rows_of_frame(rows)
     settings = RollUpSettings(
-        choices_of(by), stale_of(stale), _CONFIDENCE if confidence is None else confidence, dependent
+        choices_of(by),
+        lateness_of(stale, "stale"),
+        _CONFIDENCE if confidence is None else confidence,
+        dependent,
     )
     return frame_of(roll_up_table(found, settings), kind)
 
@@ -92,15 +94,6 @@ def roll_up_table(rows: Rows | Sequence[MeasureRow] | pa.Table, settings: RollUp
     else:
         members = MemberRows.of_records(rows, settings)
     return pa.Table.from_batches([roll_ups_to_arrow(roll_up_all(members, settings))], ROLL_UPS.schema)
-
-
-def stale_of(stale: Duration) -> int:
-    """Return how long the last row of a silent member counts, in microseconds. Raises ConfigError."""
-    if isinstance(stale, str):
-        return parse_lateness(stale)
-    if stale == timedelta(0) or (stale == 0 and not isinstance(stale, bool)):
-        return 0
-    return microseconds(stale, "stale")
 
 
 def rows_of_files(

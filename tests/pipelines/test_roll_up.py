@@ -15,23 +15,10 @@ from command import call
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.fleet.settings import RollUpSettings
 from rocsteady.core.rows.roll_ups import RollUpRow
+from roll_up_events import some_events
 from roll_up_oracle import roll_ups
 
 EVERY = {"time": "time", "window": "last:400", "every": "1h", "slices": ["c"]}
-
-
-def some_events(n=6_000, seed=1):
-    rng = np.random.default_rng(seed)
-    label = rng.random(n) < 0.4
-    return pa.table(
-        {
-            "model": rng.choice(["t/a", "t/b", "u"], n),
-            "score": rng.normal(1.2 * label),
-            "label": label.astype(int),
-            "time": np.arange(n) * 5.0,
-            "c": rng.choice(["x", "y"], n),
-        }
-    )
 
 
 @pytest.fixture(scope="module")

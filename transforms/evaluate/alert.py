@@ -38,7 +38,7 @@ from ..sinks.kinds import alerts_to_arrow
 _PACKED_ROWS = 10_000
 """The most single rows of all windows that are buffered together."""
 
-_HOW = "apply it to .rows or .batches of EvaluateModels"
+_HOW = "apply it to .rows or .batches of EvaluateModels, or with rules on groups to RollUp"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
     shards       the number of keys of the state, fixed for the life of the job.
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
 
-    Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`. The
+    Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`. Rules
+    that name columns of roll-up rows, such as "auc_within < 0.8", watch the RollUpRows of `RollUp`. The
     input must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
     later rows until the input ends. Every (model, slice, pane) has its own alerts. The Beam timestamp of an
     alert is the alert's time; without a time, the timestamp of its rows. An alert is in the window of its
