@@ -37,6 +37,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks/pipeline.md": (*_FILES, "core/evaluator", "pipelines/evaluate"),
     "docs/benchmarks/prequential.md": ("core/prequential", "core/compare", "transforms/prequential"),
     "docs/benchmarks/report.md": ("core/verdicts", "pipelines/report"),
+    "docs/benchmarks/roll_ups.md": ("core/fleet/formulas.py",),
     "docs/benchmarks/sketch.md": ("core/sketches",),
     "docs/benchmarks/start.md": (*_TREES, "core/state", "pipelines/cli.py", "pipelines/demo"),
     "docs/benchmarks/streams.md": (*_FILES, "core/join"),

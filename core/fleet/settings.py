@@ -61,7 +61,7 @@ class RollUpSettings:
             raise ConfigError(f"confidence={self.confidence!r}: give a level between 0 and 1, such as .95")
 
     def groups_of(self, model: str, slice_: str) -> list[tuple[str, str]]:
-        """Return (group, member) of each group that a (model, slice) belongs to. O(choices)."""
+        """Return (group, member) of each group to which the slice `slice_` of `model` belongs. O(choices)."""
         if slice_:
             return [(_slice_group(model, slice_), slice_)] if SLICES in self.by else []
         return [

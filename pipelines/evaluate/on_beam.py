@@ -264,20 +264,14 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     return pipeline
 
 
-_FLEET_SHARDS = 8
-"""The most keys of the state of roll-ups. Each hears the word of every shard at each grid point."""
-
-
 def _rolled_up(rows: beam.PCollection[Rows], roll_ups: RollUps, job: Evaluation) -> beam.PCollection[Any]:
     """Return the roll-up rows of a job, and write them if they have a path."""
     from ...transforms.evaluate.roll_up import RollUpBatches, RollUpShards
 
-    shards = min(_FLEET_SHARDS, job.settings.shards or 1)
-    roll = RollUpShards(roll_ups.settings, shards, job.cache_bytes, on_grid=True)
-    rolled: beam.PCollection[Any] = rows | "Roll up" >> roll
+    rolled = rows | "Roll up" >> RollUpShards(roll_ups.settings, job.settings.shards, job.cache_bytes)
     if roll_ups.path is not None:
-        write = write_batches(roll_ups.path, ROLL_UPS, job.sinks)
-        _ = rolled | "Roll-ups in columns" >> RollUpBatches() | "Write roll-ups" >> write
+        batches = rolled | "Roll-ups in columns" >> RollUpBatches()
+        _ = batches | "Write roll-ups" >> write_batches(roll_ups.path, ROLL_UPS, job.sinks)
     return rolled
 
 
@@ -385,8 +379,6 @@ class InColumns(beam.DoFn):
 
     def process(self, rows: Rows) -> Iterator[pa.RecordBatch]:
         """Hold rows; yield a batch when enough rows are held."""
-        if not len(rows):  # curves, or a word on time, may come without rows
-            return
         see(rows)
         self._held.append(rows)
         self._count += len(rows)
@@ -394,8 +386,8 @@ class InColumns(beam.DoFn):
             yield self._gathered()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the rows still held."""
-        if self._held:
+        """Yield a batch of the rows still held: curves, or a word on time, may come without rows."""
+        if self._count:
             yield GlobalWindows.windowed_value(self._gathered())
 
     def _gathered(self) -> pa.RecordBatch:

@@ -35,6 +35,8 @@ from .members import members_of_table
 _PACKED_ROWS = 10_000
 """The most single rows of all windows that are buffered together."""
 
+_MOST_SHARDS = 8
+
 _GATHERED = 10_000
 """The most roll-up rows of a record batch."""
 
@@ -101,7 +103,7 @@ class RollUp(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
         super().__init__()
         settings = RollUpSettings(choices_of(by), lateness_of(stale, "stale"), confidence, dependent)
         self._late = None if lateness is None else lateness_of(lateness, "lateness")
-        self._parts = RollUpShards(settings, shards, cache_bytes, self._late)
+        self._parts = _Parts(settings, shards, cache_bytes, self._late)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[RollUpRow]:
         """Roll up the rows."""
@@ -118,7 +120,24 @@ class RollUp(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
 
 
 class RollUpShards(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]):
-    """Rolls up rows by given settings. `Rows` may bring words of their shards, which close grid points.
+    """Rolls up `Rows` on a grid of times, whose evaluators bring words that close grid points.
+
+    shards  the number of shards of the evaluators; None = each model is one. Of roll-ups there are 8 at most:
+            each hears the word of every shard at each grid point
+    """
+
+    def __init__(self, settings: RollUpSettings, shards: int | None, cache_bytes: int) -> None:
+        super().__init__()
+        self._parts = _Parts(settings, min(_MOST_SHARDS, shards or 1), cache_bytes, None, on_grid=True)
+
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[RollUpRow]:
+        """Roll up the rows."""
+        rolled: beam.PCollection[RollUpRow] = rows | "Shards" >> self._parts
+        return rolled
+
+
+class _Parts(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]):
+    """Packs rows for the shards of their groups, and rolls them up.
 
     lateness  see `RunStateMachine`
     on_grid   whether the rows are known to be on a grid of times: none may then have `due`
@@ -128,8 +147,8 @@ class RollUpShards(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollU
         self,
         settings: RollUpSettings,
         shards: int,
-        cache_bytes: int = DEFAULT_CACHE_BYTES,
-        lateness: int | None = None,
+        cache_bytes: int,
+        lateness: int | None,
         *,
         on_grid: bool = False,
     ) -> None:
