@@ -268,7 +268,8 @@ def _rolled_up(rows: beam.PCollection[Rows], roll_ups: RollUps, job: Evaluation)
     """Return the roll-up rows of a job, and write them if they have a path."""
     from ...transforms.evaluate.roll_up import RollUpBatches, RollUpShards
 
-    rolled = rows | "Roll up" >> RollUpShards(roll_ups.settings, job.settings.shards, job.cache_bytes)
+    roll = RollUpShards(roll_ups.settings, job.settings.shards, job.cache_bytes)
+    rolled: beam.PCollection[Any] = rows | "Roll up" >> roll
     if roll_ups.path is not None:
         batches = rolled | "Roll-ups in columns" >> RollUpBatches()
         _ = batches | "Write roll-ups" >> write_batches(roll_ups.path, ROLL_UPS, job.sinks)
