@@ -153,7 +153,7 @@ The columns from `auc_mean` to `auc_random` say in which share of the fleets the
 The plain means hold their level from 10 positives on, to a few hundredths. Means with inverse variances do
 not: a member that is high by chance has a smaller variance, and so more weight. Their bias does not shrink
 with the number of members, and their interval does. So they need larger windows for larger fleets, and their
-remark follows both. The tests find a difference in 0.05 to 0.07 of the fleets from 300 positives of each
+remark follows both. The tests find a difference in 0.03 to 0.08 of the fleets from 300 positives of each
 member on. With 100 positives, it is up to 0.1 in a fleet of 30.
 
 ## Members that score the same events
