@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from .core.learning.polynomial.learner import PolynomialAucLearner
     from .core.measures.polynomial_auc import PolynomialAuc
     from .core.measures.polynomial_estimate import PolynomialEstimate
+    from .core.pairs.evaluator import PairEvaluator
+    from .core.pairs.rows import PairRow
+    from .core.pairs.settings import PairSettings
     from .core.river import metrics as river  # noqa: F401  handed on below
     from .core.rows.curves import RocCurve, WindowCurve
     from .core.rows.records import MeasureRow, Measures
@@ -118,6 +121,9 @@ _HOMES = {
     "core.learning.polynomial.fit": ("PolynomialAucModel",),
     "core.learning.polynomial.learner": ("PolynomialAucLearner",),
     "core.measures.polynomial_auc": ("PolynomialAuc", "PolynomialEstimate"),
+    "core.pairs.evaluator": ("PairEvaluator",),
+    "core.pairs.rows": ("PairRow",),
+    "core.pairs.settings": ("PairSettings",),
     "core.rows.curves": ("RocCurve", "WindowCurve"),
     "core.rows.records": ("MeasureRow", "Measures"),
     "core.rows.rows": ("Rows",),
@@ -163,13 +169,14 @@ __all__ = [
     "EverySeconds", "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError", "FutureVersionError",
     "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
     "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
-    "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner",
-    "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve",
-    "RocsteadyError", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings",
-    "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve",
-    "WireError", "WriteKafka", "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search",
-    "aum_of_labels", "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar",
-    "parse_alert", "read_rows", "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
+    "OtherConfigurationError", "PairEvaluator", "PairRow", "PairSettings", "PolynomialAuc",
+    "PolynomialAucCombineFn", "PolynomialAucLearner", "PolynomialAucModel", "PolynomialEstimate",
+    "Prequential", "Prequentials", "RocCurve", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost",
+    "Shards", "SortedMasses", "TableSettings", "TextColumn", "TimeUnitWarning", "TruncatedBytesError",
+    "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka",
+    "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search", "aum_of_labels",
+    "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar", "parse_alert",
+    "read_rows", "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]
