@@ -247,6 +247,6 @@ def width_squared(t: float, rho_squared: float, alpha: float) -> float:
 
 
 def best_width_squared(t: int, alpha: float, at: int) -> float:
-    """The same with the best rho for `at` instances: at rho^2 + 1 = -W(-alpha^2 / e), Lambert's lower branch."""
+    """The same with the best rho for `at` instances: at rho^2 + 1 = -W(-alpha^2 / e), the lower branch."""
     best = -float(lambertw(-(alpha**2) / math.e, -1).real)
     return width_squared(t, (best - 1) / at, alpha)

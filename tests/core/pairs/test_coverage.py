@@ -61,7 +61,7 @@ def first_miss(labels, a, b, truth, rho_squared, alpha, added):
 
 
 def normal(auc, correlation=0.5, *, positives=1.0, heavy=False, rounded=False, alike=0.0):
-    """Two models of one AUC: normal scores; `positives` is the spread of theirs, `alike` a share of equals."""
+    """Two models of one AUC; `positives` is the spread of theirs, `alike` the share of equal scores."""
 
     def draw(rng, labels):
         n = len(labels)
