@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     )
     from .transforms.combine.fit import FitPolynomialAuc
     from .transforms.evaluate.alert import Alert
+    from .transforms.evaluate.compare_pairs import ComparePairs, PairComparisons
     from .transforms.evaluate.join_labels import JoinedLabels, JoinLabels
     from .transforms.evaluate.models import EvaluateModels
     from .transforms.prequential.prequential import Prequential, Prequentials
@@ -150,6 +151,7 @@ _HOMES = {
     ),
     "transforms.combine.fit": ("FitPolynomialAuc",),
     "transforms.evaluate.alert": ("Alert",),
+    "transforms.evaluate.compare_pairs": ("ComparePairs", "PairComparisons"),
     "transforms.evaluate.join_labels": ("JoinLabels", "JoinedLabels"),
     "transforms.evaluate.models": ("EvaluateModels",),
     "transforms.prequential.prequential": ("Prequential", "Prequentials"),
@@ -164,19 +166,20 @@ _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names
 __all__ = [
     "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
     "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
-    "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError", "ErrorFunctions", "ErrorRoc",
-    "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents",
-    "EverySeconds", "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError", "FutureVersionError",
-    "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
-    "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
-    "OtherConfigurationError", "PairEvaluator", "PairRow", "PairSettings", "PolynomialAuc",
-    "PolynomialAucCombineFn", "PolynomialAucLearner", "PolynomialAucModel", "PolynomialEstimate",
-    "Prequential", "Prequentials", "RocCurve", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost",
-    "Shards", "SortedMasses", "TableSettings", "TextColumn", "TimeUnitWarning", "TruncatedBytesError",
-    "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka",
-    "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search", "aum_of_labels",
-    "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar", "parse_alert",
-    "read_rows", "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
+    "ComparePairs", "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError",
+    "ErrorFunctions", "ErrorRoc", "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable",
+    "EventBatch", "EveryEvents", "EverySeconds", "Fading", "FitPolynomialAuc", "FoldMean",
+    "ForeignBytesError", "FutureVersionError", "HBounds", "IdColumn", "InputError", "JoinLabels",
+    "JoinedLabels", "LastDuration", "LastEvents", "LineSearch", "McnemarEvidence", "MeasureRow",
+    "Measures", "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "PairComparisons",
+    "PairEvaluator", "PairRow", "PairSettings", "PolynomialAuc", "PolynomialAucCombineFn",
+    "PolynomialAucLearner", "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials",
+    "RocCurve", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses",
+    "TableSettings", "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost",
+    "WeightedTree", "WindowCurve", "WireError", "WriteKafka", "approximate_cost_curve_area",
+    "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test", "estimate_auc", "evaluate",
+    "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows", "roc_of_error_functions",
+    "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]
