@@ -29,6 +29,7 @@ from ..outputs import check_csv_safe, check_outputs, check_texts
 from .job import Evaluation, Output, parse_fail_rule, status_of
 from .on_beam import evaluate_and_report, run_evaluation
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
+from .pairs import add_score_of_champion, pairs_of
 from .prometheus import served
 from .recipients import refuse_recipients
 from .run import RunnerLog, starts_no_job
@@ -60,6 +61,7 @@ def _settings_to_compile(job: Evaluation) -> tuple[TableSettings | JoinSettings,
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluation:
     """Return the job that the options describe, completely checked."""
     check_texts(options, "model_name", "title")
+    add_score_of_champion(options)
     fields = fields_of(options)
     settings = table_of(options, fields)
     cache_bytes = cache_bytes_of(options)
@@ -69,6 +71,10 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     files = sources_of(options.sources) if source is None else ()
     join = join_of(options, fields, settings)
+    pairs = pairs_of(options, fields, settings, on_stream=source is not None)
+    if pairs is not None and join is not None:
+        shards = pairs.shards(settings)
+        join = replace(join, settings=replace(join.settings, evaluator_shards=shards))
     if join is not None:  # the join itself finds repeated predictions
         settings = replace(settings, deduplicate=None)
     sinks = SinkOptions(tuple(options.kafka_option), options.parts, options.csv_safe)
@@ -76,7 +82,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     job = Evaluation(
         files, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
-        reference=reference_of(options.reference),
+        reference=reference_of(options.reference), pairs=pairs,
     )  # fmt: skip
     is_live = isinstance(source, GrowingSource) and options.runner == "local"
     if job.reference is not None and job.output is not None and job.report is None:
@@ -167,6 +173,11 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
         settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
         job = replace(job, settings=settings, timing=replace(job.timing, lateness=0))
     streams = source.streams(job)
+    if job.pairs is not None and streams.way == "live":
+        raise ConfigError(
+            f"--pairs {job.pairs.path}: this process compares no models on a stream; take --runner prism, or "
+            "files"
+        )
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
         return replace(job, settings=replace(job.settings, shards=1))

@@ -39,6 +39,7 @@ from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
 from ..words import counted
+from .pairs import Pairs
 from .recipients import Recipient
 
 
@@ -109,7 +110,7 @@ class Output(NamedTuple):
 
     option   the option that names the output's place
     path     a path as `sinks` knows them, or - for stdout
-    content  "rows", "dead letters", "curves", "alerts" or "report"
+    content  "rows", "dead letters", "curves", "pairs", "alerts" or "report"
     """
 
     option: str
@@ -134,6 +135,7 @@ class Evaluation:
     export        folder of the state after the last event; the job then makes no last rows.
     begins_with   the state that the job starts from.
     fail_if       the rules by which the exit status is 4.
+    pairs         the comparisons of models with a champion, if any.
     """
 
     sources: Sequence[SourceFile]
@@ -157,6 +159,7 @@ class Evaluation:
     export: str | None = None
     begins_with: Export | None = None
     fail_if: Sequence[FailRule] = ()
+    pairs: Pairs | None = None
 
     def files(self) -> list[SourceFile]:
         """Return the files that the job reads: events, or predictions and then labels."""
@@ -168,6 +171,7 @@ class Evaluation:
             ("--output", self.output, "rows"),
             ("--dead-letters", self.dead_letters, "dead letters"),
             ("--curves", self.curves, "curves"),
+            ("--pairs", None if self.pairs is None else self.pairs.path, "pairs"),
             ("--alerts", None if self.alerts is None else self.alerts.path, "alerts"),
             ("--report", self.report, "report"),
         )
@@ -187,10 +191,22 @@ class Evaluation:
             dead_letters=place(self.dead_letters),
             curves=place(self.curves),
             report=place(self.report),
+            pairs=self.pairs and replace(self.pairs, path=str(place(self.pairs.path))),
             alerts=self.alerts and replace(self.alerts, path=place(self.alerts.path)),
             beside=[replace(other, output=place_of[other.output]) for other in self.beside],
             export=place(self.export),
         )
+
+    @property
+    def reading_shards(self) -> int:
+        """The shards to which events are sent: those of evaluators, and those that compare models."""
+        return (self.settings.shards or 1) if self.pairs is None else self.pairs.shards(self.settings)
+
+    @property
+    def located(self) -> bool:
+        """Whether events keep their positions in their source."""
+        by_record = self.pairs is not None and self.pairs.against.by_record
+        return self.settings.deduplicate is not None or by_record
 
     def cut(self) -> Cut | None:
         """Return a new cut at the end of the input, if the state is exported there; else None."""

@@ -51,6 +51,7 @@ from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEven
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
 from .job import Beside, Evaluation, Outcome
+from .pairs import compared
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
 
@@ -220,6 +221,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         packets, unmatched, join_states = packets | "Join" >> shards
         letters.append(unmatched)
         states.append(join_states)
+    if job.pairs is not None:
+        packets = compared(packets, job.pairs, job.settings, job.fields, job.cache_bytes, job.sinks)
     begun, brings = _with_states(packets, job, job.settings)
     evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=awaits, brings=brings)
     rows, refused, evaluator_states = begun | "Evaluate" >> evaluate
@@ -264,7 +267,7 @@ def _with_states(
 
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
     """Return the transform that reads the events, or predictions and labels in step by their times."""
-    shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
+    shards = job.reading_shards if job.join is None else job.join.settings.shards
     if job.streams is not None and (way := job.streams.way) != "live":
         from ...transforms.sources.streams.read import ReadStream
 
@@ -277,7 +280,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
             parquet_rows,
             merged=job.settings.evaluator.by_time,
             timing=job.timing,
-            located=job.settings.deduplicate is not None,
+            located=job.located,
             cut=job.cut(),
         )
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
