@@ -41,7 +41,8 @@ class PairEvaluator:
     settings        a `PairSettings`; None: the defaults
     model, against  the names of both models in rows
     slice           the name of the slice in rows
-    choices         fields of `PairSettings` by keyword; they replace the values of `settings`
+    window, every, confidence, anytime_at, exact
+                    fields of `PairSettings` by keyword; they replace the values of `settings`
 
     A row has both AUCs of the window, their difference with DeLong's interval and p-value, and a verdict on
     all instances so far that holds however often one looks. Raises ConfigError for an invalid setting.
@@ -55,7 +56,7 @@ class PairEvaluator:
     >>> pair = rs.PairEvaluator(window=rs.LastEvents(1_000), every=rs.EveryEvents(1_000))
     >>> rows = pair.update(labels, challenger, champion)
     >>> [(round(row.difference, 2), row.verdict, round(row.anytime_low, 2)) for row in rows]
-    [(0.17, 'better', 0.08), (0.15, 'better', 0.12), (0.15, 'better', 0.13), (0.16, 'better', 0.14)]
+    [(0.15, 'better', 0.12), (0.16, 'better', 0.14), (0.16, 'better', 0.14), (0.17, 'better', 0.15)]
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class PairEvaluator:
         scores          of the model, higher for more likely positive; NaN: the model did not score it
         scores_against  of the other model, likewise
         times           as `ModelEvaluator.update` takes them; windows and rows by time need them
+        time_unit       "s", "ms", "us" or "ns": the unit of times that are numbers
 
         An instance that one model scored alone counts in `only_model` or `only_against` and nowhere else.
         Every instance weighs the same. Raises InputError, and takes in nothing, if a value cannot be used.
@@ -124,7 +126,11 @@ class PairEvaluator:
     def advance(
         self, clock: float | date | np.datetime64, *, time_unit: Literal["s", "ms", "us", "ns"] = "s"
     ) -> list[PairRow]:
-        """Advance time to `clock`, and return the rows of the grid points before it."""
+        """Advance time to `clock`, and return the rows of the grid points before it.
+
+        clock      a time, as `update` takes times
+        time_unit  the unit of `clock` where it is a number
+        """
         return self._window.advance_to(int(self._read_times(np.array([clock]), time_unit)[0]))
 
     def finish(self) -> list[PairRow]:
@@ -153,7 +159,7 @@ class PairEvaluator:
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: PairSettings | None = None) -> PairEvaluator:
-        """Read a snapshot: the result gives the same later rows as the evaluator that wrote it.
+        """Read a snapshot, `data`: the result gives the same later rows as the evaluator that wrote it.
 
         Raises OtherConfigurationError if `settings` are given and differ from those of the snapshot, and a
         `WireError` if the bytes are damaged or no snapshot.

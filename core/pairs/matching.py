@@ -1,4 +1,4 @@
-"""Which events are one instance of a model and its champion: those of one id, or of one record.
+"""Which events are one instance of a model and its champion: events of one id, or of one record.
 
 Events come in the order in which they apply. An instance is complete with the later of its two events, and
 has the greater of their times. What becomes of an event:
