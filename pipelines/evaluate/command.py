@@ -173,11 +173,6 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
         settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
         job = replace(job, settings=settings, timing=replace(job.timing, lateness=0))
     streams = source.streams(job)
-    if job.pairs is not None and streams.way == "live":
-        raise ConfigError(
-            f"--pairs {job.pairs.path}: this process compares no models on a stream; take --runner prism, or "
-            "files"
-        )
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
         return replace(job, settings=replace(job.settings, shards=1))

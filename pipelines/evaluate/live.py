@@ -28,7 +28,9 @@ from ...core.errors import InputError, RocsteadyError
 from ...core.events.records import EndOfInput, StateImport
 from ...core.events.rejected import Reason, Rejected
 from ...core.events.times import NO_TIME
-from ...core.ids.sharding import shard_key
+from ...core.ids.sharding import number_of, shard_key
+from ...core.pairs.rows import PairRow
+from ...core.pairs.table import PairTable
 from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
@@ -38,9 +40,17 @@ from ...core.state.exported import ShardState
 from ...core.state.take_up import taken_up
 from ...transforms.beam import metrics, progress
 from ...transforms.evaluate.shards import TableFactory
-from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
+from ...transforms.events.dead_letters import DeadLetters, RejectedLetters, in_columns
 from ...transforms.events.fields import RECORD_COUNTERS
-from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
+from ...transforms.sinks.kinds import (
+    ALERTS,
+    CURVES,
+    DEAD_LETTERS,
+    PAIRS,
+    TableSink,
+    alerts_to_arrow,
+    curve_batches,
+)
 from ...transforms.sinks.open import STDOUT, is_appendable, is_streamed, open_sink
 from ...transforms.sources.streams.reader import Step, StreamReader
 from ...transforms.state.folder import EVALUATORS, write_state
@@ -65,7 +75,7 @@ _TELLING = 10
 """If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
 
 _Sinks = dict[str, list[TableSink]]
-"""The sinks of a job by the kind of their batches: "rows", "dead letters", "curves" or "alerts"."""
+"""The sinks of a job by the kind of their batches: "rows", "dead letters", "curves", "pairs" or "alerts"."""
 
 
 class LiveEvaluation:
@@ -77,6 +87,7 @@ class LiveEvaluation:
         self._delivery = delivery
         self._letters = RejectedLetters(job.fields)
         self._table = TableFactory(job.settings, job.begins_with is not None).new(None, shard_key(0))
+        self._pairs = None if job.pairs is None else PairTable(job.pairs.table(job.settings))
         self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
         self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
@@ -101,8 +112,11 @@ class LiveEvaluation:
         """Evaluate one step of a partition's reader; there may be several readers."""
         if step.records:
             self._note_read(step)
-        for _, packet in step.packets:
-            self._apply(packet)
+        for key, packet in step.packets:
+            if number_of(key):  # the shard that compares models
+                self._compare(packet)
+            else:
+                self._apply(packet)
         if step.packets or step.records:
             self._tell_metrics()
 
@@ -137,6 +151,7 @@ class LiveEvaluation:
     def end(self) -> None:
         """Make the last rows: all partitions have ended."""
         self._apply(EndOfInput().pack())
+        self._compare(EndOfInput().pack())
         self._tell_metrics()
 
     def outcome(self, seconds: float) -> Outcome:
@@ -150,7 +165,16 @@ class LiveEvaluation:
 
     def _counted(self) -> Counter[str]:
         counts = self._counts + Counter(self._table.counts())
+        if self._pairs is not None:
+            counts += Counter(self._pairs.counts())
         return counts if self._alerts is None else counts + Counter(self._alerts.counts())
+
+    def _compare(self, record: bytes) -> None:
+        """Give a record to the pairs of models, if any; late events are dead letters of the evaluators."""
+        given = [] if self._pairs is None else self._pairs.apply(record)
+        if rows := [row for row in given if isinstance(row, PairRow)]:
+            self._counts["pair_rows_written"] += len(rows)
+            self._take("pairs", in_columns(rows, PAIRS.schema))
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
@@ -204,6 +228,7 @@ def _opened(job: Evaluation, copies: Mapping[str, str]) -> _Sinks:
         "rows": rows_of(job.settings.evaluator),
         "dead letters": DEAD_LETTERS,
         "curves": CURVES,
+        "pairs": PAIRS,
         "alerts": ALERTS,
     }
     sinks: _Sinks = {kind: [] for kind in kinds}
@@ -259,7 +284,7 @@ def _evaluated(
             closing.callback(sink.close)
         with ProgressLine(enabled=_shows_progress(job)):
             live = LiveEvaluation(job, sinks, delivery)
-            _drive(live, streams.cut_off(job.cut()), stop)
+            _drive(live, streams.cut_off(job.cut()), job.reading_shards, stop)
             for sink in chain.from_iterable(sinks.values()):
                 sink.finish()
         outcome = live.outcome(time.monotonic() - started)
@@ -274,9 +299,9 @@ def _evaluated(
     return outcome
 
 
-def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal) -> None:
+def _drive(live: LiveEvaluation, streams: Streams, shards: int, stop: StopOnSignal) -> None:
     """Read the partitions in step by their times, so that few records have to wait in memory."""
-    readers = [StreamReader(source, 1) for source in streams.inputs]
+    readers = [StreamReader(source, shards) for source in streams.inputs]
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
     asked = False
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -100,6 +101,20 @@ def test_events_of_one_id_give_the_same_rows(capsys, shards):
 def test_predictions_with_later_labels_give_the_same_rows(capsys):
     rows, _ = pairs(capsys, "predictions.csv", *BY_ID, "--labels", "labels.csv")
     assert without_times(rows) == without_times(expected(*instances(), model="new", against="old"))
+
+
+def test_a_stream_gives_the_same_rows_as_they_fall_due(capsys):
+    rows, _ = pairs(capsys, "long.csv", *BY_ID)
+    folder = Path("arriving")
+    folder.mkdir()
+    events = sorted(pa.csv.read_csv("long.csv").to_pylist(), key=lambda event: event["sent"])
+    lines = [json.dumps(event) + "\n" for event in events]
+    (folder / "a.jsonl").write_text("".join(lines[:1_000]))
+    (folder / "b.jsonl").write_text("".join(lines[1_000:]))
+    (folder / "_END").write_text("")
+    found, said = pairs(capsys, "arriving", "--follow", *BY_ID)
+    assert found == rows
+    assert "instances scored by a model and its champion" in said
 
 
 def test_without_times_an_event_waits_to_the_end_of_the_input(capsys):
