@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, Unpack
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 from apache_beam.coders import RowCoder, registry
 from apache_beam.utils.windowed_value import WindowedValue
@@ -19,6 +20,7 @@ from ...core.errors import ConfigError
 from ...core.events.batch import EventBatch
 from ...core.events.records import Batch
 from ...core.ids.sharding import shard_key, split_for_comparisons
+from ...core.pairs.placements import compare
 from ...core.pairs.rows import PairRow
 from ...core.pairs.settings import PairSettings
 from ...core.pairs.table import PairTable, PairTableSettings
@@ -47,7 +49,8 @@ class PairFactory:
     settings: PairTableSettings
 
     def warm_up(self) -> None:
-        """Do nothing: the one kernel compiles in half a second, when it is first used."""
+        """Compile the kernel of placements, or load it from its folder."""
+        compare(np.array([0, 1], np.int8), np.zeros(2), np.zeros(2))
 
     def new(self, pane: Pane | None, key: str) -> PairTable:  # noqa: ARG002
         """Return an empty table."""
