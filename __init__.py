@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from .core.learning.polynomial.learner import PolynomialAucLearner
     from .core.measures.polynomial_auc import PolynomialAuc
     from .core.measures.polynomial_estimate import PolynomialEstimate
+    from .core.pairs.evaluator import PairEvaluator
+    from .core.pairs.rows import PairRow
+    from .core.pairs.settings import PairSettings
     from .core.river import metrics as river  # noqa: F401  handed on below
     from .core.rows.curves import RocCurve, WindowCurve
     from .core.rows.records import MeasureRow, Measures
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
     )
     from .transforms.combine.fit import FitPolynomialAuc
     from .transforms.evaluate.alert import Alert
+    from .transforms.evaluate.compare_pairs import ComparePairs, PairComparisons
     from .transforms.evaluate.join_labels import JoinedLabels, JoinLabels
     from .transforms.evaluate.models import EvaluateModels
     from .transforms.evaluate.roll_up import RollUp
@@ -125,6 +129,9 @@ _HOMES = {
     "core.learning.polynomial.fit": ("PolynomialAucModel",),
     "core.learning.polynomial.learner": ("PolynomialAucLearner",),
     "core.measures.polynomial_auc": ("PolynomialAuc", "PolynomialEstimate"),
+    "core.pairs.evaluator": ("PairEvaluator",),
+    "core.pairs.rows": ("PairRow",),
+    "core.pairs.settings": ("PairSettings",),
     "core.rows.curves": ("RocCurve", "WindowCurve"),
     "core.rows.records": ("MeasureRow", "Measures"),
     "core.rows.roll_ups": ("RollUpRow",),
@@ -153,6 +160,7 @@ _HOMES = {
     ),
     "transforms.combine.fit": ("FitPolynomialAuc",),
     "transforms.evaluate.alert": ("Alert",),
+    "transforms.evaluate.compare_pairs": ("ComparePairs", "PairComparisons"),
     "transforms.evaluate.join_labels": ("JoinLabels", "JoinedLabels"),
     "transforms.evaluate.models": ("EvaluateModels",),
     "transforms.evaluate.roll_up": ("RollUp",),
@@ -168,19 +176,20 @@ _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names
 __all__ = [
     "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
     "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
-    "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError", "ErrorFunctions", "ErrorRoc",
-    "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents",
-    "EverySeconds", "Fading", "FitPolynomialAuc", "FleetTable", "FoldMean", "ForeignBytesError",
-    "FutureVersionError", "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration",
-    "LastEvents", "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError",
-    "ModelEvaluator", "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn",
+    "ComparePairs", "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError",
+    "ErrorFunctions", "ErrorRoc", "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable",
+    "EventBatch", "EveryEvents", "EverySeconds", "Fading", "FitPolynomialAuc", "FleetTable", "FoldMean",
+    "ForeignBytesError", "FutureVersionError", "HBounds", "IdColumn", "InputError", "JoinLabels",
+    "JoinedLabels", "LastDuration", "LastEvents", "LineSearch", "McnemarEvidence", "MeasureRow",
+    "Measures", "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "PairComparisons",
+    "PairEvaluator", "PairRow", "PairSettings", "PolynomialAuc", "PolynomialAucCombineFn",
     "PolynomialAucLearner", "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials",
     "RocCurve", "RocsteadyError", "RollUp", "RollUpRow", "RollUpSettings", "Rows", "ScoreTree",
     "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn", "TimeUnitWarning",
     "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka",
-    "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test",
-    "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows",
-    "roc_of_error_functions", "roll_up", "sign_test", "sum_of_min", "wilcoxon",
+    "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search", "aum_of_labels",
+    "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar", "parse_alert",
+    "read_rows", "roc_of_error_functions", "roll_up", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]

@@ -8,5 +8,6 @@ configuration's hash is the hash of this text.
 `measure_names` the names of measures. `evaluator` puts these parts together in `EvaluatorSettings`, the
 settings of one model. `table` adds the settings of all models of a job in `TableSettings`, and has
 the names of slices. `setting` in `evaluator` declares the fields of these two classes, for options of the
-command line and for stored states. `classes` has the spelling of a class.
+command line and for stored states. `classes` has the spelling of a class. `against` says with which model
+others are compared.
 """

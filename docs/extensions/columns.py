@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-from rocsteady import AlertRow, ComparisonRow, FoldMean, MeasureRow, RollUpRow
+from rocsteady import AlertRow, ComparisonRow, FoldMean, MeasureRow, PairRow, RollUpRow
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.rows.columns import COLUMNS, NUMBER_COLUMNS
 from rocsteady.core.settings.measure_names import COSTLY_MEASURES, PROBABILITY_MEASURES
@@ -51,8 +51,10 @@ def columns_markdown(kind: str) -> str:
 
 def described_columns(kind: str) -> tuple[pa.Schema, Mapping[str, str]]:
     """Return the schema of a kind of record, and the meanings of its columns by name."""
-    records = {"alert": AlertRow, "dead-letter": DeadLetter, "comparison": ComparisonRow, "mean": FoldMean}
-    records["roll-up"] = RollUpRow
+    records = {
+        "alert": AlertRow, "pair": PairRow, "roll-up": RollUpRow, "dead-letter": DeadLetter,
+        "comparison": ComparisonRow, "mean": FoldMean,
+    }  # fmt: skip
     if kind in records:
         return schema_of(records[kind]), described(records[kind].__doc__ or "")
     if kind == "row":

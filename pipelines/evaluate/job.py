@@ -24,7 +24,6 @@ import pyarrow as pa
 
 from ...core.alerts.rules import AlertRule, Period, Span
 from ...core.errors import ConfigError
-from ...core.fleet.settings import RollUpSettings
 from ...core.ids.sharding import Cut
 from ...core.join.settings import JoinSettings
 from ...core.process.console import say
@@ -40,7 +39,9 @@ from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
 from ..words import counted
+from .pairs import Pairs
 from .recipients import Recipient
+from .roll_ups import RollUps
 
 
 @dataclass(frozen=True)
@@ -100,14 +101,6 @@ class Alerts:
 
 
 @dataclass(frozen=True)
-class RollUps:
-    """The roll-ups of a job. path: where the roll-up rows go; None: rules alone read them."""
-
-    settings: RollUpSettings
-    path: str | None
-
-
-@dataclass(frozen=True)
 class Beside:
     """A second evaluation of the same events under other settings. Its rows have a file, but no counters.
 
@@ -123,7 +116,7 @@ class Output(NamedTuple):
 
     option   the option that names the output's place
     path     a path as `sinks` knows them, or - for stdout
-    content  "rows", "dead letters", "curves", "roll-ups", "alerts" or "report"
+    content  "rows", "dead letters", "curves", "pairs", "roll-ups", "alerts" or "report"
     """
 
     option: str
@@ -149,6 +142,7 @@ class Evaluation:
     export        folder of the state after the last event; the job then makes no last rows.
     begins_with   the state that the job starts from.
     fail_if       the rules by which the exit status is 4.
+    pairs         the comparisons of models with a champion, if any.
     """
 
     sources: Sequence[SourceFile]
@@ -172,6 +166,7 @@ class Evaluation:
     export: str | None = None
     begins_with: Export | None = None
     fail_if: Sequence[FailRule] = ()
+    pairs: Pairs | None = None
     roll_ups: RollUps | None = None
 
     def files(self) -> list[SourceFile]:
@@ -184,6 +179,7 @@ class Evaluation:
             ("--output", self.output, "rows"),
             ("--dead-letters", self.dead_letters, "dead letters"),
             ("--curves", self.curves, "curves"),
+            ("--pairs", None if self.pairs is None else self.pairs.path, "pairs"),
             ("--roll-ups", None if self.roll_ups is None else self.roll_ups.path, "roll-ups"),
             ("--alerts", None if self.alerts is None else self.alerts.path, "alerts"),
             ("--report", self.report, "report"),
@@ -204,11 +200,23 @@ class Evaluation:
             dead_letters=place(self.dead_letters),
             curves=place(self.curves),
             report=place(self.report),
+            pairs=self.pairs and replace(self.pairs, path=str(place(self.pairs.path))),
             alerts=self.alerts and replace(self.alerts, path=place(self.alerts.path)),
             roll_ups=self.roll_ups and replace(self.roll_ups, path=place(self.roll_ups.path)),
             beside=[replace(other, output=place_of[other.output]) for other in self.beside],
             export=place(self.export),
         )
+
+    @property
+    def reading_shards(self) -> int:
+        """The shards to which events are sent: those of evaluators, and those that compare models."""
+        return (self.settings.shards or 1) if self.pairs is None else self.pairs.shards(self.settings)
+
+    @property
+    def located(self) -> bool:
+        """Whether events keep their positions in their source."""
+        by_record = self.pairs is not None and self.pairs.against.by_record
+        return self.settings.deduplicate is not None or by_record
 
     def cut(self) -> Cut | None:
         """Return a new cut at the end of the input, if the state is exported there; else None."""

@@ -30,7 +30,9 @@ from ...core.events.rejected import Reason, Rejected
 from ...core.events.times import NO_TIME
 from ...core.fleet.members import MemberRows, Settled
 from ...core.fleet.table import FleetTable
-from ...core.ids.sharding import shard_key
+from ...core.ids.sharding import number_of, shard_key
+from ...core.pairs.rows import PairRow
+from ...core.pairs.table import PairTable
 from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
@@ -41,12 +43,13 @@ from ...core.state.exported import ShardState
 from ...core.state.take_up import taken_up
 from ...transforms.beam import metrics, progress
 from ...transforms.evaluate.shards import TableFactory
-from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
+from ...transforms.events.dead_letters import DeadLetters, RejectedLetters, in_columns
 from ...transforms.events.fields import RECORD_COUNTERS
 from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
+    PAIRS,
     ROLL_UPS,
     TableSink,
     alerts_to_arrow,
@@ -90,6 +93,7 @@ class LiveEvaluation:
         self._letters = RejectedLetters(job.fields)
         tells = job.roll_ups is not None
         self._table = TableFactory(job.settings, job.begins_with is not None, tells).new(None, shard_key(0))
+        self._pairs = None if job.pairs is None else PairTable(job.pairs.table(job.settings))
         self._fleet = None if job.roll_ups is None else FleetTable(job.roll_ups.settings)
         self._alerts, self._group_alerts = (_alerts_of(job, groups=groups) for groups in (False, True))
         self._least, self._greatest = -NO_TIME, NO_TIME
@@ -115,8 +119,11 @@ class LiveEvaluation:
         """Evaluate one step of a partition's reader; there may be several readers."""
         if step.records:
             self._note_read(step)
-        for _, packet in step.packets:
-            self._apply(packet)
+        for key, packet in step.packets:
+            if number_of(key):  # the shard that compares models
+                self._compare(packet)
+            else:
+                self._apply(packet)
         if step.packets or step.records:
             self._tell_metrics()
 
@@ -151,6 +158,7 @@ class LiveEvaluation:
     def end(self) -> None:
         """Make the last rows: all partitions have ended."""
         self._apply(EndOfInput().pack())
+        self._compare(EndOfInput().pack())
         self._tell_metrics()
 
     def outcome(self, seconds: float) -> Outcome:
@@ -164,10 +172,17 @@ class LiveEvaluation:
 
     def _counted(self) -> Counter[str]:
         counts = self._counts + Counter(self._table.counts())
-        for table in (self._alerts, self._group_alerts, self._fleet):
+        for table in (self._pairs, self._fleet, self._alerts, self._group_alerts):
             if table is not None:
                 counts += Counter(table.counts())
         return counts
+
+    def _compare(self, record: bytes) -> None:
+        """Give a record to the pairs of models, if any; late events are dead letters of the evaluators."""
+        given = [] if self._pairs is None else self._pairs.apply(record)
+        if rows := [row for row in given if isinstance(row, PairRow)]:
+            self._counts["pair_rows_written"] += len(rows)
+            self._take("pairs", in_columns(rows, PAIRS.schema))
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
@@ -239,6 +254,7 @@ def _opened(job: Evaluation, copies: Mapping[str, str]) -> _Sinks:
         "rows": rows_of(job.settings.evaluator),
         "dead letters": DEAD_LETTERS,
         "curves": CURVES,
+        "pairs": PAIRS,
         "roll-ups": ROLL_UPS,
         "alerts": ALERTS,
     }
@@ -295,7 +311,7 @@ def _evaluated(
             closing.callback(sink.close)
         with ProgressLine(enabled=_shows_progress(job)):
             live = LiveEvaluation(job, sinks, delivery)
-            _drive(live, streams.cut_off(job.cut()), stop)
+            _drive(live, streams.cut_off(job.cut()), job.reading_shards, stop)
             for sink in chain.from_iterable(sinks.values()):
                 sink.finish()
         outcome = live.outcome(time.monotonic() - started)
@@ -310,9 +326,9 @@ def _evaluated(
     return outcome
 
 
-def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal) -> None:
+def _drive(live: LiveEvaluation, streams: Streams, shards: int, stop: StopOnSignal) -> None:
     """Read the partitions in step by their times, so that few records have to wait in memory."""
-    readers = [StreamReader(source, 1) for source in streams.inputs]
+    readers = [StreamReader(source, shards) for source in streams.inputs]
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
     asked = False
     try:

@@ -41,7 +41,6 @@ from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
-    ROLL_UPS,
     ROWS,
     TableKind,
     curve_batches,
@@ -51,7 +50,9 @@ from ...transforms.sinks.open import is_streamed, write_batches
 from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEventFiles, ReadFiles
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
-from .job import Beside, Evaluation, Outcome, RollUps
+from .job import Beside, Evaluation, Outcome
+from .pairs import compared
+from .roll_ups import rolled_up
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
 
@@ -221,6 +222,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         packets, unmatched, join_states = packets | "Join" >> shards
         letters.append(unmatched)
         states.append(join_states)
+    if job.pairs is not None:
+        packets = compared(packets, job.pairs, job.settings, job.fields, job.cache_bytes, job.sinks)
     begun, brings = _with_states(packets, job, job.settings)
     evaluate = EvaluateShards(
         job.settings,
@@ -241,7 +244,9 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
-    rolled = None if job.roll_ups is None else _rolled_up(rows, job.roll_ups, job)
+    rolled = None
+    if job.roll_ups is not None:
+        rolled = rolled_up(rows, job.roll_ups, job.settings.shards, job.cache_bytes, job.sinks)
     if job.alerts is not None:
         from ...transforms.evaluate.alert import Alert, AlertBatches
 
@@ -264,18 +269,6 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     return pipeline
 
 
-def _rolled_up(rows: beam.PCollection[Rows], roll_ups: RollUps, job: Evaluation) -> beam.PCollection[Any]:
-    """Return the roll-up rows of a job, and write them if they have a path."""
-    from ...transforms.evaluate.roll_up import RollUpBatches, RollUpShards
-
-    roll = RollUpShards(roll_ups.settings, job.settings.shards, job.cache_bytes)
-    rolled: beam.PCollection[Any] = rows | "Roll up" >> roll
-    if roll_ups.path is not None:
-        batches = rolled | "Roll-ups in columns" >> RollUpBatches()
-        _ = batches | "Write roll-ups" >> write_batches(roll_ups.path, ROLL_UPS, job.sinks)
-    return rolled
-
-
 def _with_states(
     packets: beam.PCollection[tuple[str, bytes]], job: Evaluation, settings: TableSettings | JoinSettings
 ) -> tuple[beam.PCollection[tuple[str, bytes]], Brings | None]:
@@ -293,7 +286,7 @@ def _with_states(
 
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
     """Return the transform that reads the events, or predictions and labels in step by their times."""
-    shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
+    shards = job.reading_shards if job.join is None else job.join.settings.shards
     if job.streams is not None and (way := job.streams.way) != "live":
         from ...transforms.sources.streams.read import ReadStream
 
@@ -306,7 +299,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
             parquet_rows,
             merged=job.settings.evaluator.by_time,
             timing=job.timing,
-            located=job.settings.deduplicate is not None,
+            located=job.located,
             cut=job.cut(),
         )
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (

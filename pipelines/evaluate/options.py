@@ -11,7 +11,6 @@ from typing import Any, Literal
 from ...core.alerts.grammar import parse_alert
 from ...core.alerts.rules import AlertRule, Change, checked_rules
 from ...core.errors import ConfigError, InputError
-from ...core.fleet.settings import STALE, RollUpSettings
 from ...core.join.settings import JoinSettings
 from ...core.rows.columns import MASS_COLUMNS
 from ...core.settings.durations import microseconds, parse_lateness
@@ -29,7 +28,7 @@ from ...transforms.kafka.topic import is_kafka
 from ...transforms.sources.files.listing import list_sources
 from ..arguments import checked_number, number, option_of, parsed, refuse_given, whole_number
 from ..outputs import is_text
-from .job import Alerts, Join, RollUps
+from .job import Alerts, Join
 from .parser import default_text
 from .recipients import Command, Recipient, Url, refuse_recipients
 
@@ -260,47 +259,6 @@ def alerts_of(
             "with --alerts PATH"
         )
     return Alerts(tuple(rules), options.alerts, _recipients(options, here))
-
-
-def roll_ups_of(
-    options: argparse.Namespace, settings: EvaluatorSettings, alerts: Alerts | None
-) -> RollUps | None:
-    """Return the roll-ups that the options ask for; None: none. Raises ConfigError."""
-    of_groups = () if alerts is None else alerts.rules_of(groups=True)
-    if not options.roll_up:
-        refuse_given(options, ": there are no groups; name them with --roll-up GROUPS", "roll_ups", "stale")
-        if options.dependent:
-            raise ConfigError("--dependent: there are no groups; name them with --roll-up GROUPS")
-        if of_groups:
-            raise ConfigError(
-                f"--alert {str(of_groups[0])!r} watches groups; name them, such as --roll-up models"
-            )
-        return None
-    said = f"--roll-up {options.roll_up[0]}"
-    if not settings.every.micros:
-        raise ConfigError(
-            f"{said}: with --every {settings.every} rows are of no common moment; give a grid of times, such "
-            "as --every 1h"
-        )
-    if settings.order == "arrival":
-        raise ConfigError(
-            f"{said}: order 'arrival' never says up to when rows are complete; give --order time"
-        )
-    if "auc" not in (settings.measures or ()):
-        raise ConfigError(f"{said}: the AUC is not computed; ask for it with --measures auc")
-    if options.import_state is not None:
-        raise ConfigError(
-            f"{said} with --import-state: an export does not hold the last rows of the groups; make roll-ups "
-            "from the rows, with rocsteady roll-up"
-        )
-    if options.roll_ups is None and not of_groups:
-        raise ConfigError(f"{said}: name where the roll-up rows go, with --roll-ups PATH")
-    stale = STALE if options.stale is None else parsed("--stale", options.stale, parse_lateness)
-    try:
-        chosen = RollUpSettings(tuple(options.roll_up), stale, settings.confidence, options.dependent)
-    except ConfigError as mistake:
-        raise ConfigError(f"--roll-up {str(mistake).removeprefix('by: ')}") from None
-    return RollUps(chosen, options.roll_ups)
 
 
 def _recipients(options: argparse.Namespace, here: bool) -> tuple[Recipient, ...]:

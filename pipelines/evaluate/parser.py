@@ -48,6 +48,10 @@ EVALUATE_EPILOG = """examples:
     rocsteady evaluate s.csv --time sent --every 1h --output rows.parquet --alerts alerts.csv \\
         --alert 'auc_high < 0.8 for 3 rows' --alert 'auc drops by 0.02 against 7d'
 
+  a challenger against the champion: scores of both in a record, or models of one file by the events' ids:
+    rocsteady evaluate s.csv --score new --against old --label y --pairs pairs.csv
+    rocsteady evaluate scores.parquet --id order --time sent --champion v1 --pairs pairs.csv --output r.csv
+
 Exit status 0: done; 3: records came and none was applied; 4: a rule of --fail-if holds; 2: arguments or input
 were found wrong before the job; 1: the job failed later. With 3 and 4 all outputs are written.
 
@@ -147,6 +151,21 @@ _LABELS = Group("labels that come later", (
     "SOURCE then holds predictions; a label serves every prediction of its id, of any\n"
     "model, made within ttl of it. The time of an event is its label's.")  # fmt: skip
 
+_PAIRS = Group("models compared with a champion", (
+    Argument("--pairs", "PATH",
+        "where rows of pairs go: both AUCs of the window's instances, their difference with DeLong's "
+        "interval, and a verdict on all instances so far that holds at any time [none]"),
+    Argument("--champion", "MODEL", "compare every other model with this one, over the events of one --id"),
+    Argument("--against", "COL",
+        "a further column of scores: compare the models of the other --score columns with its model, over "
+        "the same records"),
+    Argument("--pair-within", "1d",
+        "an event waits so long, by --time, for the event of its id in the other model [1d; with --labels "
+        "0s; without --time to the end of the input]"),
+    Argument("--anytime-at", "N", "the verdict is sharpest after so many instances [10000]"),
+),
+    "An instance that one of both scored alone counts in only_model or only_against.")  # fmt: skip
+
 _JOB = Group("the job", (
     Argument("--dead-letters", "PATH", "where malformed records go [counted and summarised]"),
     Argument("--curves", "PATH", "ROC curves, their hulls and the calibration, a row a point [none]"),
@@ -226,5 +245,6 @@ EVALUATE = (
     windows("last:10000", "100", "of a model and slice",
         *(setting_option(TableSettings, name) for name in SPANS)),
     MEASURES,
+    _PAIRS,
     _JOB,
 )  # fmt: skip

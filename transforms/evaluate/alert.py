@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.coders import RowCoder, registry
-from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -33,7 +32,7 @@ from ...core.rows.rows import Rows
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
-from ..sinks.kinds import alerts_to_arrow
+from ..sinks.kinds import ALERT_SCHEMA, Gathered
 
 _PACKED_ROWS = 10_000
 """The most single rows of all windows that are buffered together."""
@@ -204,37 +203,11 @@ def _at_its_time(
 registry.register_coder(AlertRow, RowCoder)
 
 
-_GATHERED_ALERTS = 10_000
-
-
 class AlertBatches(beam.PTransform[beam.PCollection[AlertRow], beam.PCollection[pa.RecordBatch]]):
     """Alerts -> record batches (ALERT_SCHEMA), as sinks take them."""
 
     def expand(self, alerts: beam.PCollection[AlertRow]) -> beam.PCollection[pa.RecordBatch]:
         """Apply to the alerts of a job."""
-        gather = beam.ParDo(_AlertsInColumns()).with_output_types(pa.RecordBatch)
+        gather = beam.ParDo(Gathered(ALERT_SCHEMA)).with_output_types(pa.RecordBatch)
         batches: beam.PCollection[pa.RecordBatch] = alerts | gather
         return batches
-
-
-class _AlertsInColumns(beam.DoFn):
-    """Alerts -> record batches; a bundle's alerts are gathered into one batch."""
-
-    def __init__(self) -> None:
-        self._held: list[AlertRow] = []
-
-    def start_bundle(self) -> None:
-        """Hold no alerts."""
-        self._held = []
-
-    def process(self, alert: AlertRow) -> Iterator[pa.RecordBatch]:
-        """Hold alerts; yield a batch when enough alerts are held."""
-        self._held.append(alert)
-        if len(self._held) == _GATHERED_ALERTS:
-            yield alerts_to_arrow(self._held)
-            self._held = []
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the alerts still held."""
-        if self._held:
-            yield GlobalWindows.windowed_value(alerts_to_arrow(self._held))

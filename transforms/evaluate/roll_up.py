@@ -14,7 +14,6 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import RowCoder, registry
-from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -29,16 +28,13 @@ from ...core.settings.durations import Duration, lateness_of
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
-from ..sinks.kinds import roll_ups_to_arrow
+from ..sinks.kinds import ROLL_UPS, Gathered
 from .members import members_of_table
 
 _PACKED_ROWS = 10_000
 """The most single rows of all windows that are buffered together."""
 
 _MOST_SHARDS = 8
-
-_GATHERED = 10_000
-"""The most roll-up rows of a record batch."""
 
 _HOW = "apply it to .rows or .batches of EvaluateModels with every=EverySeconds(...)"
 
@@ -234,29 +230,6 @@ class RollUpBatches(beam.PTransform[beam.PCollection[RollUpRow], beam.PCollectio
 
     def expand(self, rows: beam.PCollection[RollUpRow]) -> beam.PCollection[pa.RecordBatch]:
         """Apply to the roll-up rows of a job."""
-        gather = beam.ParDo(_InColumns()).with_output_types(pa.RecordBatch)
+        gather = beam.ParDo(Gathered(ROLL_UPS.schema)).with_output_types(pa.RecordBatch)
         batches: beam.PCollection[pa.RecordBatch] = rows | gather
         return batches
-
-
-class _InColumns(beam.DoFn):
-    """Roll-up rows -> record batches; the rows of a bundle are gathered into one batch."""
-
-    def __init__(self) -> None:
-        self._held: list[RollUpRow] = []
-
-    def start_bundle(self) -> None:
-        """Hold no rows."""
-        self._held = []
-
-    def process(self, row: RollUpRow) -> Iterator[pa.RecordBatch]:
-        """Hold rows; yield a batch when enough rows are held."""
-        self._held.append(row)
-        if len(self._held) == _GATHERED:
-            yield roll_ups_to_arrow(self._held)
-            self._held = []
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the rows still held."""
-        if self._held:
-            yield GlobalWindows.windowed_value(roll_ups_to_arrow(self._held))
