@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .core.evaluator.evaluator import ModelEvaluator
     from .core.events.batch import EventBatch
     from .core.events.columns import IdColumn, TextColumn
+    from .core.evidence.below import EvidenceBelow
     from .core.learning.aum.aum import Aum, aum, aum_of_labels
     from .core.learning.aum.classifier import AumLinearClassifier  # noqa: F401  handed on below
     from .core.learning.aum.error_functions import ErrorFunctions
@@ -107,6 +108,7 @@ _HOMES = {
     "core.evaluator.evaluator": ("ModelEvaluator",),
     "core.events.batch": ("EventBatch",),
     "core.events.columns": ("IdColumn", "TextColumn"),
+    "core.evidence.below": ("EvidenceBelow",),
     "core.learning.aum.aum": ("Aum", "aum", "aum_of_labels"),
     "core.learning.aum.classifier": ("AumLinearClassifier",),
     "core.learning.aum.error_functions": ("ErrorFunctions",),
@@ -160,8 +162,8 @@ __all__ = [
     "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
     "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError", "ErrorFunctions", "ErrorRoc",
     "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents",
-    "EverySeconds", "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError", "FutureVersionError",
-    "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
+    "EverySeconds", "EvidenceBelow", "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError",
+    "FutureVersionError", "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
     "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
     "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner",
     "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve",
