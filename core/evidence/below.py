@@ -41,14 +41,13 @@ When it began
     mean of these beginnings, with the products as weights, and over the grid with the sums as weights.
 
 Wire form, version 1: a frame (encoding/fields.py) with magic "RSEV". Payload: `_HEAD` (bound, m, the counters
-of `detector`); the sums and the ages of the grid (f64); the scores held of positives, then of negatives (f64,
-oldest first).
+of `detector`); the sums and the ages of the grid, then their means (f64); the scores held of positives, then
+of negatives (f64, oldest first).
 """
 
 from __future__ import annotations
 
 import math
-import numbers
 import struct
 from typing import NamedTuple
 
@@ -58,20 +57,16 @@ import numpy.typing as npt
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..encoding.fields import HEAD_BYTES, Reader, framed, unframed
 from ..encoding.json import reading
-from ..errors import ConfigError
 from ..events.inputs import checked_events
 from ..kernels.rings import unrolled, write_ring
-from .detector import AGE, BLOCKS, COUNTERS, EVENTS, LAST, NEGATIVES, POSITIVES, SUM, feed, mean_of
+from ..settings.evidence import DEFAULT_BLOCKS, checked_blocks, checked_bound
+from .detector import AGE, BLOCKS, COUNTERS, EVENTS, LAST, NEGATIVES, POSITIVES, SUM, feed
 
 MAGIC = b"RSEV"
 VERSION = 1
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
 """The grid of bets, as shares of the largest bet 1 / (1 - bound)."""
-
-DEFAULT_BLOCKS = 4
-MOST_BLOCKS = 100
-"""Largest m. A bet is at most 1 / (1 - bound), so large blocks are slow, whatever they show."""
 
 MOST_KEPT = 1_024
 """Most scores of a class that a block keeps."""
@@ -91,27 +86,6 @@ class Followed(NamedTuple):
     evidence: FloatArray
     since: FloatArray
     events: FloatArray
-
-
-def checked_bound(bound: object, name: str) -> float:
-    """Return a bound of the AUC as a float. Raises ConfigError, with the name of the setting, for others."""
-    if isinstance(bound, bool) or not isinstance(bound, numbers.Real) or not 0.0 < float(bound) < 1.0:
-        raise ConfigError(
-            f"{name}={bound!r}: give the AUC that the model must have, between 0 and 1, both excluded, "
-            "such as 0.8"
-        )
-    return float(bound)
-
-
-def checked_blocks(blocks: object, name: str) -> int:
-    """Return m as an int. Raises ConfigError, with the name of the setting, for others."""
-    is_whole = isinstance(blocks, numbers.Integral) and not isinstance(blocks, bool)
-    if not is_whole or not 1 <= int(blocks) <= MOST_BLOCKS:  # type: ignore[call-overload]
-        raise ConfigError(
-            f"{name}={blocks!r}: a block holds at least so many positives and so many negatives; give a "
-            f"whole number from 1 to {MOST_BLOCKS}, such as {DEFAULT_BLOCKS}"
-        )
-    return int(blocks)  # type: ignore[call-overload, no-any-return]
 
 
 class EvidenceBelow:
@@ -218,31 +192,46 @@ class EvidenceBelow:
 
     def snapshot_bytes(self) -> int:
         """Return the length of `to_bytes()` in bytes. O(1)."""
-        return HEAD_BYTES + _HEAD.size + self._grid.nbytes + self._positives.nbytes + self._negatives.nbytes
+        return HEAD_BYTES + _HEAD.size + sum(part.nbytes for part in self._parts)
+
+    def live_bytes(self) -> int:
+        """Estimate the memory of the object in bytes: its arrays, and the objects around them."""
+        return 1_200 + self._positives.nbytes + self._negatives.nbytes
+
+    @property
+    def _parts(self) -> tuple[FloatArray, ...]:
+        """The numbers of the state, in the order of the wire form."""
+        return self._grid, self._values, self._positives, self._negatives
 
     def to_bytes(self) -> bytes:
         """Return a snapshot. An object loaded from the snapshot gives the same evidence from there on."""
         parts = [_HEAD.pack(self.bound, self.blocks, *self._counters.tolist())]
-        parts += [part.astype("<f8").tobytes() for part in (self._grid, self._positives, self._negatives)]
+        parts += [part.astype("<f8").tobytes() for part in self._parts]
         return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> EvidenceBelow:
-        """Read a snapshot; raises a `WireError` for any other bytes."""
+        """Read a snapshot, `data`, which `to_bytes` gave. Raises a `WireError` for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, "a snapshot of evidence"))
         with reading("a snapshot of evidence"):
             bound, least, *counters = reader.numbers(_HEAD.format)
             self = cls(bound, blocks=least)
             grid = reader.array("<f8", 2 * len(SHARES)).reshape(2, len(SHARES))
+            values = reader.array("<f8", 2)
             positives, negatives = (
                 reader.array("<f8", min(max(0, counters[each]), MOST_KEPT)) for each in (POSITIVES, NEGATIVES)
             )
             reader.end()
-            self._load(np.array(counters, np.int64), grid, positives, negatives)
+            self._load(np.array(counters, np.int64), grid, values, positives, negatives)
         return self
 
     def _load(
-        self, counters: Int64Array, grid: FloatArray, positives: FloatArray, negatives: FloatArray
+        self,
+        counters: Int64Array,
+        grid: FloatArray,
+        values: FloatArray,
+        positives: FloatArray,
+        negatives: FloatArray,
     ) -> None:
         """Take a state; ValueError if the state contradicts itself."""
         full, waiting = int(counters[BLOCKS]), int(counters[POSITIVES] + counters[NEGATIVES])
@@ -255,13 +244,13 @@ class EvidenceBelow:
         )
         if not fits:
             raise ValueError(f"the counters {counters.tolist()} cannot be")
-        if not (np.isfinite(grid).all() if full else (grid[SUM] == -np.inf).all() and not grid[AGE].any()):
+        has_none = (grid[SUM] == -np.inf).all() and not grid[AGE].any() and np.isnan(values).all()
+        if not (np.isfinite(grid).all() and np.isfinite(values).all() if full else has_none):
             raise ValueError("the sums cannot be")
         if not (np.isfinite(positives).all() and np.isfinite(negatives).all()):
             raise ValueError("a score is not finite")
-        self._counters, self._grid, self._positives, self._negatives = counters, grid, positives, negatives
-        if full:
-            mean_of(grid, self._values)
+        self._counters, self._grid, self._values = counters, grid, values
+        self._positives, self._negatives = positives, negatives
 
 
 def _ring(kept: FloatArray, seen: int) -> FloatArray:

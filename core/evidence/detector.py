@@ -106,9 +106,3 @@ def feed(
         ends[full] = event
         full += 1
     return full
-
-
-@entry
-def mean_of(grid: FloatArray, values: FloatArray) -> None:
-    """Write what `feed` writes for a full block, from the grid alone."""
-    _mean(grid, values)

@@ -14,7 +14,14 @@ from ...core.errors import ConfigError, InputError
 from ...core.join.settings import JoinSettings
 from ...core.rows.columns import MASS_COLUMNS
 from ...core.settings.durations import microseconds, parse_lateness
-from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order, declared
+from ...core.settings.evaluator import (
+    CURVES_AT_END,
+    EvaluatorSettings,
+    check_evidence,
+    check_signal,
+    checked_order,
+    declared,
+)
 from ...core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
 from ...core.settings.table import Shards, TableSettings, parse_slice, slice_forms
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
@@ -70,6 +77,7 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     evaluator = evaluator_of(options, fields.positive)
     evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
     check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
+    check_evidence(evaluator, options.weight is not None, "--evidence-below", "--weight")
     for name, setting in declared(TableSettings).items():
         for column in setting.needs:
             if getattr(fields, column) is None:

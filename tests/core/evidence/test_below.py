@@ -185,7 +185,7 @@ def test_damaged_bytes_are_refused():
     ("place", "value"),
     [(0, struct.pack("<d", 1.0)), (8, struct.pack("<I", 0)), (12, struct.pack("<q", -1)),
      (28, struct.pack("<q", 9)), (36, struct.pack("<q", 3)), (52, struct.pack("<d", math.inf)),
-     (164, struct.pack("<d", math.nan))],
+     (164, struct.pack("<d", math.nan)), (180, struct.pack("<d", math.nan))],
 )  # fmt: skip
 def test_a_state_that_contradicts_itself_is_refused(place, value):
     detector = EvidenceBelow(0.8, blocks=2)
