@@ -28,6 +28,7 @@ from ..rows.display import figure
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
 from .rules import AlertRule, Change, Limit
+from .surely import Surely
 
 MAGIC = b"RSAB"
 VERSION = 1
@@ -237,6 +238,10 @@ def _opening(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | 
     what, opens = f"{alert.column} {_value(alert.value)}", rule.opens
     if isinstance(opens, Limit):
         what += f" {opens.comparison} {_value(opens.number)}"
+    elif isinstance(opens, Surely):
+        grew = f"which grew since row {alert.since_row:,}{_when(alert.since_time)}"
+        enough = f"evidence {_value(alert.value)} >= {_value(alert.limit)}"
+        return f"auc surely < {_value(opens.bound)}: {enough}, {grew}"
     else:
         assert alert.reference_value is not None
         size, interval = abs(alert.reference_value - alert.value), ""
@@ -255,6 +260,8 @@ def _closing(alert: AlertRow, rule: AlertRule, streak: int) -> str:
         what += f" in {streak:,} rows" if streak > 1 else ""
     elif isinstance(opens, Limit):
         what += f", no longer {opens.comparison} {_value(opens.number)}"
+    elif isinstance(opens, Surely):
+        what += f" fell to {_value(alert.limit)} or less"
     else:
         sure = "significantly " if opens.tested else ""
         far = f"by more than {_value(opens.by)} " if opens.by else ""

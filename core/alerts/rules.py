@@ -20,6 +20,7 @@ from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
 from ..rows.display import figure
 from ..settings.durations import duration_text
 from ..settings.windows import is_count, number_text
+from .surely import Surely, with_budget
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
 """Columns that a rule may name: counts, masses and measures, and `drift` as 1 or 0."""
@@ -257,7 +258,7 @@ class AlertRule:
     ('auc_high < 0.8 for 3 rows', 'auc_high < 0.8', '3 rows', True)
     """
 
-    opens: Limit | Change
+    opens: Limit | Change | Surely
     held: Span = ONE_ROW
     until: Limit | None = None
     until_held: Span = ONE_ROW
@@ -271,6 +272,10 @@ class AlertRule:
         _refuse_contradiction(self.where)
         if self.a_day is not None and not is_count(self.a_day):
             raise ConfigError(f"at most {self.a_day!r} a day: give a whole number of 1 or more")
+        if isinstance(self.opens, Surely) and self.held != ONE_ROW:
+            raise ConfigError(
+                f"{self.opens} for {self.held}: evidence needs no time to be sure; leave it out"
+            )
         if self.until is None:
             if self.until_held != ONE_ROW:
                 raise ConfigError(f"for {self.until_held} of what? Give until= a limit")
@@ -297,7 +302,9 @@ class AlertRule:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a row that the rule names."""
-        named = [self.opens.column] if self.until is None else [self.opens.column, self.until.column]
+        named = [*self.opens.columns] if isinstance(self.opens, Surely) else [self.opens.column]
+        if self.until is not None:
+            named.append(self.until.column)
         return tuple(dict.fromkeys(named))
 
     @property
@@ -328,6 +335,7 @@ def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
     for rule in rules:
         if not isinstance(rule, AlertRule):
             raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
+    with_budget(rules, None)
     if not rules:
         raise ConfigError("there is no rule; give one or more, such as 'auc_high < 0.8 for 3 rows'")
     texts = [str(rule) for rule in rules]
