@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 BOUND = 0.8
 PREVALENCES = (0.5, 0.1, 0.01)
-LEVELS = {1_000: 1_000, 10_000: 400}
+LEVELS = {1_000: 1_000, 10_000: 600}
 """1/alpha in blocks, and the number of runs."""
 
 LONGEST = 20
@@ -169,8 +169,8 @@ larger.
 {{edge}}
 
 **A year of 1,000 models.** The AUC is {HIGHER}, the bound {LOWER}, 30% are positive, an hour has {ROW_EVENTS}
-events. {{fleet}} With a row an hour, `auc drops against 50 rows for 10 rows` has some 1,200 false alarms in that
-year.
+events. {{fleet}} With a row an hour, `auc drops against 50 rows for 10 rows` has some 1,200 false alarms in
+that year.
 
 **State and cost** of the detector alone, in large batches, m = 4:
 
