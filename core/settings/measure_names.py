@@ -43,7 +43,7 @@ _COMPANIONS = {
 
 
 def named_measures(
-    asked: tuple[str, ...] | str | None, *, probabilities: bool, evidence: bool
+    asked: tuple[str, ...] | str | None, *, probabilities: bool, evidence: bool = False
 ) -> tuple[str, ...]:
     """Return the names of the measures asked for, in column order. Raises ConfigError.
 

@@ -198,7 +198,8 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
         raise ConfigError(f"--order {order} needs times; name their column with --time")
     chosen = _settings_of(options, EvaluatorSettings)
     if chosen["evidence_below"] is None:
-        chosen["evidence_below"] = _bound_of(options.alert or ())
+        alerts = getattr(options, "alert", None)  # prequential has no alerts
+        chosen["evidence_below"] = _bound_of(alerts or ())
     settings = EvaluatorSettings(
         window=parsed("--window", options.window, parse_window),
         every=parsed("--every", options.every, parse_every),
