@@ -56,8 +56,12 @@ class Figures(NamedTuple):
 class Rate:
     """The rate of false alarms: at most one in `number` blocks, or events, in the mean.
 
-    >>> str(Rate(1e6)), str(Rate(2e5, "events"))
-    ('1000000', '1 per 200000 events')
+    number  how many blocks or events there are for one false alarm, above 1
+    unit    "blocks" or "events"
+
+    >>> from rocsteady import parse_alert
+    >>> parse_alert("auc surely < 0.8 at 5 per 1e6 events").opens.rate
+    Rate(number=200000.0, unit='events')
     """
 
     number: float
@@ -77,7 +81,10 @@ class Rate:
         return number if self.unit == "blocks" else f"1 per {number} events"
 
     def blocks(self, block_events: float) -> float:
-        """Return N, the number of blocks to a false alarm, of blocks of so many events; 1 or more."""
+        """Return N, the number of blocks to a false alarm; 1 or more.
+
+        block_events  the mean number of events of a block
+        """
         return self.number if self.unit == "blocks" else max(1.0, self.number / block_events)
 
 
@@ -88,8 +95,9 @@ class Surely:
     bound  the AUC that the model must have: that of the rows' evidence
     rate   the rate of false alarms; None: the budget of the job gives the rate
 
-    >>> str(Surely(0.8, Rate(1e6)))
-    'auc surely < 0.8 at 1000000'
+    >>> from rocsteady import parse_alert
+    >>> parse_alert("auc surely < 0.8 at 1e6").opens
+    Surely(bound=0.8, rate=Rate(number=1000000.0, unit='blocks'))
     """
 
     bound: float
@@ -107,7 +115,10 @@ class Surely:
         return f"auc surely < {number_text(self.bound)}{at}"
 
     def level(self, block_events: float) -> float:
-        """Return the logarithm of N, by which evidence must exceed the baseline."""
+        """Return the logarithm of N, by which evidence must exceed the baseline.
+
+        block_events  the mean number of events of a block
+        """
         assert self.rate is not None
         return math.log(self.rate.blocks(block_events))
 
