@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, get_args
 
@@ -20,7 +20,7 @@ from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
 from ..rows.display import figure
 from ..settings.durations import duration_text
 from ..settings.windows import is_count, number_text
-from .surely import Surely, with_budget
+from .surely import REMEDY_BUDGET, REMEDY_RATE, Rate, Surely
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
 """Columns that a rule may name: counts, masses and measures, and `drift` as 1 or 0."""
@@ -343,3 +343,31 @@ def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
         if texts.count(text) > 1:
             raise ConfigError(f"alert {text!r} is there {texts.count(text)} times; give it once")
     return tuple(rules)
+
+
+def with_budget(rules: Iterable[AlertRule], budget: Rate | None) -> list[AlertRule]:
+    """Return rules in which every `surely` has a rate: those without one share the budget evenly.
+
+    Raises ConfigError if a rule has no rate and there is no budget, or if a budget is left over.
+    """
+    rules = list(rules)
+    sharing = [rule for rule in rules if isinstance(rule.opens, Surely) and rule.opens.rate is None]
+    if budget is None:
+        if sharing:
+            raise ConfigError(
+                f"alert {str(sharing[0])!r}: {REMEDY_RATE}, or give all rules a budget with --false-alarms"
+            )
+        return rules
+    if not sharing:
+        raise ConfigError(
+            f"--false-alarms: no rule needs a rate, such as --alert 'auc surely < 0.8'; {REMEDY_BUDGET}"
+        )
+    rate = Rate(budget.number * len(sharing), "events")
+    return [_at(rule, rate) for rule in rules]
+
+
+def _at(rule: AlertRule, rate: Rate) -> AlertRule:
+    """Return a rule with a rate, if the rule is on evidence and has none."""
+    if isinstance(rule.opens, Surely) and rule.opens.rate is None:
+        return replace(rule, opens=replace(rule.opens, rate=rate))
+    return rule

@@ -26,16 +26,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ..errors import ConfigError
 from ..settings.evidence import checked_bound
 from ..settings.windows import number_text
-
-if TYPE_CHECKING:
-    from .rules import AlertRule
 
 REMEDY_RATE = (
     "say how rare a false alarm must be: at 1e6, which is one in a million blocks, or at 1 per 1000000 events"
@@ -141,27 +137,3 @@ def parse_budget(text: str) -> Rate:
             f"{text!r}: both numbers are above 0, and events are more than false alarms; {REMEDY_BUDGET}"
         )
     return Rate(among / allowed, "events")
-
-
-def with_budget(rules: Iterable[AlertRule], budget: Rate | None) -> list[AlertRule]:
-    """Return rules in which every `surely` has a rate: those without one share the budget evenly.
-
-    Raises ConfigError if a rule has no rate and there is no budget, or if a budget is left over.
-    """
-    rules = list(rules)
-    sharing = [rule for rule in rules if isinstance(rule.opens, Surely) and rule.opens.rate is None]
-    if budget is None:
-        if sharing:
-            raise ConfigError(
-                f"alert {str(sharing[0])!r}: {REMEDY_RATE}, or give all rules a budget with --false-alarms"
-            )
-        return rules
-    if not sharing:
-        raise ConfigError(
-            f"--false-alarms: no rule needs a rate, such as --alert 'auc surely < 0.8'; {REMEDY_BUDGET}"
-        )
-    rate = Rate(budget.number * len(sharing), "events")
-    return [
-        replace(rule, opens=replace(rule.opens, rate=rate)) if rule in sharing else rule  # type: ignore[type-var]
-        for rule in rules
-    ]

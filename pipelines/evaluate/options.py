@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ...core.alerts.grammar import parse_alert
-from ...core.alerts.rules import AlertRule, Change, checked_rules
-from ...core.alerts.surely import Surely, parse_budget, with_budget
+from ...core.alerts.rules import AlertRule, Change, checked_rules, with_budget
+from ...core.alerts.surely import Surely, parse_budget
 from ...core.errors import ConfigError, InputError
 from ...core.join.settings import JoinSettings
 from ...core.rows.columns import MASS_COLUMNS

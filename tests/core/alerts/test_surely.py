@@ -12,7 +12,8 @@ import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.alerts.rows import AlertRow
-from rocsteady.core.alerts.surely import Rate, parse_budget, with_budget
+from rocsteady.core.alerts.rules import with_budget
+from rocsteady.core.alerts.surely import Rate, parse_budget
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.errors import ConfigError, OtherConfigurationError, WireError
 from rocsteady.core.rows.columns import COLUMNS
