@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .core.evaluator.evaluator import ModelEvaluator
     from .core.events.batch import EventBatch
     from .core.events.columns import IdColumn, TextColumn
+    from .core.evidence.below import EvidenceBelow
     from .core.fleet.settings import RollUpSettings
     from .core.fleet.table import FleetTable
     from .core.learning.aum.aum import Aum, aum, aum_of_labels
@@ -116,6 +117,7 @@ _HOMES = {
     "core.evaluator.evaluator": ("ModelEvaluator",),
     "core.events.batch": ("EventBatch",),
     "core.events.columns": ("IdColumn", "TextColumn"),
+    "core.evidence.below": ("EvidenceBelow",),
     "core.fleet.settings": ("RollUpSettings",),
     "core.fleet.table": ("FleetTable",),
     "core.learning.aum.aum": ("Aum", "aum", "aum_of_labels"),
@@ -178,18 +180,19 @@ __all__ = [
     "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
     "ComparePairs", "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError",
     "ErrorFunctions", "ErrorRoc", "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable",
-    "EventBatch", "EveryEvents", "EverySeconds", "Fading", "FitPolynomialAuc", "FleetTable", "FoldMean",
-    "ForeignBytesError", "FutureVersionError", "HBounds", "IdColumn", "InputError", "JoinLabels",
-    "JoinedLabels", "LastDuration", "LastEvents", "LineSearch", "McnemarEvidence", "MeasureRow",
-    "Measures", "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "PairComparisons",
-    "PairEvaluator", "PairRow", "PairSettings", "PolynomialAuc", "PolynomialAucCombineFn",
-    "PolynomialAucLearner", "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials",
-    "RocCurve", "RocsteadyError", "RollUp", "RollUpRow", "RollUpSettings", "Rows", "ScoreTree",
-    "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn", "TimeUnitWarning",
-    "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka",
-    "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search", "aum_of_labels",
-    "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar", "parse_alert",
-    "read_rows", "roc_of_error_functions", "roll_up", "sign_test", "sum_of_min", "wilcoxon",
+    "EventBatch", "EveryEvents", "EverySeconds", "EvidenceBelow", "Fading", "FitPolynomialAuc",
+    "FleetTable", "FoldMean", "ForeignBytesError", "FutureVersionError", "HBounds", "IdColumn",
+    "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "LineSearch",
+    "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
+    "OtherConfigurationError", "PairComparisons", "PairEvaluator", "PairRow", "PairSettings",
+    "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner", "PolynomialAucModel",
+    "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve", "RocsteadyError", "RollUp",
+    "RollUpRow", "RollUpSettings", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses",
+    "TableSettings", "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost",
+    "WeightedTree", "WindowCurve", "WireError", "WriteKafka", "approximate_cost_curve_area",
+    "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test", "estimate_auc", "evaluate",
+    "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows", "roc_of_error_functions",
+    "roll_up", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]

@@ -27,7 +27,7 @@ _JOB = ("core/shard", "core/table", "transforms/beam", "transforms/events", "tra
 _FILES = (*_JOB, "transforms/sources/files")
 _TOPICS = (*_JOB, "transforms/kafka", "transforms/sources/streams")
 MEASURED: dict[str, tuple[str, ...]] = {
-    "docs/benchmarks/alert_rates.md": ("core/alerts", "core/rows/differences.py"),
+    "docs/benchmarks/alert_rates.md": ("core/alerts", "core/evidence", "core/rows/differences.py"),
     "docs/benchmarks/core.md": _TREES,
     "docs/benchmarks/false_alarms.md": ("core/evaluator",),
     "docs/benchmarks/flink.md": _TOPICS,

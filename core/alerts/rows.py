@@ -29,6 +29,7 @@ from ..rows.records import MeasureRow
 from ..rows.roll_ups import GROUP_NUMBERS, RollUpRow
 from ..rows.rows import Rows
 from .rules import AlertRule, Change, Limit
+from .surely import Surely
 
 MAGIC = b"RSAB"
 VERSION = 1
@@ -80,6 +81,10 @@ class AlertRow(NamedTuple):
     message: str
 
 
+SomeRows = Rows | Sequence[MeasureRow] | Sequence[RollUpRow]
+"""Rows that rules watch: rows in columns, single rows, or roll-up rows."""
+
+
 class WatchedRows(NamedTuple):
     """n rows with the columns that rules read.
 
@@ -95,6 +100,19 @@ class WatchedRows(NamedTuple):
     key_codes: Int32Array
     integers: Int64Array
     numbers: FloatArray
+
+    @classmethod
+    def of(cls, rows: SomeRows, columns: Sequence[str]) -> WatchedRows:
+        """Make watched rows. O(cells). Raises InputError for rows without one of the columns."""
+        if isinstance(rows, Rows):
+            return cls.of_rows(rows, columns)
+        try:
+            return cls.of_records(rows, columns)
+        except AttributeError as missing:
+            raise InputError(
+                f"a {type(missing.obj).__name__!r} has no {missing.name!r}, which a rule reads; rules on "
+                "groups watch roll-up rows, and others watch rows"
+            ) from None
 
     @classmethod
     def of_rows(cls, rows: Rows, columns: Sequence[str]) -> WatchedRows:
@@ -260,6 +278,10 @@ def _opening(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | 
     what, opens = f"{alert.column} {_value(alert.value)}", rule.opens
     if isinstance(opens, Limit):
         what += f" {opens.comparison} {_value(opens.number)}"
+    elif isinstance(opens, Surely):
+        grew = f"which grew since row {alert.since_row:,}{_when(alert.since_time)}"
+        enough = f"evidence {_value(alert.value)} >= {_value(alert.limit)}"
+        return f"auc surely < {_value(opens.bound)}: {enough}, {grew}"
     else:
         assert alert.reference_value is not None
         size, interval = abs(alert.reference_value - alert.value), ""
@@ -278,6 +300,8 @@ def _closing(alert: AlertRow, rule: AlertRule, streak: int) -> str:
         what += f" in {streak:,} rows" if streak > 1 else ""
     elif isinstance(opens, Limit):
         what += f", no longer {opens.comparison} {_value(opens.number)}"
+    elif isinstance(opens, Surely):
+        what += f" fell to {_value(alert.limit)} or less"
     else:
         sure = "significantly " if opens.tested else ""
         far = f"by more than {_value(opens.by)} " if opens.by else ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, get_args
@@ -21,6 +20,7 @@ from ..rows.display import figure
 from ..rows.roll_ups import GROUP_NUMBERS
 from ..settings.durations import duration_text
 from ..settings.windows import is_count, number_text
+from .surely import Surely
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
 """Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
@@ -266,7 +266,7 @@ class AlertRule:
     ('auc_high < 0.8 for 3 rows', 'auc_high < 0.8', '3 rows', True)
     """
 
-    opens: Limit | Change
+    opens: Limit | Change | Surely
     held: Span = ONE_ROW
     until: Limit | None = None
     until_held: Span = ONE_ROW
@@ -281,6 +281,10 @@ class AlertRule:
         self._refuse_two_kinds()
         if self.a_day is not None and not is_count(self.a_day):
             raise ConfigError(f"at most {self.a_day!r} a day: give a whole number of 1 or more")
+        if isinstance(self.opens, Surely) and self.held != ONE_ROW:
+            raise ConfigError(
+                f"{self.opens} for {self.held}: evidence needs no time to be sure; leave it out"
+            )
         if self.until is None:
             if self.until_held != ONE_ROW:
                 raise ConfigError(f"for {self.until_held} of what? Give until= a limit")
@@ -313,7 +317,7 @@ class AlertRule:
         """Raise ConfigError for a rule that names columns, or tests names, of both rows and roll-up rows."""
         kinds = {column: column in GROUP_NUMBERS for column in self.columns}
         if len({*kinds.values()}) > 1:
-            row, group = sorted(kinds, key=kinds.__getitem__)
+            row, group = (next(name for name in kinds if kinds[name] == of) for of in (False, True))
             raise ConfigError(
                 f"{row} is a column of rows, and {group} one of roll-up rows; give a rule columns of one kind"
             )
@@ -328,7 +332,9 @@ class AlertRule:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a row that the rule names."""
-        named = [self.opens.column] if self.until is None else [self.opens.column, self.until.column]
+        named = [*self.opens.columns] if isinstance(self.opens, Surely) else [self.opens.column]
+        if self.until is not None:
+            named.append(self.until.column)
         return tuple(dict.fromkeys(named))
 
     @property
@@ -352,23 +358,3 @@ def _refuse_contradiction(tests: tuple[NameTest, ...]) -> None:
 
 def _held_text(held: Span) -> str:
     return "" if held == ONE_ROW else f" for {held}"
-
-
-def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
-    """Return the rules of a table. Raises ConfigError if `rules` is empty, or has a rule twice."""
-    for rule in rules:
-        if not isinstance(rule, AlertRule):
-            raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
-    if len({rule.of_groups for rule in rules}) > 1:
-        of_groups = next(rule for rule in rules if rule.of_groups)
-        raise ConfigError(
-            f"alert {str(of_groups)!r} watches roll-up rows, and other rules watch rows; give the rules of "
-            "groups apart"
-        )
-    if not rules:
-        raise ConfigError("there is no rule; give one or more, such as 'auc_high < 0.8 for 3 rows'")
-    texts = [str(rule) for rule in rules]
-    for text in texts:
-        if texts.count(text) > 1:
-            raise ConfigError(f"alert {text!r} is there {texts.count(text)} times; give it once")
-    return tuple(rules)

@@ -11,7 +11,11 @@ import pyarrow as pa
 from rocsteady import AlertRow, ComparisonRow, FoldMean, MeasureRow, PairRow, RollUpRow
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.rows.columns import COLUMNS, NUMBER_COLUMNS
-from rocsteady.core.settings.measure_names import COSTLY_MEASURES, PROBABILITY_MEASURES
+from rocsteady.core.settings.measure_names import (
+    COSTLY_MEASURES,
+    EVIDENCE_MEASURES,
+    PROBABILITY_MEASURES,
+)
 from rocsteady.pipelines.frames.summary import VERDICT
 from rocsteady.pipelines.report.data import MEANINGS
 from rocsteady.transforms.events.dead_letters import DeadLetter, schema_of
@@ -78,6 +82,7 @@ def _meaning(name: str) -> str:
     """Return the meaning of a measure, its unit, which values are better, and the options that it needs."""
     meaning = MEANINGS[name]
     options = ["`--measures`"] if name in COSTLY_MEASURES else []
+    options += ["`--evidence-below`"] if name in EVIDENCE_MEASURES else []
     options += ["`--probabilities`"] if name in PROBABILITY_MEASURES else []
     parts = [
         _cell(meaning.sentence),

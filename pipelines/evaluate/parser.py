@@ -180,8 +180,12 @@ _JOB = Group("the job", (
     DEPENDENT,
     repeatable("--alert", "RULE",
         "opens an alert and closes it: 'auc_high < 0.8 for 3 rows', 'kappa_m < 0 for 2h until kappa_m > "
-        "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); at its end may stand "
+        "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01), 'auc surely < 0.8 at "
+        "1e6' (evidence, with one false alarm in 1e6 blocks at most); at its end may stand "
         "\"where slice = '' and model like 'team1/*'\" and 'at most 3 a day'; repeatable"),
+    Argument("--false-alarms", "'N per M'",
+        "of rules such as 'auc surely < 0.8': at most N in M events over all models and slices, in the mean; "
+        "the rules share it, and a rule with 'at 1e6' has its own rate, one in so many blocks of evidence"),
     Argument("--alerts", "PATH", "where alerts go [the last 20 are printed at the end]"),
     Argument("--alert-exec", "CMD",
         "run for each alert that opens or closes, without a shell, with the alert as a line of JSON on its "

@@ -21,7 +21,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.grammar import parse_alert
 from ...core.alerts.rows import AlertRow, WatchedRows, numbers_of, watched_columns
-from ...core.alerts.rules import AlertRule, checked_rules
+from ...core.alerts.rule_sets import checked_rules
+from ...core.alerts.rules import AlertRule
 from ...core.alerts.table import AlertTable
 from ...core.arrays import FloatArray, Int64Array
 from ...core.errors import ConfigError, InputError
