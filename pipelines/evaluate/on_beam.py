@@ -42,6 +42,7 @@ from ...transforms.sinks.kinds import (
     CURVES,
     DEAD_LETTERS,
     ROWS,
+    InBatches,
     TableKind,
     curve_batches,
     row_schema,
@@ -248,7 +249,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.roll_ups is not None:
         rolled = rolled_up(rows, job.roll_ups, job.settings.shards, job.cache_bytes, job.sinks)
     if job.alerts is not None:
-        from ...transforms.evaluate.alert import Alert, AlertBatches
+        from ...transforms.evaluate.alert import Alert
 
         watched = []
         for label, watched_rows, rules in (
@@ -259,7 +260,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
                 watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
                 watched.append(watched_rows | label >> watch)
         alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()
-        alerts = alerts | "Alerts in columns" >> AlertBatches()
+        alerts = alerts | "Alerts in columns" >> InBatches(ALERTS)
         for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
             if path is not None:
                 _ = alerts | label >> write_batches(path, ALERTS, job.sinks)

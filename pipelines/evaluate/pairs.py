@@ -17,9 +17,9 @@ from ...core.settings.against import Against
 from ...core.settings.durations import parse_lateness
 from ...core.settings.table import Shards, TableSettings
 from ...transforms.beam.machine import typed
-from ...transforms.evaluate.compare_pairs import WITHIN, ComparePairShards, PairBatches, score_columns
+from ...transforms.evaluate.compare_pairs import WITHIN, ComparePairShards, score_columns
 from ...transforms.events.fields import EventFields
-from ...transforms.sinks.kinds import PAIRS
+from ...transforms.sinks.kinds import PAIRS, InBatches
 from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import parsed, refuse_given, whole_number
 from ..words import counted
@@ -130,7 +130,7 @@ def compared(
     compare = ComparePairShards(pairs.table(settings), fields, cache_bytes)
     rows, *_ = typed(others, "Pairs' packets", keys) | "Compare" >> compare
     write = write_batches(pairs.path, PAIRS, sinks)
-    _ = rows | "Pairs in columns" >> PairBatches() | "Write pairs" >> write
+    _ = rows | "Pairs in columns" >> InBatches(PAIRS) | "Write pairs" >> write
     mine = packets | "For evaluators" >> beam.Filter(lambda packet: number_of(packet[0]) < own)
     return typed(mine, "Evaluators' packets", keys)
 

@@ -15,8 +15,8 @@ from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import parse_lateness
 from ...core.settings.evaluator import EvaluatorSettings
-from ...transforms.evaluate.roll_up import RollUpBatches, RollUpShards
-from ...transforms.sinks.kinds import ROLL_UPS
+from ...transforms.evaluate.roll_up import RollUpShards
+from ...transforms.sinks.kinds import ROLL_UPS, InBatches
 from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import parsed, refuse_given
 
@@ -85,5 +85,5 @@ def rolled_up(
     )
     if roll_ups.path is not None:
         write = write_batches(roll_ups.path, ROLL_UPS, sinks)
-        _ = rolled | "Roll-ups in columns" >> RollUpBatches() | "Write roll-ups" >> write
+        _ = rolled | "Roll-ups in columns" >> InBatches(ROLL_UPS) | "Write roll-ups" >> write
     return rolled

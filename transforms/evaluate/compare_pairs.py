@@ -32,7 +32,7 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import MachineOutputs, RunStateMachine, refuse_merging_windows, timestamp, unchanged
 from ..events.dead_letters import DeadLetter, RejectedLetters
 from ..events.fields import EventColumns, EventFields, check_keywords, named_fields
-from ..sinks.kinds import PAIRS, Gathered
+from ..sinks.kinds import PAIRS, InBatches
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .models import order_of_events
 
@@ -82,17 +82,6 @@ class ComparePairShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Mac
         """Apply to packets; raises ConfigError for windows that merge."""
         outputs: MachineOutputs = packets | "Machines" >> self._machines
         return outputs
-
-
-class PairBatches(beam.PTransform[beam.PCollection[PairRow], beam.PCollection[pa.RecordBatch]]):
-    """Rows of pairs -> record batches, as sinks take them."""
-
-    def expand(self, rows: beam.PCollection[PairRow]) -> beam.PCollection[pa.RecordBatch]:
-        """Apply to the rows of a job."""
-        batches: beam.PCollection[pa.RecordBatch] = rows | beam.ParDo(
-            Gathered(PAIRS.schema)
-        ).with_output_types(pa.RecordBatch)
-        return batches
 
 
 class PairComparisons(NamedTuple):
@@ -211,7 +200,7 @@ class ComparePairs(beam.PTransform[beam.PCollection[Any], PairComparisons]):
         rows = found | "Rows" >> beam.FlatMap(at_its_time).with_output_types(PairRow)
         return PairComparisons(
             rows=rows,
-            batches=rows | "Batches" >> PairBatches(),
+            batches=rows | "Batches" >> InBatches(PAIRS),
             dead_letters=packed[DEAD_LETTERS]
             | "Dead letters" >> beam.Map(unchanged).with_output_types(DeadLetter),
             late=refused | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),

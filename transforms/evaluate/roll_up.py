@@ -14,25 +14,21 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import RowCoder, registry
-from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from ...core.errors import ConfigError, InputError
+from ...core.errors import ConfigError
 from ...core.fleet.members import MemberRows
 from ...core.fleet.settings import RollUpSettings, choices_of
 from ...core.fleet.table import FleetTable
-from ...core.ids.sharding import shard_key, shard_of
+from ...core.ids.sharding import shard_of
 from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import Duration, lateness_of
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
-from ..sinks.kinds import ROLL_UPS, Gathered
 from .members import members_of_table
-
-_PACKED_ROWS = 10_000
-"""The most single rows of all windows that are buffered together."""
+from .pack_rows import PackRows
 
 _MOST_SHARDS = 8
 
@@ -163,58 +159,26 @@ class _Parts(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
         return roll_ups
 
 
-class _PackMembersDoFn(beam.DoFn):
-    """Rows to packets (shard, packed `MemberRows`), each in the window of its rows."""
+class _PackMembersDoFn(PackRows[MemberRows]):
+    """Packs `MemberRows` for the shards of their groups."""
 
     def __init__(self, settings: RollUpSettings, shards: int, on_grid: bool) -> None:
+        super().__init__(_HOW)
         self._settings = settings
         self._shards = shards
         self._on_grid = on_grid
 
-    def start_bundle(self) -> None:
-        """Hold no rows."""
-        self._open: dict[Any, tuple[list[Any], Timestamp]] = {}
-        self._held = 0
+    def take(self, rows: pa.RecordBatch | Rows | list[Any]) -> MemberRows:
+        """Return the members of the groups."""
+        if isinstance(rows, pa.RecordBatch):
+            return members_of_table(rows, self._settings, _HOW)
+        if isinstance(rows, Rows):
+            return MemberRows.of_rows(rows, self._settings)
+        return MemberRows.of_records(rows, self._settings)
 
-    def process(
-        self,
-        element: Any,
-        time: Any = beam.DoFn.TimestampParam,
-        window: Any = beam.DoFn.WindowParam,
-    ) -> Iterator[WindowedValue]:
-        """Hold a single row; pack rows in columns at once."""
-        if isinstance(element, pa.RecordBatch):
-            yield from self._packets(members_of_table(element, self._settings, _HOW), time, window)
-        elif isinstance(element, Rows):
-            yield from self._packets(MemberRows.of_rows(element, self._settings), time, window)
-        else:
-            rows, newest = self._open.get(window, ([], time))
-            rows.append(element)
-            self._open[window] = rows, max(newest, time)
-            self._held += 1
-            if self._held == _PACKED_ROWS:
-                yield from self._flush()
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield the packets of the rows still held."""
-        return self._flush()
-
-    def _flush(self) -> Iterator[WindowedValue]:
-        held, self._open, self._held = self._open, {}, 0
-        for window, (rows, time) in held.items():
-            try:
-                members = MemberRows.of_records(rows, self._settings)
-            except AttributeError as missing:
-                raise InputError(
-                    f"a {type(missing.obj).__name__!r} without {missing.name!r} is no row of measures; {_HOW}"
-                ) from None
-            yield from self._packets(members, time, window)
-
-    def _packets(self, members: MemberRows, time: Any, window: Any) -> Iterator[WindowedValue]:
-        if self._on_grid:
-            members = members.on_a_grid()
-        for shard, part in members.split(self._shards):
-            yield WindowedValue((shard_key(shard), part.pack()), time, (window,))
+    def split(self, rows: MemberRows) -> Iterable[tuple[int, MemberRows]]:
+        """Yield the rows of each shard."""
+        return (rows.on_a_grid() if self._on_grid else rows).split(self._shards)
 
 
 def _at_its_time(row: RollUpRow, window: Any = beam.DoFn.WindowParam) -> Iterator[WindowedValue]:
@@ -223,13 +187,3 @@ def _at_its_time(row: RollUpRow, window: Any = beam.DoFn.WindowParam) -> Iterato
 
 
 registry.register_coder(RollUpRow, RowCoder)
-
-
-class RollUpBatches(beam.PTransform[beam.PCollection[RollUpRow], beam.PCollection[pa.RecordBatch]]):
-    """Roll-up rows -> record batches (ROLL_UP_SCHEMA), as sinks take them."""
-
-    def expand(self, rows: beam.PCollection[RollUpRow]) -> beam.PCollection[pa.RecordBatch]:
-        """Apply to the roll-up rows of a job."""
-        gather = beam.ParDo(Gathered(ROLL_UPS.schema)).with_output_types(pa.RecordBatch)
-        batches: beam.PCollection[pa.RecordBatch] = rows | gather
-        return batches

@@ -157,10 +157,29 @@ def roll_ups_to_arrow(rows: Sequence[RollUpRow]) -> pa.RecordBatch:
     return in_columns(rows, ROLL_UP_SCHEMA)
 
 
+class TableKind(NamedTuple):
+    """A kind of table.
+
+    name      the name of a record of the kind.
+    schema    the columns.
+    order     the columns by which a file of the kind is sorted.
+    identity  the columns that are equal in two copies of a record; "pane_start" stands for the pane.
+    counter   the job's counter of written items, if any.
+    number    a function that counts the items of a table; a curve is one item, with a record for each point.
+    """
+
+    name: str
+    schema: pa.Schema
+    order: tuple[str, ...]
+    identity: tuple[str, ...]
+    counter: str | None = None
+    number: Callable[[pa.RecordBatch | pa.Table], int] = lambda table: int(table.num_rows)
+
+
 _GATHERED_RECORDS = 10_000
 
 
-class Gathered(beam.DoFn):
+class _Gathered(beam.DoFn):
     """Records of one kind -> record batches; a bundle's records are gathered into one batch."""
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -184,23 +203,18 @@ class Gathered(beam.DoFn):
             yield GlobalWindows.windowed_value(in_columns(self._held, self._schema))
 
 
-class TableKind(NamedTuple):
-    """A kind of table.
+class InBatches(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatch]]):
+    """Records of a kind (`AlertRow`, `PairRow`, `RollUpRow`) -> record batches, as sinks take them."""
 
-    name      the name of a record of the kind.
-    schema    the columns.
-    order     the columns by which a file of the kind is sorted.
-    identity  the columns that are equal in two copies of a record; "pane_start" stands for the pane.
-    counter   the job's counter of written items, if any.
-    number    a function that counts the items of a table; a curve is one item, with a record for each point.
-    """
+    def __init__(self, kind: TableKind) -> None:
+        super().__init__()
+        self._schema = kind.schema
 
-    name: str
-    schema: pa.Schema
-    order: tuple[str, ...]
-    identity: tuple[str, ...]
-    counter: str | None = None
-    number: Callable[[pa.RecordBatch | pa.Table], int] = lambda table: int(table.num_rows)
+    def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[pa.RecordBatch]:
+        """Apply to the records of a job."""
+        gather = beam.ParDo(_Gathered(self._schema)).with_output_types(pa.RecordBatch)
+        batches: beam.PCollection[pa.RecordBatch] = records | gather
+        return batches
 
 
 def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 import rocsteady as rs
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
+from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline, shuffled
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.fleet.members import MemberRows
 from rocsteady.core.fleet.settings import RollUpSettings
@@ -46,15 +45,6 @@ ROWS = make_rows()
 def expected(rows: rs.Rows, by: tuple[str, ...] = BY, **chosen: Any) -> list[tuple[Any, ...]]:
     settings = RollUpSettings(by, **chosen)
     return sorted(map(tuple, roll_up_all(MemberRows.of_rows(rows, settings), settings)), key=repr)
-
-
-def shuffled(rows: rs.Rows, seed: int = 0) -> list[rs.MeasureRow]:
-    """Single rows in another order, some of them twice."""
-    chance = random.Random(seed)
-    single = list(rows)
-    single += chance.sample(single, 20)
-    chance.shuffle(single)
-    return single
 
 
 def rolled_in(directory: Path) -> list[tuple[Any, ...]]:
