@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from .core.evaluator.evaluator import ModelEvaluator
     from .core.events.batch import EventBatch
     from .core.events.columns import IdColumn, TextColumn
+    from .core.evidence.below import EvidenceBelow
+    from .core.fleet.settings import RollUpSettings
+    from .core.fleet.table import FleetTable
     from .core.learning.aum.aum import Aum, aum, aum_of_labels
     from .core.learning.aum.classifier import AumLinearClassifier  # noqa: F401  handed on below
     from .core.learning.aum.error_functions import ErrorFunctions
@@ -50,9 +53,13 @@ if TYPE_CHECKING:
     from .core.learning.polynomial.learner import PolynomialAucLearner
     from .core.measures.polynomial_auc import PolynomialAuc
     from .core.measures.polynomial_estimate import PolynomialEstimate
+    from .core.pairs.evaluator import PairEvaluator
+    from .core.pairs.rows import PairRow
+    from .core.pairs.settings import PairSettings
     from .core.river import metrics as river  # noqa: F401  handed on below
     from .core.rows.curves import RocCurve, WindowCurve
     from .core.rows.records import MeasureRow, Measures
+    from .core.rows.roll_ups import RollUpRow
     from .core.rows.rows import Rows
     from .core.score_tree.tree import ScoreTree
     from .core.settings.costs import BetaCost, SeverityCost, UniformCost
@@ -75,6 +82,7 @@ if TYPE_CHECKING:
     from .core.weighted_tree.tree import WeightedTree
     from .pipelines.frames.evaluate import evaluate
     from .pipelines.frames.evaluated import Evaluated
+    from .pipelines.frames.roll_up import roll_up
     from .transforms.combine.auc import (
         AucCombineFn,
         CombinedAuc,
@@ -83,8 +91,10 @@ if TYPE_CHECKING:
     )
     from .transforms.combine.fit import FitPolynomialAuc
     from .transforms.evaluate.alert import Alert
+    from .transforms.evaluate.compare_pairs import ComparePairs, PairComparisons
     from .transforms.evaluate.join_labels import JoinedLabels, JoinLabels
     from .transforms.evaluate.models import EvaluateModels
+    from .transforms.evaluate.roll_up import RollUp
     from .transforms.prequential.prequential import Prequential, Prequentials
     from .transforms.sinks.kafka import WriteKafka
     from .transforms.tables.rows import read_rows
@@ -107,6 +117,9 @@ _HOMES = {
     "core.evaluator.evaluator": ("ModelEvaluator",),
     "core.events.batch": ("EventBatch",),
     "core.events.columns": ("IdColumn", "TextColumn"),
+    "core.evidence.below": ("EvidenceBelow",),
+    "core.fleet.settings": ("RollUpSettings",),
+    "core.fleet.table": ("FleetTable",),
     "core.learning.aum.aum": ("Aum", "aum", "aum_of_labels"),
     "core.learning.aum.classifier": ("AumLinearClassifier",),
     "core.learning.aum.error_functions": ("ErrorFunctions",),
@@ -118,8 +131,12 @@ _HOMES = {
     "core.learning.polynomial.fit": ("PolynomialAucModel",),
     "core.learning.polynomial.learner": ("PolynomialAucLearner",),
     "core.measures.polynomial_auc": ("PolynomialAuc", "PolynomialEstimate"),
+    "core.pairs.evaluator": ("PairEvaluator",),
+    "core.pairs.rows": ("PairRow",),
+    "core.pairs.settings": ("PairSettings",),
     "core.rows.curves": ("RocCurve", "WindowCurve"),
     "core.rows.records": ("MeasureRow", "Measures"),
+    "core.rows.roll_ups": ("RollUpRow",),
     "core.rows.rows": ("Rows",),
     "core.score_tree.tree": ("ScoreTree",),
     "core.settings.costs": ("BetaCost", "SeverityCost", "UniformCost"),
@@ -136,6 +153,7 @@ _HOMES = {
     "core.weighted_tree.tree": ("WeightedTree",),
     "pipelines.frames.evaluate": ("evaluate",),
     "pipelines.frames.evaluated": ("Evaluated",),
+    "pipelines.frames.roll_up": ("roll_up",),
     "transforms.combine.auc": (
         "AucCombineFn",
         "CombinedAuc",
@@ -144,8 +162,10 @@ _HOMES = {
     ),
     "transforms.combine.fit": ("FitPolynomialAuc",),
     "transforms.evaluate.alert": ("Alert",),
+    "transforms.evaluate.compare_pairs": ("ComparePairs", "PairComparisons"),
     "transforms.evaluate.join_labels": ("JoinLabels", "JoinedLabels"),
     "transforms.evaluate.models": ("EvaluateModels",),
+    "transforms.evaluate.roll_up": ("RollUp",),
     "transforms.prequential.prequential": ("Prequential", "Prequentials"),
     "transforms.sinks.kafka": ("WriteKafka",),
     "transforms.tables.rows": ("read_rows",),
@@ -158,18 +178,21 @@ _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names
 __all__ = [
     "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
     "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
-    "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError", "ErrorFunctions", "ErrorRoc",
-    "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents",
-    "EverySeconds", "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError", "FutureVersionError",
-    "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
-    "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
-    "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner",
-    "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve",
-    "RocsteadyError", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings",
-    "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve",
-    "WireError", "WriteKafka", "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search",
-    "aum_of_labels", "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar",
-    "parse_alert", "read_rows", "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
+    "ComparePairs", "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError",
+    "ErrorFunctions", "ErrorRoc", "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable",
+    "EventBatch", "EveryEvents", "EverySeconds", "EvidenceBelow", "Fading", "FitPolynomialAuc",
+    "FleetTable", "FoldMean", "ForeignBytesError", "FutureVersionError", "HBounds", "IdColumn",
+    "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "LineSearch",
+    "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
+    "OtherConfigurationError", "PairComparisons", "PairEvaluator", "PairRow", "PairSettings",
+    "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner", "PolynomialAucModel",
+    "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve", "RocsteadyError", "RollUp",
+    "RollUpRow", "RollUpSettings", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses",
+    "TableSettings", "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost",
+    "WeightedTree", "WindowCurve", "WireError", "WriteKafka", "approximate_cost_curve_area",
+    "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test", "estimate_auc", "evaluate",
+    "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows", "roc_of_error_functions",
+    "roll_up", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]

@@ -1,6 +1,8 @@
 """How often alerts open on streams where nothing changes, and how late they see one that does.
 
-    python -m benchmarks.alert_rates [STREAMS]         writes docs/benchmarks/alert_rates.md
+    python -m benchmarks.alert_rates [STREAMS] [SHARE]         writes docs/benchmarks/alert_rates.md
+
+SHARE says how much of the runs of `evidence_rates` is made, 1 by default.
 
 A model's scores are those of two normal distributions. A still stream has an AUC of .85 throughout; in others
 it falls in the middle, because positives get lower scores. Rows are made by `ModelEvaluator` and watched by
@@ -21,6 +23,7 @@ from rocsteady.core.alerts.rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from scipy.stats import norm
 
+from . import evidence_rates
 from .pages import with_commit
 
 AUC = 0.85
@@ -68,6 +71,8 @@ _TEMPLATES = (
     f"auc_high < {AUC} for 3 rows",
     f"auc_high < {AUC} for {WINDOW_ROWS} rows",
     "auc_high < 0.83",
+    "auc surely < 0.83 at 1e4",
+    "auc surely < 0.83 at 1e6",
 )
 
 
@@ -89,6 +94,7 @@ def rows_of(setting: Setting, rows: int, after: float, seed: int) -> rs.Rows:
         every=rs.EveryEvents(setting.every),
         measures=("auc",),
         model=str(seed),
+        evidence_below=evidence_rates.LOWER,
     )
     return evaluator.update(labels, rng.normal(distances * labels), times=np.arange(events).astype("M8[s]"))
 
@@ -159,6 +165,7 @@ def lines(cells: dict[str, list[str]]) -> str:
 
 def main() -> None:
     streams = int(sys.argv[1]) if len(sys.argv) > 1 else STREAMS
+    share = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     alarms, shares = still(streams)
     text = TEXT.format(
         streams=streams,
@@ -166,16 +173,17 @@ def main() -> None:
         shares=shares,
         small=falling(streams, 0.80),
         large=falling(streams, 0.70),
+        evidence=evidence_rates.section(share),
     )
     PAGE.write_text(with_commit(text))
 
 
 TEXT = f"""# False alarms of alert rules, and their delays
 
-`python -m benchmarks.alert_rates`, 40 s of one core: {{streams}} streams for each column, a fifth of that
-where the window is `last:{SETTINGS[-1].window}`. Scores are those of two normal distributions, the AUC is
-{AUC}, rows have the usual 95% interval. Ten rows make a window: neighbouring rows share nine tenths of
-their events, and a reference {LAG_WINDOWS * WINDOW_ROWS} rows back lies {LAG_WINDOWS} windows back.
+`python -m benchmarks.alert_rates`, a quarter of an hour of one core: {{streams}} streams for each column, a
+fifth of that where the window is `last:{SETTINGS[-1].window}`. Scores are those of two normal distributions,
+the AUC is {AUC}, rows have the usual 95% interval. Ten rows make a window: neighbouring rows share nine
+tenths of their events, and a reference {LAG_WINDOWS * WINDOW_ROWS} rows back lies {LAG_WINDOWS} windows back.
 
 ## Streams that stand still
 
@@ -201,7 +209,8 @@ stands the share of streams with an alert.
 ## From {AUC:.2f} to 0.70
 
 {{large}}
-"""
+
+{{evidence}}"""
 
 if __name__ == "__main__":
     main()

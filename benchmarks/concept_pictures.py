@@ -299,6 +299,45 @@ def verdict() -> Picture:
     return picture
 
 
+# ---- fleets
+
+
+def fleet() -> Picture:
+    """Evaluate nine models on events of their own, one of them worse; draw the members of a roll-up row."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for place in range(9):
+        separation = 1.0 if place == 6 else 1.5
+        labels = rng.random(1_200) < 0.3
+        ev = rs.ModelEvaluator(model=f"m{place}", every=rs.EverySeconds("1h"), window=rs.AllEvents())
+        rows += ev.update(labels, rng.normal(separation * labels), times=np.arange(1_200).astype("M8[s]"))
+        rows += ev.advance_to(7_200_000_000)
+    rows = [row for row in rows if row.due == 3_600_000_000]
+    [found] = [rs.RollUpRow._make(row.values()) for row in rs.roll_up(rows).to_pylist()]
+    picture = Picture(
+        "The members of a roll-up row, and what the row says of them",
+        680,
+        300,
+        "Nine AUCs with intervals, one below each other. Eight intervals hold the mean, and one lies below.",
+    )
+    axes = Axes(picture, (70, 20, 580, 225), (0.66, 0.92), (-1.6, 9))
+    axes.frame("AUC", "", (0.7, 0.75, 0.8, 0.85, 0.9), (), lambda value: f"{value:.2f}")
+    for place, row in enumerate(sorted(rows, key=lambda row: row.model)):
+        colour = RED if row.model == found.worst else BLUE
+        axes.curve([row.auc_low, row.auc_high], [8 - place] * 2, colour, 2)
+        axes.dot(row.auc, 8 - place, colour)
+        picture.text(62, axes.at(0.7, 8 - place)[1] + 4, row.model, colour, "end")
+    axes.curve([found.auc_mean] * 2, [-0.6, 8.6], GREY, 1.2, "6 3")
+    axes.curve([found.auc_mean_low, found.auc_mean_high], [-1] * 2, ORANGE, 3)
+    axes.dot(found.auc_mean, -1, ORANGE)
+    picture.text(62, axes.at(0.7, -1)[1] + 4, "mean", ORANGE, "end")
+    said = f"worst_gap {found.worst_gap:.3f}, worst_p {found.worst_p:.2g}"
+    axes.text(0.665, 2.35, said, RED)
+    words = f"orange: auc_mean with its interval; heterogeneity_p {found.heterogeneity_p:.2g}"
+    picture.text(70, 292, words, ORANGE)
+    return picture
+
+
 PICTURES = {
     "intervals-coverage": coverage,
     "intervals-overlap": overlap,
@@ -306,6 +345,7 @@ PICTURES = {
     "h-measure-costs": costs,
     "tree-path": path,
     "verdicts-chain": verdict,
+    "fleet-members": fleet,
 }
 
 

@@ -27,7 +27,7 @@ _JOB = ("core/shard", "core/table", "transforms/beam", "transforms/events", "tra
 _FILES = (*_JOB, "transforms/sources/files")
 _TOPICS = (*_JOB, "transforms/kafka", "transforms/sources/streams")
 MEASURED: dict[str, tuple[str, ...]] = {
-    "docs/benchmarks/alert_rates.md": ("core/alerts", "core/rows/differences.py"),
+    "docs/benchmarks/alert_rates.md": ("core/alerts", "core/evidence", "core/rows/differences.py"),
     "docs/benchmarks/core.md": _TREES,
     "docs/benchmarks/false_alarms.md": ("core/evaluator",),
     "docs/benchmarks/flink.md": _TOPICS,
@@ -37,6 +37,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks/pipeline.md": (*_FILES, "core/evaluator", "pipelines/evaluate"),
     "docs/benchmarks/prequential.md": ("core/prequential", "core/compare", "transforms/prequential"),
     "docs/benchmarks/report.md": ("core/verdicts", "pipelines/report"),
+    "docs/benchmarks/roll_ups.md": ("core/fleet/formulas.py",),
     "docs/benchmarks/sketch.md": ("core/sketches",),
     "docs/benchmarks/start.md": (*_TREES, "core/state", "pipelines/cli.py", "pipelines/demo"),
     "docs/benchmarks/streams.md": (*_FILES, "core/join"),

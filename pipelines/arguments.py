@@ -114,6 +114,13 @@ CONFIDENCE = Argument("--confidence", "P",
     "that the rows' intervals were made with [as a Parquet file says, else 0.95]",
 )  # fmt: skip
 
+STALE = Argument("--stale", "1d",
+    "how long the last row of a silent model or slice counts in its groups; 0: not at all [1d]")  # fmt: skip
+
+DEPENDENT = switch("--dependent",
+    "models score the same events: intervals of groups of models then hold for any dependence [they score "
+    "different events]")  # fmt: skip
+
 TABLE = Argument("-o --output", "PATH", ".parquet .csv .csv.gz .jsonl .jsonl.gz", required=True)
 
 CSV_SAFE = switch("--csv-safe",

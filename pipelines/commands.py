@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.process.console import OptionParser
@@ -12,9 +12,11 @@ from .arguments import (
     ALPHA,
     CONFIDENCE,
     CSV_SAFE,
+    DEPENDENT,
     KAFKA_OPTION,
     REFERENCE,
     RUNNER,
+    STALE,
     TABLE,
     TIME_FORMAT,
     TIME_UNIT,
@@ -122,6 +124,16 @@ _ROWS_EPILOG = """examples:
 A topic is read up to what it holds now. Of rows with the same model, slice, pane and number the first is
 kept; two of them that differ are an error, which names both."""
 
+_ROLL_UP_EPILOG = """examples:
+  the whole fleet at every hour, and the models of a team:
+    rocsteady evaluate scored.csv --time sent --every 1h --output rows.parquet
+    rocsteady roll-up rows.parquet --by models --by 'team1/*' --output roll_ups.parquet
+  do the countries of a model differ, and which of them is the worst:
+    rocsteady evaluate scored.csv --time sent --every 1d --slice country --output rows.parquet
+    rocsteady roll-up rows.parquet --by slices --output roll_ups.csv
+
+Rows of one grid point (due) are rolled up; the last row of each model, which has none, is left out."""
+
 _COMPARE_EPILOG = """examples:
   two models of a file, over its carriers:
     rocsteady evaluate scored.csv --slice carrier --every 1d --time sent --output rows.parquet
@@ -205,6 +217,21 @@ _COMPARE = (
     KAFKA_OPTION,
 )  # fmt: skip
 
+_ROLL_UP = (
+    Argument("sources", "ROWS",
+        "rows on a grid of times (--every 1h): files, a folder such as rows/, kafka://host:port/topic",
+        takes="words"),
+    repeatable("--by", "GROUPS",
+        "models: one group of all models; slices: a group for each model and column of slices; 'team1/*': "
+        "the models of a pattern; repeatable [models]"),
+    TABLE,
+    replace(STALE, default="1d"),
+    DEPENDENT,
+    CONFIDENCE,
+    CSV_SAFE,
+    KAFKA_OPTION,
+)  # fmt: skip
+
 _EXPORT = (
     Argument("--control", "PATH", "the file that the job was given with --control", required=True),
     Argument("--output", "DIR", "a new folder, which the job sees too", required=True),
@@ -248,6 +275,10 @@ COMMANDS = (
         "Write the rows of topics, folders and files to one file, sorted, each once: a job that was "
         "restarted may have written some of them twice.",
         _ROWS_EPILOG, _ROWS),
+    Command("roll-up", "roll_up:roll_up_command",
+        "what many models, or the slices of a model, say together: means, spread, the worst of them",
+        "Write what the rows of a group say together: a roll-up row a group and grid point.",
+        _ROLL_UP_EPILOG, _ROLL_UP),
     Command("compare", "tables:compare_command",
         "which model is better, by tests over slices: sign, Wilcoxon, Friedman with Nemenyi",
         "Compare models by the rows of their slices, at every moment: tests of significance.",

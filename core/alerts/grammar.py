@@ -3,16 +3,19 @@
 Words stand apart, comparisons need not:
 
     rule      = condition [held] ["until" limit [held]] [scope] [cap]
-    condition = limit | change
+    condition = limit | change | surely
     limit     = COLUMN ("<" | "<=" | ">" | ">=") NUMBER
     change    = COLUMN ("drops" | "rises") ["by" NUMBER] "against" (span | PERIOD)
+    surely    = "auc" "surely" "<" NUMBER ["at" rate]
+    rate      = NUMBER | NUMBER "per" NUMBER ["events"]
     held      = "for" span
     span      = N ("row" | "rows") | DURATION
     scope     = "where" test {"and" test}
-    test      = ("model" | "slice") ("=" | "!=" | "like" | "not" "like") TEXT
+    test      = ("model" | "slice" | "group") ("=" | "!=" | "like" | "not" "like") TEXT
     cap       = "at" "most" N "a" "day"
 
-COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`), DURATION is 90s, 30m, 2h or 7d, PERIOD is
+COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`), or of a roll-up row (`GROUP_NUMBERS`): the
+rule then watches groups. DURATION is 90s, 30m, 2h or 7d, PERIOD is
 START..END of RFC 3339 times or dates (no zone = UTC), the end exclusive. TEXT stands in quotes and may hold
 any character; a quote within the TEXT is doubled: 'it''s'.
 
@@ -21,7 +24,10 @@ any character; a quote within the TEXT is doubled: 'it''s'.
     auc drops against 7d                        significantly, against the window of 7 days ago
     auc drops by 0.02 against 500 rows          significantly more than 0.02
     brier rises by 0.01 against 2013-01-01..2013-02-01
+    auc surely < 0.8 at 1e6                     evidence, with one false alarm in a million blocks at most
     auc < 0.7 where slice = '' and model like 'team1/*' at most 3 a day
+    auc_within < 0.8 for 3 rows where group = 'models'      the whole fleet
+    worst_p < 0.001                                         a member of any group stands out
 """
 
 from __future__ import annotations
@@ -55,6 +61,7 @@ from .rules import (
     check_column,
     finite,
 )
+from .surely import REMEDY_RATE, Rate, Surely, parse_budget
 
 _WORD = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[<>=!]+|[^\s<>=!']+")
 """A text in quotes, or a text that is not closed; a comparison; any other word."""
@@ -110,10 +117,8 @@ class _Words:
         until_held = ONE_ROW
         if self._takes("until"):
             closes = self._condition()
-            if isinstance(closes, Change):
-                raise ConfigError(
-                    f"until {closes}: an alert closes on a limit, such as until {closes.column} > 0.8"
-                )
+            if not isinstance(closes, Limit):
+                raise ConfigError(f"until {closes}: an alert closes on a limit, such as until auc > 0.8")
             until, until_held = closes, self._held()
             may_follow = ["for", *_PARTS[2:]] if until_held is ONE_ROW else _PARTS[2:]
         where: list[NameTest] = []
@@ -125,9 +130,9 @@ class _Words:
         return AlertRule(opens, held, until, until_held, tuple(where), a_day)
 
     def _name_test(self) -> NameTest:
-        word = self._take(f"model or slice behind 'where' or 'and'; {REMEDY_WHERE}")
+        word = self._take(f"model, slice or group behind 'where' or 'and'; {REMEDY_WHERE}")
         if (column := NAME_COLUMNS.get(word)) is None:
-            self._refuse(word, "what a rule may ask of: model or slice", [*NAME_COLUMNS], REMEDY_WHERE)
+            self._refuse(word, "what a rule may ask of: model, slice or group", [*NAME_COLUMNS], REMEDY_WHERE)
         comparison = self._take(f"=, !=, like or not like behind {column!r}")
         if comparison == "not" and self._takes("like"):
             comparison = "not like"
@@ -158,15 +163,40 @@ class _Words:
         if word != wanted:
             self._refuse(word, f"{wanted!r} behind '{after}'", [wanted], "a cap is such as at most 3 a day")
 
-    def _condition(self) -> Limit | Change:
+    def _condition(self) -> Limit | Change | Surely:
         column = self._take(f"a column of a row, {_EXAMPLES}")
         check_column(column)
         word = self._take(f"<, <=, >, >=, drops or rises behind {column!r}")
         if comparison := COMPARISONS.get(word):
             return Limit(column, comparison, self._number(f"{column} {word}"))
+        if word == "surely":
+            return self._surely(column)
         if not (direction := DIRECTIONS.get(word)):
-            self._refuse(word, f"a comparison behind {column!r}", [*COMPARISONS, *DIRECTIONS])
+            self._refuse(word, f"a comparison behind {column!r}", [*COMPARISONS, *DIRECTIONS, "surely"])
         return self._change(column, direction)
+
+    def _surely(self, column: str) -> Surely:
+        if column != "auc":
+            raise ConfigError(f"{column} surely: there is evidence of the auc alone; say auc surely < 0.8")
+        word = self._take("< behind 'auc surely', such as auc surely < 0.8")
+        if word != "<":
+            self._refuse(word, "'<' behind 'auc surely'", ["<"], "say auc surely < 0.8")
+        bound = self._number("auc surely <")
+        rate = None
+        if self._words[0] == "at" and self._words[1] != "most":
+            self._takes("at")
+            rate = self._rate()
+        return Surely(bound, rate)
+
+    def _rate(self) -> Rate:
+        if self._words[0] == _END:
+            raise ConfigError(f"it ends behind 'at'; {REMEDY_RATE}")
+        number = self._number("at")
+        if not self._takes("per"):
+            return Rate(number)
+        events = self._number("per")
+        self._takes("events")
+        return parse_budget(f"{number!r} per {events!r}")
 
     def _change(self, column: str, direction: Direction) -> Change:
         by = None

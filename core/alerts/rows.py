@@ -12,22 +12,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import FloatArray, Int32Array, Int64Array
 from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import reading
-from ..errors import CorruptBytesError
+from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
 from ..process.console import name_text, visible
 from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
 from ..rows.differences import comparable_half_width
 from ..rows.display import figure
 from ..rows.records import MeasureRow
+from ..rows.roll_ups import GROUP_NUMBERS, RollUpRow
 from ..rows.rows import Rows
 from .rules import AlertRule, Change, Limit
+from .surely import Surely
 
 MAGIC = b"RSAB"
 VERSION = 1
@@ -79,6 +81,10 @@ class AlertRow(NamedTuple):
     message: str
 
 
+SomeRows = Rows | Sequence[MeasureRow] | Sequence[RollUpRow]
+"""Rows that rules watch: rows in columns, single rows, or roll-up rows."""
+
+
 class WatchedRows(NamedTuple):
     """n rows with the columns that rules read.
 
@@ -96,8 +102,25 @@ class WatchedRows(NamedTuple):
     numbers: FloatArray
 
     @classmethod
+    def of(cls, rows: SomeRows, columns: Sequence[str]) -> WatchedRows:
+        """Make watched rows. O(cells). Raises InputError for rows without one of the columns."""
+        if isinstance(rows, Rows):
+            return cls.of_rows(rows, columns)
+        try:
+            return cls.of_records(rows, columns)
+        except AttributeError as missing:
+            raise InputError(
+                f"a {type(missing.obj).__name__!r} has no {missing.name!r}, which a rule reads; rules on "
+                "groups watch roll-up rows, and others watch rows"
+            ) from None
+
+    @classmethod
     def of_rows(cls, rows: Rows, columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows from rows in columns. O(cells)."""
+        """Make watched rows from rows in columns. O(cells). Raises InputError if columns are of groups."""
+        if wrong := [name for name in columns if name in GROUP_NUMBERS]:
+            raise InputError(
+                f"rows have no {wrong[0]!r}, which is a column of roll-up rows; rules on groups watch those"
+            )
 
         def number(name: str) -> FloatArray:
             if name in COUNT_COLUMNS:
@@ -110,8 +133,9 @@ class WatchedRows(NamedTuple):
         return cls(tuple(columns), rows.keys, rows.key_codes, rows.integers, numbers)
 
     @classmethod
-    def of_records(cls, rows: Sequence[MeasureRow], columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows from single rows. O(cells), in Python."""
+    def of_records(cls, records: Sequence[MeasureRow | RollUpRow], columns: Sequence[str]) -> WatchedRows:
+        """Make watched rows from single rows, or from roll-up rows. O(cells), in Python."""
+        rows: list[Any] = [_RollUp(row) if isinstance(row, RollUpRow) else row for row in records]
         keys: dict[tuple[str, str], int] = {}
         codes = [keys.setdefault((row.model, row.slice), len(keys)) for row in rows]
         integers = [
@@ -185,6 +209,23 @@ class WatchedRows(NamedTuple):
         return cls(columns, keys, codes, integers, numbers)
 
 
+class _RollUp:
+    """A roll-up row as a row that rules watch: the group is its model, the grid point its time."""
+
+    slice = ""
+    window_events = 0
+    window_start = window_end = None
+
+    def __init__(self, row: RollUpRow) -> None:
+        self.model = row.group
+        self.row = self.seq = row.row
+        self.time = row.due
+        self.roll_up = row
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.roll_up, name)
+
+
 def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:
     """Return the names of the columns that rules read, each once.
 
@@ -237,6 +278,10 @@ def _opening(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | 
     what, opens = f"{alert.column} {_value(alert.value)}", rule.opens
     if isinstance(opens, Limit):
         what += f" {opens.comparison} {_value(opens.number)}"
+    elif isinstance(opens, Surely):
+        grew = f"which grew since row {alert.since_row:,}{_when(alert.since_time)}"
+        enough = f"evidence {_value(alert.value)} >= {_value(alert.limit)}"
+        return f"auc surely < {_value(opens.bound)}: {enough}, {grew}"
     else:
         assert alert.reference_value is not None
         size, interval = abs(alert.reference_value - alert.value), ""
@@ -255,6 +300,8 @@ def _closing(alert: AlertRow, rule: AlertRule, streak: int) -> str:
         what += f" in {streak:,} rows" if streak > 1 else ""
     elif isinstance(opens, Limit):
         what += f", no longer {opens.comparison} {_value(opens.number)}"
+    elif isinstance(opens, Surely):
+        what += f" fell to {_value(alert.limit)} or less"
     else:
         sure = "significantly " if opens.tested else ""
         far = f"by more than {_value(opens.by)} " if opens.by else ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, get_args
@@ -18,15 +17,20 @@ from ..events.times import AFTER_LAST_TIME, FIRST_TIME
 from ..process.near_names import near_names
 from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
 from ..rows.display import figure
+from ..rows.roll_ups import GROUP_NUMBERS
 from ..settings.durations import duration_text
 from ..settings.windows import is_count, number_text
+from .surely import Surely
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
-"""Columns that a rule may name: counts, masses and measures, and `drift` as 1 or 0."""
+"""Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
+
+A rule may also name columns of roll-up rows (`GROUP_NUMBERS`): the rule then watches groups.
+"""
 
 Comparison = Literal["<", "<=", ">", ">="]
 Direction = Literal["drops", "rises"]
-NameColumn = Literal["model", "slice"]
+NameColumn = Literal["model", "slice", "group"]
 NameComparison = Literal["=", "!=", "like", "not like"]
 COMPARISONS: dict[str, Comparison] = {each: each for each in get_args(Comparison)}
 DIRECTIONS: dict[str, Direction] = {each: each for each in get_args(Direction)}
@@ -34,7 +38,7 @@ NAME_COLUMNS: dict[str, NameColumn] = {each: each for each in get_args(NameColum
 NAME_COMPARISONS: dict[str, NameComparison] = {each: each for each in get_args(NameComparison)}
 _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 REMEDY_SPAN = "give a number of rows, such as 3 rows, or a duration, such as 30m, 2h or 7d"
-REMEDY_WHERE = "give a test of model or slice, such as slice = '' or model like 'team1/*'"
+REMEDY_WHERE = "give a test of model, slice or group, such as slice = '' or model like 'team1/*'"
 REMEDY_PERIOD = "give two times, the earlier one first, such as 2013-01-01..2013-02-01"
 
 
@@ -47,14 +51,14 @@ def finite(value: Any, what: str) -> float:
 
 def check_column(name: Any) -> None:
     """Raise ConfigError unless a rule may name the column."""
-    if name in RULE_COLUMNS:
+    if name in RULE_COLUMNS or name in GROUP_NUMBERS:
         return
     if name in TIME_COLUMNS:
         raise ConfigError(
             f"{name!r} is a time, and a rule speaks of numbers; name a measure, or hold a condition "
             "for a duration"
         )
-    near = near_names(str(name), RULE_COLUMNS, 2)
+    near = near_names(str(name), (*RULE_COLUMNS, *GROUP_NUMBERS), 2)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(RULE_COLUMNS)}"
     raise ConfigError(f"{name!r} is no number of a row; {hint}")
 
@@ -174,6 +178,11 @@ class Change:
 
     def __post_init__(self) -> None:
         check_column(self.column)
+        if self.column in GROUP_NUMBERS:
+            raise ConfigError(
+                f"{self.column} {self.direction}: a change compares two windows of a model, and "
+                f"{self.column} is of a group; give a limit, such as {self.column} < 0.8"
+            )
         if self.direction not in DIRECTIONS:
             raise ConfigError(f"{self.direction!r} is no direction of a change; use drops or rises")
         if not isinstance(self.against, Span | Period):
@@ -197,9 +206,9 @@ class Change:
 
 @dataclass(frozen=True)
 class NameTest:
-    """A test of the model's name or of the slice's name: one of the tests behind `where`.
+    """A test of the name of the model, of the slice or of the group: one of the tests behind `where`.
 
-    column      "model" or "slice"
+    column      "model" or "slice"; of a rule on groups "group"
     comparison  "=", "!=", "like" or "not like"
     text        the whole name, or for `like` and `not like` a pattern of `fnmatch`: `*` is any text, `?` any
                 character, `[ab]` one of the characters, `[*]` the character `*`. Case counts.
@@ -257,7 +266,7 @@ class AlertRule:
     ('auc_high < 0.8 for 3 rows', 'auc_high < 0.8', '3 rows', True)
     """
 
-    opens: Limit | Change
+    opens: Limit | Change | Surely
     held: Span = ONE_ROW
     until: Limit | None = None
     until_held: Span = ONE_ROW
@@ -269,8 +278,13 @@ class AlertRule:
         tests = sorted({*self.where}, key=lambda test: (test.column, order(test.comparison), test.text))
         object.__setattr__(self, "where", tuple(tests))
         _refuse_contradiction(self.where)
+        self._refuse_two_kinds()
         if self.a_day is not None and not is_count(self.a_day):
             raise ConfigError(f"at most {self.a_day!r} a day: give a whole number of 1 or more")
+        if isinstance(self.opens, Surely) and self.held != ONE_ROW:
+            raise ConfigError(
+                f"{self.opens} for {self.held}: evidence needs no time to be sure; leave it out"
+            )
         if self.until is None:
             if self.until_held != ONE_ROW:
                 raise ConfigError(f"for {self.until_held} of what? Give until= a limit")
@@ -292,12 +306,35 @@ class AlertRule:
 
     def covers(self, model: str, slice_: str) -> bool:
         """Return whether the rule watches the rows of `model` and of its slice `slice_`. O(tests)."""
-        return all(test.holds(model if test.column == "model" else slice_) for test in self.where)
+        return all(test.holds(slice_ if test.column == "slice" else model) for test in self.where)
+
+    @property
+    def of_groups(self) -> bool:
+        """Whether the rule watches roll-up rows; its `model` is then the name of a group."""
+        return self.opens.column in GROUP_NUMBERS
+
+    def _refuse_two_kinds(self) -> None:
+        """Raise ConfigError for a rule that names columns, or tests names, of both rows and roll-up rows."""
+        kinds = {column: column in GROUP_NUMBERS for column in self.columns}
+        if len({*kinds.values()}) > 1:
+            row, group = (next(name for name in kinds if kinds[name] == of) for of in (False, True))
+            raise ConfigError(
+                f"{row} is a column of rows, and {group} one of roll-up rows; give a rule columns of one kind"
+            )
+        for test in self.where:
+            if (test.column == "group") != self.of_groups:
+                names = "group" if self.of_groups else "model or slice"
+                what = "a roll-up row" if self.of_groups else "a row"
+                raise ConfigError(
+                    f"where {test}: {self.opens.column} is a column of {what}; test its {names}"
+                )
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a row that the rule names."""
-        named = [self.opens.column] if self.until is None else [self.opens.column, self.until.column]
+        named = [*self.opens.columns] if isinstance(self.opens, Surely) else [self.opens.column]
+        if self.until is not None:
+            named.append(self.until.column)
         return tuple(dict.fromkeys(named))
 
     @property
@@ -321,17 +358,3 @@ def _refuse_contradiction(tests: tuple[NameTest, ...]) -> None:
 
 def _held_text(held: Span) -> str:
     return "" if held == ONE_ROW else f" for {held}"
-
-
-def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
-    """Return the rules of a table. Raises ConfigError if `rules` is empty, or has a rule twice."""
-    for rule in rules:
-        if not isinstance(rule, AlertRule):
-            raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
-    if not rules:
-        raise ConfigError("there is no rule; give one or more, such as 'auc_high < 0.8 for 3 rows'")
-    texts = [str(rule) for rule in rules]
-    for text in texts:
-        if texts.count(text) > 1:
-            raise ConfigError(f"alert {text!r} is there {texts.count(text)} times; give it once")
-    return tuple(rules)

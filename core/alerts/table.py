@@ -17,6 +17,9 @@ The result of a rule for one row
     reference's window: such a row is not judged. The state is bounded: of more than MOST_REFERENCES rows,
     only every second, fourth, ... row can become a reference.
 
+    `auc surely < X` goes by the evidence of the row; `surely` says when its alerts open and close, and how
+    often falsely.
+
     A row has no result if its value is null, if it has no reference or cannot be compared, or if the rule
     needs times and the row has no time. Such a row changes nothing: it neither adds to a streak nor ends a
     streak, and neither opens nor closes an alert. A model without known values for an hour has not recovered.
@@ -29,13 +32,6 @@ From rows to alerts
     for its own rows or duration, counted from the row after the opening. A row never both opens and closes an
     alert. An alert that is open at the end of the input stays open.
 
-The level of a test of a change
-    For an unchanged model, one row has its whole interval beyond 0 on the worse side with probability
-    (1 - confidence) / 2, 2.5% by default. This level is for a single test. Neighbouring rows share most of
-    their events, but every new window is a new test: an unchanged stream has false alarms now and then, and
-    more of them with a shorter window. docs/how-to/alerts.md gives their rate, and the effect of `by` and
-    `for`.
-
 Order
     In each (model, slice, pane), rows are applied by their ordinals 0, 1, 2, ..., whatever their order of
     arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end of
@@ -46,12 +42,12 @@ Scope and cap
     not count as rows that were watched. `at most N a day` decides which alerts are told, not which open
     (`caps`). An alert beyond the cap is told neither when it opens nor when it closes, on whatever day.
 
-Snapshot, versions 1 and 2: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts),
+Snapshot, versions 1 to 3: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts),
 then keys (u32 count). Each key: model and slice (texts); `_KEY`: pane, next row, number of rows that wait;
 each row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for every rule that covers the
-key, and of a rule with a cap one byte behind it, whether the open alert is untold. In version 2 the counts of
-`caps` follow. In version 1 no rule has a `where` or a cap: a snapshot has the lowest version that can hold
-it.
+key, and of a rule with a cap one byte behind it, whether the open alert is untold. From version 2 on the
+counts of `caps` follow. In version 1 no rule has a `where` or a cap, in version 2 no rule is on evidence: a
+snapshot has the lowest version that can hold it.
 """
 
 from __future__ import annotations
@@ -71,16 +67,16 @@ from ..events.times import NO_TIME
 from ..process.console import lines_text
 from ..rows.columns import INTEGER_COLUMNS
 from ..rows.differences import first_time, half_width_of_difference
-from ..rows.records import MeasureRow
-from ..rows.rows import Rows
 from .caps import ToldAlerts
 from .grammar import parse_alert
-from .rows import HALF_WIDTH, AlertRow, WatchedRows, message_of, watched_columns
-from .rules import AlertRule, Change, Limit, checked_rules
-from .watch import REFERENCE_BYTES, STATE_BYTES, Reference, Watch, WatchedRow
+from .rows import HALF_WIDTH, AlertRow, SomeRows, WatchedRows, message_of, watched_columns
+from .rule_sets import checked_rules
+from .rules import AlertRule, Limit
+from .surely import Figures, Surely
+from .watch import REFERENCE_BYTES, STATE_BYTES, SURE_BYTES, Reference, Sure, Watch, WatchedRow
 
 MAGIC = b"RSAL"
-VERSION = 2
+VERSION = 3
 
 _KEY = struct.Struct("<3qI")
 _ROW = struct.Struct("<6q")
@@ -138,7 +134,11 @@ class AlertTable:
         )
         self._told = ToldAlerts()
         self._has_cap = any(rule.a_day for rule in self.rules)
+        self._sure = [isinstance(rule.opens, Surely) for rule in self.rules]
         self._version = 2 if self._has_cap or any(rule.where for rule in self.rules) else 1
+        if any(self._sure):
+            self._version = 3
+            self._figures = [place(name) for name in Surely.columns]
         self._series_bytes = self._waiting = self._references = 0
 
     def apply(self, record: bytes) -> list[AlertRow]:
@@ -156,11 +156,9 @@ class AlertTable:
             )
         return list(self._taken(rows))
 
-    def watch(self, rows: Rows | Sequence[MeasureRow]) -> list[AlertRow]:
+    def watch(self, rows: SomeRows) -> list[AlertRow]:
         """Take rows that are not packed, as in a notebook or a service; return their alerts."""
-        if isinstance(rows, Rows):
-            return list(self._taken(WatchedRows.of_rows(rows, self.columns)))
-        return list(self._taken(WatchedRows.of_records(rows, self.columns)))
+        return list(self._taken(WatchedRows.of(rows, self.columns)))
 
     def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
         rows = rows.covered(self.rules)
@@ -194,9 +192,11 @@ class AlertTable:
 
     def _begun(self, key: Key) -> _Series:
         watching = [place for place, rule in enumerate(self.rules) if rule.covers(*key[:2])]
-        series = self._series[key] = _Series({place: Watch() for place in watching})
+        watches = {place: Watch(sure=Sure() if self._sure[place] else None) for place in watching}
+        series = self._series[key] = _Series(watches)
         self._series_bytes += len(packed_text(key[0])) + len(packed_text(key[1])) + _KEY.size
         self._series_bytes += len(watching) * STATE_BYTES
+        self._series_bytes += SURE_BYTES * sum(self._sure[place] for place in watching)
         self._series_bytes += _UNTOLD.size * sum(self.rules[place].a_day is not None for place in watching)
         return series
 
@@ -222,10 +222,15 @@ class AlertTable:
         reference = None
         if isinstance(rule.opens, Limit):
             holds = rule.opens.holds(value)
+        elif isinstance(rule.opens, Surely):
+            figures = Figures(*(row.numbers[place] for place in self._figures))
+            holds = watch.is_sure(rule.opens, row, figures)
         else:
             half_width = row.numbers[self._half_width] if rule.opens.tested else 0.0
             holds, reference = watch.changed(rule.opens, row, value, half_width)
-        if not watch.is_open:
+        if not watch.is_open and isinstance(rule.opens, Surely):
+            turns = holds is True
+        elif not watch.is_open:
             turns = watch.goes_on(holds, row, rule.held)
         elif rule.until is None:
             turns = holds is False
@@ -264,7 +269,7 @@ class AlertTable:
             since_time=_known(since[1]),
             column=decided.column,
             value=row.numbers[at],
-            limit=decided.by if isinstance(decided, Change) else decided.number,
+            limit=watch.limit_of(decided),
             reference_row=None if reference is None else reference.row,
             reference_value=None if reference is None else reference.value,
             message="",
@@ -296,7 +301,7 @@ class AlertTable:
         rules = sum(len(packed_text(text)) for text in self._texts)
         waiting = self._waiting * (_ROW.size + 8 * len(self.columns))
         references = self._references * REFERENCE_BYTES
-        told = self._told.wire_bytes if self._version == 2 else 0
+        told = self._told.wire_bytes if self._version >= 2 else 0
         return HEAD_BYTES + 8 + rules + self._series_bytes + waiting + references + told
 
     def live_bytes(self) -> int:
@@ -327,7 +332,7 @@ class AlertTable:
                 parts += watch.pack()
                 if self.rules[place].a_day is not None:
                     parts.append(_UNTOLD.pack(watch.untold))
-        if self._version == 2:
+        if self._version >= 2:
             parts += self._told.pack()
         return framed(MAGIC, self._version, b"".join(parts))
 
@@ -348,7 +353,7 @@ class AlertTable:
                 )
             for _ in range(reader.number("<I")):
                 table._read_series(reader)
-            if table._version == 2:
+            if table._version >= 2:
                 table._told = ToldAlerts.read(reader, table.rules)
             reader.end()
         (version,) = struct.unpack_from("<H", data, 4)
@@ -380,7 +385,7 @@ class AlertTable:
         if not series.watches:
             raise ValueError(f"no rule watches {key}")
         for place in series.watches:
-            watch = series.watches[place] = Watch.read(reader)
+            watch = series.watches[place] = Watch.read(reader, of_evidence=self._sure[place])
             if self.rules[place].a_day is not None:
                 (watch.untold,) = reader.numbers(_UNTOLD.format)
             if watch.untold and not watch.is_open:

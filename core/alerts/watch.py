@@ -1,6 +1,13 @@
 """One rule over the rows of one (model, slice, pane): the streak, the open alert, the reference.
 
 The module of `AlertTable` defines the meaning of rules; this module judges one row after another. O(1) a row.
+
+The level of a test of a change
+    For an unchanged model, one row has its whole interval beyond 0 on the worse side with probability
+    (1 - confidence) / 2, 2.5% by default. This level is for a single test. Neighbouring rows share most of
+    their events, but every new window is a new test: an unchanged stream has false alarms now and then, and
+    more of them with a shorter window. docs/how-to/alerts.md gives their rate, and the effect of `by` and
+    `for`.
 """
 
 from __future__ import annotations
@@ -15,15 +22,20 @@ from typing import NamedTuple
 from ..encoding.fields import Reader
 from ..events.times import NO_TIME
 from ..rows.differences import half_width_of_difference
-from .rules import Change, Period, Span
+from .rules import Change, Limit, Period, Span
+from .surely import Figures, Surely
 
 MOST_REFERENCES = 4_096
 """Most rows that wait to become a reference, of a rule and key: 200 KB. With more rows, every second row is
 dropped. A reference may then lie further back than the rule says, by up to the new distance between rows."""
 
+MOST_BEGINNINGS = 16
+"""Most rows that are kept to name the row with which evidence began to grow: of an estimate, a rough one."""
+
 _STATE = struct.Struct("<??6qI")
 _REFERENCE = struct.Struct("<4q2d")
-STATE_BYTES, REFERENCE_BYTES = _STATE.size, _REFERENCE.size
+_SURE = struct.Struct("<2d")
+STATE_BYTES, REFERENCE_BYTES, SURE_BYTES = _STATE.size, _REFERENCE.size, _SURE.size
 
 
 class WatchedRow(NamedTuple):
@@ -61,6 +73,36 @@ class Reference(NamedTuple):
 
 
 @dataclass(slots=True)
+class Sure:
+    """What a rule remembers of the evidence (`surely`).
+
+    mark    while no alert is open, the logarithm of the baseline; else the greatest evidence since then
+    latest  the evidence of the latest row that has some
+    limit   the evidence at which the latest row's decision changes; it is not stored
+    """
+
+    mark: float = 0.0
+    latest: float = 0.0
+    limit: float = math.nan
+
+    def turn(self, is_open: bool) -> None:
+        """Begin anew: behind an alert with the baseline of the latest row."""
+        self.mark = self.latest if is_open else max(0.0, self.latest)
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return _SURE.pack(self.mark, self.latest)
+
+    @classmethod
+    def read(cls, reader: Reader) -> Sure:
+        """Read the wire form; ValueError for numbers that no rule remembers."""
+        sure = cls(*reader.numbers(_SURE.format))
+        if not (math.isfinite(sure.mark) and math.isfinite(sure.latest)):
+            raise ValueError("a rule remembers evidence that is not finite")
+        return sure
+
+
+@dataclass(slots=True)
 class Watch:
     """The state of one rule: whether its alert is open and since when, the present streak, and references.
 
@@ -68,6 +110,7 @@ class Watch:
                     their ordinals are multiples of `stride`
     opened_against  the reference of an open alert: it stays until the alert closes
     untold          whether the open alert is beyond the cap of its rule, so that its closing is not told
+    sure            of a rule on evidence, what it remembers of the evidence
     """
 
     is_open: bool = False
@@ -80,6 +123,7 @@ class Watch:
     references: deque[Reference] = field(default_factory=deque)
     opened_against: Reference | None = None
     untold: bool = False
+    sure: Sure | None = None
 
     @property
     def kept(self) -> int:
@@ -103,6 +147,41 @@ class Watch:
         self.is_open = not self.is_open
         self.opened_against = reference if self.is_open else None
         self.opened_row, self.opened_time, self.streak = row.row, row.moment, 0
+        if self.sure is not None:
+            self.sure.turn(self.is_open)
+
+    def is_sure(self, surely: Surely, row: WatchedRow, figures: Figures) -> bool | None:
+        """Return whether an alert on evidence opens, or stays open; None = no result (`surely`).
+
+        `streak_row` is the first row behind the beginning of the evidence's growth, as this row estimates it.
+        Rows that may be that row are `references`; of many, every second one is dropped.
+        """
+        assert self.sure is not None
+        if math.isnan(figures.evidence):
+            return None
+        sure, level = self.sure, surely.level(figures.block_events)
+        sure.latest = figures.evidence
+        held = self.references
+        held.append(Reference(row.row, row.moment, row.time, row.seq, figures.evidence, 0.0))
+        while len(held) > 1 and held[0].seq <= figures.evidence_since:
+            held.popleft()
+        if len(held) > MOST_BEGINNINGS:
+            self.references = held = deque([*list(held)[:-1:2], held[-1]])
+        if self.is_open:
+            sure.mark = max(sure.mark, figures.evidence)
+            sure.limit = sure.mark - level
+            return figures.evidence > sure.limit
+        self.streak_row, self.streak_time = held[0].row, held[0].moment
+        sure.mark = max(0.0, min(sure.mark, figures.evidence))
+        sure.limit = sure.mark + level
+        return figures.evidence >= sure.limit
+
+    def limit_of(self, decided: Limit | Change | Surely) -> float:
+        """Return the limit of the latest row's value, or for a change, the limit of its size."""
+        if isinstance(decided, Surely):
+            assert self.sure is not None
+            return self.sure.limit
+        return decided.by if isinstance(decided, Change) else decided.number
 
     def changed(
         self, change: Change, row: WatchedRow, value: float, half_width: float
@@ -154,22 +233,29 @@ class Watch:
             held.extend((first, *rest))
 
     def pack(self) -> Iterator[bytes]:
-        """Yield the wire form: `_STATE`, then a `_REFERENCE` of each; the open alert's is the last."""
+        """Yield the wire form: `_STATE`, the `Sure`, a `_REFERENCE` of each; the open alert's is the last."""
         against = self.opened_against
         yield _STATE.pack(
             self.is_open, against is not None, self.opened_row, self.opened_time, self.streak,
             self.streak_row, self.streak_time, self.stride, len(self.references),
         )  # fmt: skip
+        if self.sure is not None:
+            yield self.sure.pack()
         for reference in (*self.references, *(() if against is None else (against,))):
             yield _REFERENCE.pack(*reference)
 
     @classmethod
-    def read(cls, reader: Reader) -> Watch:
-        """Read the wire form. Raises ValueError or struct.error for bytes that `pack` cannot have written."""
+    def read(cls, reader: Reader, *, of_evidence: bool) -> Watch:
+        """Read the wire form. Raises ValueError or struct.error for bytes that `pack` cannot have written.
+
+        of_evidence  whether the rule is on evidence
+        """
         is_open, has_reference, *state, count = reader.numbers(_STATE.format)
         watch = cls(is_open, *state)
         if watch.stride < 1:
             raise ValueError(f"every {watch.stride}th row is kept")
+        if of_evidence:
+            watch.sure = Sure.read(reader)
         watch.references.extend(Reference(*reader.numbers(_REFERENCE.format)) for _ in range(count))
         if has_reference:
             watch.opened_against = Reference(*reader.numbers(_REFERENCE.format))

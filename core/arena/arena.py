@@ -58,7 +58,7 @@ def most_events(settings: EvaluatorSettings) -> int:
     window = settings.window
     if window.signal is not None or window.ticks or settings.curves is not None:
         return 0
-    if made_at_row(settings).anything:
+    if made_at_row(settings).anything or settings.evidence_below is not None:
         return 0
     return min(MOST_ROOM, max(64, SCANS_WORTH * stride_of(settings)))
 

@@ -37,6 +37,7 @@ from .eviction import (
     Plan,
     WindowRule,
 )
+from .evidence_columns import EvidenceColumns
 from .held import Classes, Columns
 from .state import EvaluatorState, Remains, evaluator_bytes
 from .unit_window import UnitWindow, tree_sizes
@@ -122,6 +123,8 @@ class WindowEngine:
         self._pane = pane
         window = settings.window
         self._fades = window.ticks > 0
+        bound = settings.evidence_below
+        self.evidence = None if bound is None else EvidenceColumns(bound, settings.evidence_blocks)
         self.signal = AdaptiveSignal(window) if isinstance(window, Adaptive) else None
         self._course = Course(fixed.rule, window.size, keeps_times=not self._fades)
         self.counters = self._course.counters
@@ -138,11 +141,18 @@ class WindowEngine:
         The caller has checked the events' times by `check_times`, and sets `is_whole` once all events of an
         update are applied.
         """
+        if self.evidence is not None and events.weights is not None:
+            raise InputError(
+                f"events of {self._names[0]!r} have weights, and nothing is proven about the evidence of "
+                "weighted events; leave the weights out, or evidence_below= (--evidence-below)"
+            )
         has_weights = self._fades or events.weights is not None or self.window.has_weights
         columns = self.classes.columns(events, has_weights)
         self.is_whole = False
         if has_weights and not self.window.has_weights:
             self._begin_weighted()
+        if self.evidence is not None and self.classes.is_ranked:
+            self.evidence.follow(columns.labels, columns.scores, int(self.counters[SEQ]))
         if self.signal is None:
             parts = self._follow(columns)
         else:
@@ -167,7 +177,16 @@ class WindowEngine:
         rows = Rows.concat(parts) if len(parts) > 1 else parts[0] if parts else self.fixed.no_rows
         if len(rows):
             self.reported_seq = int(rows.integers[-1, _SEQ])
+        self._write_evidence(rows)
         return rows
+
+    def _write_evidence(self, rows: Rows) -> None:
+        """Write the evidence of the rows of an update, all of them: the next rows read the latest block."""
+        if self.evidence is None:
+            return
+        if len(rows) and self.classes.is_ranked:
+            self.evidence.write(rows)
+        self.evidence.settle()
 
     def _follow(
         self,
@@ -234,6 +253,7 @@ class WindowEngine:
         if times is not None:
             integers[[_START, _END]] = times[[0, -1]]
         self._complete(rows, counters[DRIFTED])
+        self._write_evidence(rows)
         return rows
 
     def last_row(self) -> Rows:
@@ -277,6 +297,7 @@ class WindowEngine:
             reported_seq=self.reported_seq, greatest_time=int(counters[GREATEST]),
             course=tuple(counters[self._course_fields].tolist()) or None,
             signal=b"" if self.signal is None else self.signal.adwin.to_bytes(),
+            evidence=b"" if self.evidence is None else self.evidence.detector.to_bytes(),
         )  # fmt: skip
 
     def load(self, state: EvaluatorState) -> None:
@@ -289,6 +310,10 @@ class WindowEngine:
             counters[list(WINDOW_FIELDS)] = state.course
         if self.signal is not None:
             self.signal.adwin = Adwin.from_bytes(state.signal)
+        if bool(state.evidence) > (self.evidence is not None):
+            raise ValueError("it has evidence that its settings do not ask for")
+        if self.evidence is not None and state.evidence:
+            self.evidence.load(state.evidence, state.seq)
         self.reported_seq = state.reported_seq
         if state.times is not None:
             self._course.load(state.times)
@@ -312,8 +337,10 @@ class WindowEngine:
             len(window), self._name_bytes + classes.name_bytes, len(classes.names),
             bool(classes.is_multiclass), self._course.is_timed or window.is_timed, bool(self._course_fields),
             0 if self.signal is None else self.signal.adwin.snapshot_bytes(), window.has_weights,
+            0 if self.evidence is None else self.evidence.detector.snapshot_bytes(),
         )  # fmt: skip
 
     def live_bytes(self) -> int:
         """Estimate the memory of the events held, in bytes."""
-        return self._course.nbytes + self.window.live_bytes()
+        evidence = 0 if self.evidence is None else self.evidence.detector.live_bytes()
+        return self._course.nbytes + self.window.live_bytes() + evidence

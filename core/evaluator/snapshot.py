@@ -4,14 +4,15 @@ A snapshot always holds a table of models. Nothing is pickled. Sorted scores and
 rebuild them is faster than to read them. Every version ever released can be read; other bytes raise a
 named error.
 
-Wire form, versions 1 to 4, little-endian
+Wire form, versions 1 to 5, little-endian
     magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, payload crc32 u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; state.py),
     from version 3 on, other parts of the table (u32 count; name as text, u64 length, bytes each).
 Version 2 adds other windows than those of the last events and of all events, rows on a grid of times, and
 weights. Version 3 adds a clock (events in order of time, whose packets need not be whole), and the parts kept
-beside evaluators. A snapshot is written in the lowest version that can express its content.
+beside evaluators. Version 4 adds the progress of a job that goes on from a state, and of events in order of
+arrival. Version 5 adds evidence. A snapshot is written in the lowest version that can express its content.
 The fingerprint is a hash of everything that decides what the state means: the settings that change
 values, the slices, and the number of shards.
 """
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGIC = b"RSST"
-VERSION = 4
+VERSION = 5
 FINGERPRINT_BYTES = 16
 
 
@@ -117,6 +118,8 @@ class Snapshot:
     def version(self) -> int:
         """The lowest version that can express the snapshot's content."""
         settings = self.settings.evaluator
+        if settings.evidence_below is not None:
+            return 5
         if "bases" in self.progress or (settings.order == "arrival" and self.progress):
             return 4
         if self.beside or (settings.by_time and self.progress and "ends" not in self.progress):

@@ -5,8 +5,8 @@ seq of the last row, greatest time, pane, last label). Names of classes (u32 cou
 which each class was a label (i64). Scores in order of arrival (f64). Labels, predictions and hits (one byte
 an event; with classes two i32 and one byte). Optional parts follow: times (i64); the course of the window
 (four i64, `eviction.WINDOW_FIELDS`); the signal of an adaptive window (u32 length, bytes); the weights of a
-weighted window (the power of two that scales the weights, i64; f64 each). Text is a u32 length and UTF-8. An
-event takes 9 bytes, with times 17.
+weighted window (the power of two that scales the weights, i64; f64 each); the evidence (u32 length, bytes).
+Text is a u32 length and UTF-8. An event takes 9 bytes, with times 17.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COURSE = struct.Struct("<4q")
 _SHIFT = struct.Struct("<q")
 _COUNTERS = struct.Struct("<5q")
 _IDLE_HEAD = struct.Struct("<qII")
-_MULTICLASS, TIMED_EVENTS, PANED, COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
+_MULTICLASS, TIMED_EVENTS, PANED, COURSED, _SIGNALLED, _WEIGHED, _EVIDENT = 1, 2, 4, 8, 16, 32, 64
 """Bits of the kind of a state in its wire form: whether a part is there."""
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
@@ -69,6 +69,7 @@ class EvaluatorState(Held):
     greatest_time: int
     course: tuple[int, ...] | None = None
     signal: bytes = b""
+    evidence: bytes = b""
 
 
 _HITS = 7
@@ -111,6 +112,7 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
         | (COURSED if state.course is not None else 0)
         | (_SIGNALLED if state.signal else 0)
         | (_WEIGHED if state.weights is not None else 0)
+        | (_EVIDENT if state.evidence else 0)
     )
     pane = state.pane or (0, 0)
     numbers = state.seq, state.next_row, state.reported_seq, state.greatest_time, *pane, state.last_label
@@ -139,6 +141,8 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
         parts += [struct.pack("<I", len(state.signal)), state.signal]
     if state.weights is not None:
         parts += [_SHIFT.pack(state.shift), state.weights.astype("<f8").tobytes()]
+    if state.evidence:
+        parts += [struct.pack("<I", len(state.evidence)), state.evidence]
 
 
 def read_evaluator(reader: Reader) -> EvaluatorState:
@@ -169,6 +173,7 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
         weights = reader.array("<f8", held)
         if not ((weights > 0) & np.isfinite(weights)).all():
             raise ValueError(f"{model!r} has impossible weights")
+    evidence = bytes(reader.read(reader.number("<I"))) if kind & _EVIDENT else b""
     for codes in (labels, predictions):
         if held and not (codes.min() >= 0 and codes.max() < classes):
             raise ValueError(f"{model!r} refers to class {codes.max()} of {classes}")
@@ -179,6 +184,7 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
         pane=(pane_start, pane_end) if kind & PANED else None, multiclass=multiclass,
         class_names=class_names, last_seen=last_seen, last_label=last_label, seq=seq, next_row=next_row,
         reported_seq=reported_seq, greatest_time=greatest_time, course=course, signal=signal,
+        evidence=evidence,
     )  # fmt: skip
 
 
@@ -191,12 +197,13 @@ def evaluator_bytes(
     coursed: bool = False,
     signal: int = 0,
     weighed: bool = False,
+    evidence: int = 0,
 ) -> int:
     """Return the bytes that `write_evaluator` writes; `names`: bytes of names of model, slice, classes."""
     per_event = 8 + (9 if multiclass else 1) + (8 if timed else 0) + (8 if weighed else 0)
     per_class = 12 * classes if multiclass else 16
     extra = (_COURSE.size if coursed else 0) + (4 + signal if signal else 0)
-    extra += _SHIFT.size if weighed else 0
+    extra += (_SHIFT.size if weighed else 0) + (4 + evidence if evidence else 0)
     return 8 + _HEAD.size + 4 + names + per_class + per_event * held + extra
 
 

@@ -27,6 +27,7 @@ from ..events.batch import EventBatch, PredictionBatch
 from ..events.columns import TextColumn
 from ..events.records import Batch, EndOfPartition, Heartbeat, StateMarker
 from ..events.times import NO_TIME
+from ..settings.against import Against
 from ..settings.table import Shards
 from .index import hash64_of_ids
 
@@ -104,10 +105,39 @@ def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventB
         start = end
 
 
+def split_for_comparisons(
+    batch: EventBatch, against: Against, shards: int
+) -> Iterator[tuple[int, EventBatch]]:
+    """Yield (shard, its events, in their order) for every shard in [0, shards) that compares models.
+
+    A model is in one shard, by its hash. An event of the champion goes to every shard. If a record has the
+    scores of several models, all models of one name before the column are in one shard.
+    """
+    if not len(batch):
+        return
+    everywhere = shards
+    of_value = np.empty(len(batch.models.values), np.int64)
+    for code, model in enumerate(batch.models.values):
+        stem, champion = against.champion_of(model)
+        if against.columns:
+            of_value[code] = _hash(stem) % shards
+        else:
+            of_value[code] = everywhere if model == champion else _hash(model) % shards
+    of_event = of_value[batch.models.codes]
+    for shard in range(shards):
+        rows = np.flatnonzero((of_event == shard) | (of_event == everywhere))
+        if len(rows):
+            yield shard, batch.take(rows)
+
+
 def split_records(batch: Batch, shards: int) -> Iterator[tuple[int, Batch]]:
     """Yield (shard, its records): events by their models, predictions and labels by their ids."""
     if isinstance(batch, EventBatch):
         yield from split_by_shard(batch, shards)
+        if isinstance(shards, Shards) and shards.against is not None:
+            first = int(shards) - shards.comparing
+            for shard, part in split_for_comparisons(batch, shards.against, shards.comparing):
+                yield first + shard, part
         return
     ids = batch.events.ids if isinstance(batch, PredictionBatch) else batch.ids
     if ids is None or not len(ids):

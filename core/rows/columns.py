@@ -46,7 +46,7 @@ OK, ONE_CLASS, DEGENERATE, TOO_FEW, NO_PREDICTED_POSITIVES, NO_POSITIVES, NO_NEG
 NO_POSITIVE_CLASS, CHANCE_IS_CERTAIN, MAJORITY_IS_RIGHT, PERSISTENT_IS_RIGHT = range(7, 11)
 
 
-EMPTY_MARGIN, NOTHING_TO_AVERAGE, OUT_OF_RANGE, CONSTANT_SCORES, NOT_ASKED = range(11, 16)
+EMPTY_MARGIN, NOTHING_TO_AVERAGE, OUT_OF_RANGE, CONSTANT_SCORES, NOT_ASKED, NO_BLOCK = range(11, 17)
 
 
 REASONS = (
@@ -66,6 +66,7 @@ REASONS = (
     "the numbers are beyond what a float holds",
     "constant scores in window",
     "",
+    "no block of positives and negatives is full yet",
 )
 """The reasons why a measure is null or needs care, by code. The texts of OK and NOT_ASKED are empty.
 
@@ -74,7 +75,7 @@ semicolon.
 """
 
 
-ADDED = (("polynomial_auc", "polynomial_auc_bound"),)
+ADDED = (("polynomial_auc", "polynomial_auc_bound"), ("evidence", "evidence_since", "block_events"))
 """Measures that came after numbers were first stored: for each time that some came, their names."""
 
 

@@ -47,6 +47,9 @@ class Measures(NamedTuple):
     partial_auc_mcclish: float | None = None
     polynomial_auc: float | None = None
     polynomial_auc_bound: float | None = None
+    evidence: float | None = None
+    evidence_since: float | None = None
+    block_events: float | None = None
     tp: float | None = None
     fp: float | None = None
     tn: float | None = None
@@ -143,6 +146,9 @@ class MeasureRow(NamedTuple):
     partial_auc_mcclish: float | None
     polynomial_auc: float | None
     polynomial_auc_bound: float | None
+    evidence: float | None
+    evidence_since: float | None
+    block_events: float | None
     tp: float | None
     fp: float | None
     tn: float | None

@@ -67,6 +67,8 @@ class Rows(Sequence[MeasureRow]):
     curves    curves that fell due with the same events, with or without rows (`EvaluatorSettings.curves`)
     failures  int64[n] for rows of a trained learner: the number of events so far at which the learner failed.
               None for other rows
+    settled   (shard, number of shards, since, until): all rows of the shard with `due` in (since, until] are
+              among these rows. None: nothing is said
     """
 
     keys: tuple[tuple[str, str], ...]
@@ -78,6 +80,7 @@ class Rows(Sequence[MeasureRow]):
     config: str
     curves: Sequence[WindowCurve] = ()
     failures: Int64Array | None = None
+    settled: tuple[int, int, int, int] | None = None
 
     @classmethod
     def empty(cls, config: str = "") -> Rows:

@@ -80,3 +80,16 @@ def parse_lateness(text: str) -> int:
     if text.strip() == "0" or (found is not None and not Decimal(found[1])):
         return 0
     return microseconds(text, "lateness")
+
+
+def lateness_of(duration: Duration, what: str) -> int:
+    """Return a duration in whole microseconds, which may be 0; see `microseconds`.
+
+    >>> lateness_of(0, "stale"), lateness_of("0s", "stale"), lateness_of(timedelta(minutes=1), "stale")
+    (0, 0, 60000000)
+    """
+    if isinstance(duration, str):
+        return parse_lateness(duration)
+    if duration == timedelta(0) or (duration == 0 and not isinstance(duration, bool)):
+        return 0
+    return microseconds(duration, what)

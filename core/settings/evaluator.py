@@ -20,6 +20,7 @@ from ..errors import ConfigError
 from .classes import class_text
 from .costs import BetaCost, Cost, parse_cost
 from .durations import duration_text, parse_lateness
+from .evidence import DEFAULT_BLOCKS, checked_blocks, checked_bound
 from .measure_names import named_measures
 from .windows import Emission, EveryEvents, LastEvents, Window, read_number
 
@@ -83,6 +84,11 @@ def younger_defaults(settings: type) -> dict[str, Any]:
     }
 
 
+def _begins_anew(snapshot: Any, was: object, now: object) -> str:  # noqa: ARG001
+    """Allow every change: evidence of another bound, or of other blocks, begins anew."""
+    return ""
+
+
 PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
 
@@ -124,6 +130,9 @@ class EvaluatorSettings:
     false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1).
     partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1].
     flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does.
+    evidence_below      the AUC that the model must have, in (0, 1): rows have evidence that the AUC is below,
+                        over all events of the (model, slice). None: no evidence.
+    evidence_blocks     m: a block of evidence has at least m positives and m negatives, 1 to 100.
     positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already.
     order               how the events were ordered: "position", "arrival", "time" (a total sort), or
                         "time:10m": by time, and an event that comes later than 10 minutes in its partition
@@ -155,6 +164,21 @@ class EvaluatorSettings:
         is_younger=True,
     )
     flip_if_below_half: bool = setting(False, "H of -score while AUC < 0.5, as R's hmeasure", of_rows=True)
+    evidence_below: float | None = setting(
+        None,
+        "the AUC that a model must have: rows have evidence that its AUC is below, over all of its events "
+        "[no evidence]",
+        metavar="AUC",
+        is_younger=True,
+        change=_begins_anew,
+    )
+    evidence_blocks: int = setting(
+        DEFAULT_BLOCKS,
+        "a block of evidence has at least so many positives and so many negatives",
+        metavar="M",
+        is_younger=True,
+        change=_begins_anew,
+    )
     positive: str | None = None
     order: str = "arrival"
     curves: EveryEvents | Literal["end"] | None = None
@@ -188,7 +212,13 @@ class EvaluatorSettings:
                 f"window={str(self.window)!r}: the signal brier is the squared error of a probability; "
                 "say that scores are probabilities (probabilities=True, --probabilities), or take another"
             )
-        measures = named_measures(self.measures, probabilities=self.probabilities)
+        if self.evidence_below is not None:
+            bound = checked_bound(self.evidence_below, "evidence_below")
+            object.__setattr__(self, "evidence_below", bound)
+        object.__setattr__(self, "evidence_blocks", checked_blocks(self.evidence_blocks, "evidence_blocks"))
+        measures = named_measures(
+            self.measures, probabilities=self.probabilities, evidence=self.evidence_below is not None
+        )
         object.__setattr__(self, "measures", measures)
 
     @property
@@ -277,6 +307,8 @@ class EvaluatorChoices(TypedDict, total=False):
     false_positive_cost: float
     partial_fpr: tuple[float, float]
     flip_if_below_half: bool
+    evidence_below: float | None
+    evidence_blocks: int
     order: str
     curves: EveryEvents | Literal["end"] | None
 
@@ -333,4 +365,16 @@ def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str,
         raise ConfigError(
             f"window {window}: with {predicted} labels are classes, and nothing is placed among them; name "
             f"the one that is positive with {positive}, or take {str(window).removesuffix('placement')}error"
+        )
+
+
+def check_evidence(settings: EvaluatorSettings, has_weights: bool, evidence: str, weight: str) -> None:
+    """Raise ConfigError for evidence of events with weights.
+
+    evidence, weight  the names under which the caller's users know the bound and the column of weights
+    """
+    if settings.evidence_below is not None and has_weights:
+        raise ConfigError(
+            f"{evidence} with {weight}: nothing is proven about the evidence of weighted events; leave one "
+            "of them out"
         )

@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 
 from ..encoding.json import read_object
 from ..errors import ConfigError
+from .against import Against
 from .costs import parse_cost
 from .durations import LONGEST, Duration, duration_text, microseconds
 from .evaluator import EvaluatorSettings, declared, plain, setting, younger_defaults
@@ -83,11 +84,13 @@ def checked_slices(asked: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...
 
 
 class Shards(int):
-    """A number of shards, of which the last ones belong to one model each.
+    """A number of shards, of which the last ones belong to one model each, or compare models.
 
     number  the number of shards over which all other models are spread, by a hash of a model's name.
     own     the models that have a shard of their own. Give a model with so many events that other models
             would wait, or with a window so large that it alone makes a shard's state large.
+    against the model with which `comparing` further shards compare the others; these shards get events a
+            second time, the champion's in each of them. None: no shard compares models.
 
     As an int, the value is the total number of shards. The shards are part of the meaning of a state. Raises
     ConfigError for an impossible number or impossible names.
@@ -98,17 +101,21 @@ class Shards(int):
     """
 
     own: tuple[str, ...]
+    against: Against | None
+    comparing: int
 
-    def __new__(cls, number: int, own: Iterable[str] = ()) -> Shards:
-        """Return `number` shared shards and a shard for each of `own`."""
+    def __new__(
+        cls, number: int, own: Iterable[str] = (), against: Against | None = None, comparing: int = 0
+    ) -> Shards:
+        """Return `number` shared shards, a shard for each of `own`, and `comparing` for comparisons."""
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise ConfigError(f"shards={number!r}: give a whole number, 1 or more")
         models = (own,) if isinstance(own, str) else tuple(own)
         for model in models:
             if not isinstance(model, str) or models.count(model) > 1:
                 raise ConfigError(f"own={model!r}: give the names of models, each once")
-        made = super().__new__(cls, int(number) + len(models))
-        made.own = models
+        made = super().__new__(cls, int(number) + len(models) + comparing)
+        made.own, made.against, made.comparing = models, against, comparing
         return made
 
     @classmethod
@@ -119,10 +126,15 @@ class Shards(int):
     @property
     def shared(self) -> int:
         """The number of shards over which models without a shard of their own are spread."""
-        return int(self) - len(self.own)
+        return int(self) - len(self.own) - self.comparing
+
+    def with_comparisons(self, against: Against, comparing: int) -> Shards:
+        """Return these shards and `comparing` more, which compare models with one other."""
+        return Shards(self.shared, self.own, against, comparing)
 
     def __eq__(self, other: object) -> bool:
-        return int.__eq__(self, other) is True and self.own == getattr(other, "own", ())
+        alike = self.own == getattr(other, "own", ()) and self.against == getattr(other, "against", None)
+        return int.__eq__(self, other) is True and alike
 
     def __ne__(self, other: object) -> bool:  # int has its own __ne__
         return not self == other
@@ -131,10 +143,11 @@ class Shards(int):
         return hash((int(self), self.own)) if self.own else int.__hash__(self)
 
     def __getnewargs__(self) -> Any:
-        return self.shared, self.own
+        return self.shared, self.own, self.against, self.comparing
 
     def __repr__(self) -> str:
-        return f"Shards({self.shared}, own={self.own!r})" if self.own else int.__repr__(self)
+        more = f", against={self.against!r}, comparing={self.comparing}" if self.against is not None else ""
+        return f"Shards({self.shared}, own={self.own!r}{more})" if self.own or more else int.__repr__(self)
 
     __str__ = int.__repr__
 

@@ -136,6 +136,9 @@ def _carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
     states = [_in_window(state, wanted) for state in states]
     if threshold != before.evaluator.threshold:
         states = [_decided(state, threshold) for state in states]
+    here, there = wanted.evaluator, before.evaluator
+    if (here.evidence_below, here.evidence_blocks) != (there.evidence_below, there.evidence_blocks):
+        states = [replace(state, evidence=b"") for state in states]
     settings = replace(wanted, shards=before.shards)
     return replace(snapshot, settings=settings, evaluators=states, beside=beside)
 
@@ -191,7 +194,12 @@ _CHANGES: dict[str, Change] = {
     "probabilities": _probabilities,
     "order": _order,
     "slices": _slices,
-    **{name: each.change for name, each in declared(TableSettings).items() if each.change is not None},
+    **{
+        name: each.change
+        for settings in (EvaluatorSettings, TableSettings)
+        for name, each in declared(settings).items()
+        if each.change is not None
+    },
 }
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from ..events.batch import EventBatch, LabelBatch, PredictionBatch
 from ..events.columns import IdColumn, TextColumn
 from ..events.records import Record, StateMarker, unpack_record
 from ..events.rejected import Rejected
-from ..events.times import NO_TIME
+from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
@@ -51,6 +52,8 @@ class EvaluatorTable:
 
     settings  the settings of the evaluators, and of the table
     pane      the start and the end of the Beam window of its rows, in microseconds UTC; None: no window
+    tells     (shard, number of shards) of a table whose rows say up to which grid point they are complete
+              (`Rows.settled`), also where there are no rows; None: rows do not say so
 
     `apply` takes packed `EventBatch`es, and at the end of the input an `EndOfInput`.
 
@@ -65,9 +68,16 @@ class EvaluatorTable:
     [('a', 2, 1.0), ('b', 1, None)]
     """
 
-    def __init__(self, settings: TableSettings, pane: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        settings: TableSettings,
+        pane: tuple[int, int] | None = None,
+        *,
+        tells: tuple[int, int] | None = None,
+    ) -> None:
         self.settings = settings
         self.pane = pane
+        self._tells = tells
         self._order = order_of(settings.evaluator.order)
         self._deduplicator = _deduplicator_of(settings)
         self._slices = SliceNumbers(settings.slice_cap)
@@ -97,6 +107,7 @@ class EvaluatorTable:
                 f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
             )
         was_finished, tied = self._order.is_finished, self._order.tied
+        since = self._settled()
         parts: list[Rows] = []
         refused: list[Rows | Rejected] = []
         for given in self._order.receive(content, record):
@@ -116,7 +127,18 @@ class EvaluatorTable:
         else:
             parts += self._let_time_go_on()
         rows = Rows.concat(parts)
-        return [rows, *refused] if len(rows) or rows.curves else refused
+        if self._tells is not None and (until := self._settled()) > since:
+            rows = replace(rows, settled=(*self._tells, since, until))
+        return [rows, *refused] if len(rows) or rows.curves or rows.settled else refused
+
+    def _settled(self) -> int:
+        """Return the last grid point up to which all rows have been made; NO_TIME: none is known."""
+        if self._order.is_finished:
+            return END_OF_TIME
+        clock, greatest = self._order.clock, self._order.greatest
+        if not self._pool.grid or NO_TIME in (clock, greatest):
+            return NO_TIME
+        return (min(clock, greatest + 1) - 1) // self._pool.grid * self._pool.grid
 
     def _let_time_go_on(self) -> Iterator[Rows]:
         """Remove evaluators silent for too long; make the rows of grid points that the clock has passed."""
@@ -226,7 +248,12 @@ class EvaluatorTable:
 
     @classmethod
     def from_bytes(
-        cls, data: bytes, settings: TableSettings, pane: tuple[int, int] | None = None
+        cls,
+        data: bytes,
+        settings: TableSettings,
+        pane: tuple[int, int] | None = None,
+        *,
+        tells: tuple[int, int] | None = None,
     ) -> EvaluatorTable:
         """Rebuild a table that behaves exactly as the table that gave `data`.
 
@@ -234,7 +261,7 @@ class EvaluatorTable:
         """
         snapshot = Snapshot.unpack(data)
         snapshot.check(settings)
-        self = cls(settings, pane)
+        self = cls(settings, pane, tells=tells)
         for state in snapshot.evaluators:
             self._pool.load(self._number_of(state), state)
         if self._deduplicator is not None:

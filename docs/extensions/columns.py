@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-from rocsteady import AlertRow, ComparisonRow, FoldMean, MeasureRow
+from rocsteady import AlertRow, ComparisonRow, FoldMean, MeasureRow, PairRow, RollUpRow
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.rows.columns import COLUMNS, NUMBER_COLUMNS
-from rocsteady.core.settings.measure_names import COSTLY_MEASURES, PROBABILITY_MEASURES
+from rocsteady.core.settings.measure_names import (
+    COSTLY_MEASURES,
+    EVIDENCE_MEASURES,
+    PROBABILITY_MEASURES,
+)
 from rocsteady.pipelines.frames.summary import VERDICT
 from rocsteady.pipelines.report.data import MEANINGS
 from rocsteady.transforms.events.dead_letters import DeadLetter, schema_of
@@ -51,7 +55,10 @@ def columns_markdown(kind: str) -> str:
 
 def described_columns(kind: str) -> tuple[pa.Schema, Mapping[str, str]]:
     """Return the schema of a kind of record, and the meanings of its columns by name."""
-    records = {"alert": AlertRow, "dead-letter": DeadLetter, "comparison": ComparisonRow, "mean": FoldMean}
+    records = {
+        "alert": AlertRow, "pair": PairRow, "roll-up": RollUpRow, "dead-letter": DeadLetter,
+        "comparison": ComparisonRow, "mean": FoldMean,
+    }  # fmt: skip
     if kind in records:
         return schema_of(records[kind]), described(records[kind].__doc__ or "")
     if kind == "row":
@@ -75,6 +82,7 @@ def _meaning(name: str) -> str:
     """Return the meaning of a measure, its unit, which values are better, and the options that it needs."""
     meaning = MEANINGS[name]
     options = ["`--measures`"] if name in COSTLY_MEASURES else []
+    options += ["`--evidence-below`"] if name in EVIDENCE_MEASURES else []
     options += ["`--probabilities`"] if name in PROBABILITY_MEASURES else []
     parts = [
         _cell(meaning.sentence),

@@ -29,8 +29,10 @@ from ..outputs import check_csv_safe, check_outputs, check_texts
 from .job import Evaluation, Output, parse_fail_rule, status_of
 from .on_beam import evaluate_and_report, run_evaluation
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
+from .pairs import add_score_of_champion, pairs_of
 from .prometheus import served
 from .recipients import refuse_recipients
+from .roll_ups import roll_ups_of
 from .run import RunnerLog, starts_no_job
 from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
 from .summary import goes_on
@@ -60,6 +62,7 @@ def _settings_to_compile(job: Evaluation) -> tuple[TableSettings | JoinSettings,
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluation:
     """Return the job that the options describe, completely checked."""
     check_texts(options, "model_name", "title")
+    add_score_of_champion(options)
     fields = fields_of(options)
     settings = table_of(options, fields)
     cache_bytes = cache_bytes_of(options)
@@ -67,8 +70,14 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     _refuse_report(options, runner)
     source = topics_of(options) or growing_source(options, beam_flags)
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
+    of_groups = () if alerts is None else alerts.rules_of(groups=True)
+    roll_ups = roll_ups_of(options, settings.evaluator, of_groups)
     files = sources_of(options.sources) if source is None else ()
     join = join_of(options, fields, settings)
+    pairs = pairs_of(options, fields, settings, on_stream=source is not None)
+    if pairs is not None and join is not None:
+        shards = pairs.shards(settings)
+        join = replace(join, settings=replace(join.settings, evaluator_shards=shards))
     if join is not None:  # the join itself finds repeated predictions
         settings = replace(settings, deduplicate=None)
     sinks = SinkOptions(tuple(options.kafka_option), options.parts, options.csv_safe)
@@ -76,7 +85,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     job = Evaluation(
         files, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
-        reference=reference_of(options.reference),
+        reference=reference_of(options.reference), roll_ups=roll_ups, pairs=pairs,
     )  # fmt: skip
     is_live = isinstance(source, GrowingSource) and options.runner == "local"
     if job.reference is not None and job.output is not None and job.report is None:

@@ -39,7 +39,9 @@ from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
 from ..words import counted
+from .pairs import Pairs
 from .recipients import Recipient
+from .roll_ups import RollUps
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class Streams:
 class Alerts:
     """The alert rules of a job, and where their alerts go.
 
+    rules       rules on rows, and rules on roll-up rows (`AlertRule.of_groups`).
     path        path of the alerts; None: the alerts go to stderr.
     recipients  who is called for each alert.
     copy        path of a Parquet file that holds the alerts too, for a job on Beam to read at its end.
@@ -91,6 +94,10 @@ class Alerts:
     path: str | None
     recipients: tuple[Recipient, ...] = ()
     copy: str | None = None
+
+    def rules_of(self, *, groups: bool) -> tuple[AlertRule, ...]:
+        """Return the rules on roll-up rows, or those on rows."""
+        return tuple(rule for rule in self.rules if rule.of_groups == groups)
 
 
 @dataclass(frozen=True)
@@ -109,7 +116,7 @@ class Output(NamedTuple):
 
     option   the option that names the output's place
     path     a path as `sinks` knows them, or - for stdout
-    content  "rows", "dead letters", "curves", "alerts" or "report"
+    content  "rows", "dead letters", "curves", "pairs", "roll-ups", "alerts" or "report"
     """
 
     option: str
@@ -128,12 +135,14 @@ class Evaluation:
     report        path of the page about the job, or None; `title` and `notes` (sentences) are its head.
     beside        evaluations of the same events under other settings, shown on the same page.
     reference     what the latest windows are compared with, on the page and in the table.
-    alerts        the rules that watch the rows, if any.
+    alerts        the rules that watch the rows and the roll-up rows, if any.
+    roll_ups      the groups whose rows are rolled up, if any.
     sinks         how topics and folders are written.
     streams       the input instead of `sources`.
     export        folder of the state after the last event; the job then makes no last rows.
     begins_with   the state that the job starts from.
     fail_if       the rules by which the exit status is 4.
+    pairs         the comparisons of models with a champion, if any.
     """
 
     sources: Sequence[SourceFile]
@@ -157,6 +166,8 @@ class Evaluation:
     export: str | None = None
     begins_with: Export | None = None
     fail_if: Sequence[FailRule] = ()
+    pairs: Pairs | None = None
+    roll_ups: RollUps | None = None
 
     def files(self) -> list[SourceFile]:
         """Return the files that the job reads: events, or predictions and then labels."""
@@ -168,6 +179,8 @@ class Evaluation:
             ("--output", self.output, "rows"),
             ("--dead-letters", self.dead_letters, "dead letters"),
             ("--curves", self.curves, "curves"),
+            ("--pairs", None if self.pairs is None else self.pairs.path, "pairs"),
+            ("--roll-ups", None if self.roll_ups is None else self.roll_ups.path, "roll-ups"),
             ("--alerts", None if self.alerts is None else self.alerts.path, "alerts"),
             ("--report", self.report, "report"),
         )
@@ -187,10 +200,23 @@ class Evaluation:
             dead_letters=place(self.dead_letters),
             curves=place(self.curves),
             report=place(self.report),
+            pairs=self.pairs and replace(self.pairs, path=str(place(self.pairs.path))),
             alerts=self.alerts and replace(self.alerts, path=place(self.alerts.path)),
+            roll_ups=self.roll_ups and replace(self.roll_ups, path=place(self.roll_ups.path)),
             beside=[replace(other, output=place_of[other.output]) for other in self.beside],
             export=place(self.export),
         )
+
+    @property
+    def reading_shards(self) -> int:
+        """The shards to which events are sent: those of evaluators, and those that compare models."""
+        return (self.settings.shards or 1) if self.pairs is None else self.pairs.shards(self.settings)
+
+    @property
+    def located(self) -> bool:
+        """Whether events keep their positions in their source."""
+        by_record = self.pairs is not None and self.pairs.against.by_record
+        return self.settings.deduplicate is not None or by_record
 
     def cut(self) -> Cut | None:
         """Return a new cut at the end of the input, if the state is exported there; else None."""

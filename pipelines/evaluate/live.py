@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import chain
@@ -28,19 +28,34 @@ from ...core.errors import InputError, RocsteadyError
 from ...core.events.records import EndOfInput, StateImport
 from ...core.events.rejected import Reason, Rejected
 from ...core.events.times import NO_TIME
-from ...core.ids.sharding import shard_key
+from ...core.fleet.members import MemberRows, Settled
+from ...core.fleet.table import FleetTable
+from ...core.ids.sharding import number_of, shard_key
+from ...core.pairs.rows import PairRow
+from ...core.pairs.table import PairTable
 from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
+from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.state.compile_ahead import warm_up
 from ...core.state.exported import ShardState
 from ...core.state.take_up import taken_up
 from ...transforms.beam import metrics, progress
 from ...transforms.evaluate.shards import TableFactory
-from ...transforms.events.dead_letters import DeadLetters, RejectedLetters
+from ...transforms.events.dead_letters import DeadLetters, RejectedLetters, in_columns
 from ...transforms.events.fields import RECORD_COUNTERS
-from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink, alerts_to_arrow, curve_batches
+from ...transforms.sinks.kinds import (
+    ALERTS,
+    CURVES,
+    DEAD_LETTERS,
+    PAIRS,
+    ROLL_UPS,
+    TableSink,
+    alerts_to_arrow,
+    curve_batches,
+    roll_ups_to_arrow,
+)
 from ...transforms.sinks.open import STDOUT, is_appendable, is_streamed, open_sink
 from ...transforms.sources.streams.reader import Step, StreamReader
 from ...transforms.state.folder import EVALUATORS, write_state
@@ -65,7 +80,7 @@ _TELLING = 10
 """If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
 
 _Sinks = dict[str, list[TableSink]]
-"""The sinks of a job by the kind of their batches: "rows", "dead letters", "curves" or "alerts"."""
+"""The sinks of a job by the kind of their batches, such as "rows"; see `Output.content`."""
 
 
 class LiveEvaluation:
@@ -76,8 +91,11 @@ class LiveEvaluation:
         self._sinks = sinks
         self._delivery = delivery
         self._letters = RejectedLetters(job.fields)
-        self._table = TableFactory(job.settings, job.begins_with is not None).new(None, shard_key(0))
-        self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
+        tells = job.roll_ups is not None
+        self._table = TableFactory(job.settings, job.begins_with is not None, tells).new(None, shard_key(0))
+        self._pairs = None if job.pairs is None else PairTable(job.pairs.table(job.settings))
+        self._fleet = None if job.roll_ups is None else FleetTable(job.roll_ups.settings)
+        self._alerts, self._group_alerts = (_alerts_of(job, groups=groups) for groups in (False, True))
         self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
         self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
@@ -101,8 +119,11 @@ class LiveEvaluation:
         """Evaluate one step of a partition's reader; there may be several readers."""
         if step.records:
             self._note_read(step)
-        for _, packet in step.packets:
-            self._apply(packet)
+        for key, packet in step.packets:
+            if number_of(key):  # the shard that compares models
+                self._compare(packet)
+            else:
+                self._apply(packet)
         if step.packets or step.records:
             self._tell_metrics()
 
@@ -137,6 +158,7 @@ class LiveEvaluation:
     def end(self) -> None:
         """Make the last rows: all partitions have ended."""
         self._apply(EndOfInput().pack())
+        self._compare(EndOfInput().pack())
         self._tell_metrics()
 
     def outcome(self, seconds: float) -> Outcome:
@@ -150,7 +172,17 @@ class LiveEvaluation:
 
     def _counted(self) -> Counter[str]:
         counts = self._counts + Counter(self._table.counts())
-        return counts if self._alerts is None else counts + Counter(self._alerts.counts())
+        for table in (self._pairs, self._fleet, self._alerts, self._group_alerts):
+            if table is not None:
+                counts += Counter(table.counts())
+        return counts
+
+    def _compare(self, record: bytes) -> None:
+        """Give a record to the pairs of models, if any; late events are dead letters of the evaluators."""
+        given = [] if self._pairs is None else self._pairs.apply(record)
+        if rows := [row for row in given if isinstance(row, PairRow)]:
+            self._counts["pair_rows_written"] += len(rows)
+            self._take("pairs", in_columns(rows, PAIRS.schema))
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
@@ -165,14 +197,26 @@ class LiveEvaluation:
                 self._counts.update(held_in(given))
                 self._take("rows", rows_to_arrow(given))
                 metrics.see(given)
-                self._watch(given)
+                self._watch(self._alerts, given)
             self._counts["curves_written"] += len(given.curves)
             for curves in curve_batches(given):
                 self._take("curves", curves)
 
-    def _watch(self, rows: Rows) -> None:
-        """Apply the alert rules to rows; alerts without a file are printed at once."""
-        if self._alerts is None or not (alerts := self._alerts.watch(rows)):
+            if self._fleet is not None:
+                self._roll_up(self._fleet, given)
+
+    def _roll_up(self, fleet: FleetTable, rows: Rows) -> None:
+        """Roll up rows, and write and watch the roll-up rows of grid points that they close."""
+        members = MemberRows.of_rows(rows, fleet.settings).on_a_grid()
+        if rows.settled is not None:  # the one shard gives its rows in order
+            members = replace(members, word=Settled(0, 1, NO_TIME, rows.settled[-1]))
+        if found := fleet.receive(members):
+            self._take("roll-ups", roll_ups_to_arrow(found))
+            self._watch(self._group_alerts, found)
+
+    def _watch(self, table: AlertTable | None, rows: Rows | Sequence[RollUpRow]) -> None:
+        """Apply alert rules to rows; alerts without a file are printed at once."""
+        if table is None or not (alerts := table.watch(rows)):
             return
         batch = alerts_to_arrow(alerts)
         self._take("alerts", batch)
@@ -198,12 +242,20 @@ class LiveEvaluation:
             self._reasons[kind, reason] = number + 1, min(first, position)
 
 
+def _alerts_of(job: Evaluation, *, groups: bool) -> AlertTable | None:
+    """Return the table of the rules on roll-up rows, or on rows; None without such rules."""
+    rules = () if job.alerts is None else job.alerts.rules_of(groups=groups)
+    return AlertTable(rules) if rules else None
+
+
 def _opened(job: Evaluation, copies: Mapping[str, str]) -> _Sinks:
     """Open the sinks of a job, and files for further copies of the batches of a kind."""
     kinds = {
         "rows": rows_of(job.settings.evaluator),
         "dead letters": DEAD_LETTERS,
         "curves": CURVES,
+        "pairs": PAIRS,
+        "roll-ups": ROLL_UPS,
         "alerts": ALERTS,
     }
     sinks: _Sinks = {kind: [] for kind in kinds}
@@ -259,7 +311,7 @@ def _evaluated(
             closing.callback(sink.close)
         with ProgressLine(enabled=_shows_progress(job)):
             live = LiveEvaluation(job, sinks, delivery)
-            _drive(live, streams.cut_off(job.cut()), stop)
+            _drive(live, streams.cut_off(job.cut()), job.reading_shards, stop)
             for sink in chain.from_iterable(sinks.values()):
                 sink.finish()
         outcome = live.outcome(time.monotonic() - started)
@@ -274,9 +326,9 @@ def _evaluated(
     return outcome
 
 
-def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal) -> None:
+def _drive(live: LiveEvaluation, streams: Streams, shards: int, stop: StopOnSignal) -> None:
     """Read the partitions in step by their times, so that few records have to wait in memory."""
-    readers = [StreamReader(source, 1) for source in streams.inputs]
+    readers = [StreamReader(source, shards) for source in streams.inputs]
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
     asked = False
     try:

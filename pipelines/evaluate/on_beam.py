@@ -42,6 +42,7 @@ from ...transforms.sinks.kinds import (
     CURVES,
     DEAD_LETTERS,
     ROWS,
+    InBatches,
     TableKind,
     curve_batches,
     row_schema,
@@ -51,6 +52,8 @@ from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEven
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
 from .job import Beside, Evaluation, Outcome
+from .pairs import compared
+from .roll_ups import rolled_up
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
 
@@ -220,8 +223,17 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         packets, unmatched, join_states = packets | "Join" >> shards
         letters.append(unmatched)
         states.append(join_states)
+    if job.pairs is not None:
+        packets = compared(packets, job.pairs, job.settings, job.fields, job.cache_bytes, job.sinks)
     begun, brings = _with_states(packets, job, job.settings)
-    evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=awaits, brings=brings)
+    evaluate = EvaluateShards(
+        job.settings,
+        job.fields,
+        job.cache_bytes,
+        awaits=awaits,
+        brings=brings,
+        tells=job.roll_ups is not None,
+    )
     rows, refused, evaluator_states = begun | "Evaluate" >> evaluate
     if job.export is not None or (job.streams is not None and job.streams.gives_state):
         all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
@@ -233,11 +245,22 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
+    rolled = None
+    if job.roll_ups is not None:
+        rolled = rolled_up(rows, job.roll_ups, job.settings.shards, job.cache_bytes, job.sinks)
     if job.alerts is not None:
-        from ...transforms.evaluate.alert import Alert, AlertBatches
+        from ...transforms.evaluate.alert import Alert
 
-        watch = Alert(*job.alerts.rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
-        alerts = rows | "Alert" >> watch | "Alerts in columns" >> AlertBatches()
+        watched = []
+        for label, watched_rows, rules in (
+            ("Alert", rows, job.alerts.rules_of(groups=False)),
+            ("Alert of groups", rolled, job.alerts.rules_of(groups=True)),
+        ):
+            if rules:
+                watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
+                watched.append(watched_rows | label >> watch)
+        alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()
+        alerts = alerts | "Alerts in columns" >> InBatches(ALERTS)
         for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
             if path is not None:
                 _ = alerts | label >> write_batches(path, ALERTS, job.sinks)
@@ -264,7 +287,7 @@ def _with_states(
 
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
     """Return the transform that reads the events, or predictions and labels in step by their times."""
-    shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
+    shards = job.reading_shards if job.join is None else job.join.settings.shards
     if job.streams is not None and (way := job.streams.way) != "live":
         from ...transforms.sources.streams.read import ReadStream
 
@@ -277,7 +300,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
             parquet_rows,
             merged=job.settings.evaluator.by_time,
             timing=job.timing,
-            located=job.settings.deduplicate is not None,
+            located=job.located,
             cut=job.cut(),
         )
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
@@ -358,8 +381,8 @@ class InColumns(beam.DoFn):
             yield self._gathered()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the rows still held."""
-        if self._held:
+        """Yield a batch of the rows still held: curves, or a word on time, may come without rows."""
+        if self._count:
             yield GlobalWindows.windowed_value(self._gathered())
 
     def _gathered(self) -> pa.RecordBatch:

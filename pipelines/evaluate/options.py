@@ -9,13 +9,28 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ...core.alerts.grammar import parse_alert
-from ...core.alerts.rules import AlertRule, Change, checked_rules
+from ...core.alerts.rule_sets import checked_rules, with_budget
+from ...core.alerts.rules import AlertRule, Change
+from ...core.alerts.surely import Surely, parse_budget
 from ...core.errors import ConfigError, InputError
 from ...core.join.settings import JoinSettings
 from ...core.rows.columns import MASS_COLUMNS
 from ...core.settings.durations import microseconds, parse_lateness
-from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order, declared
-from ...core.settings.measure_names import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
+from ...core.settings.evaluator import (
+    CURVES_AT_END,
+    EvaluatorSettings,
+    check_evidence,
+    check_signal,
+    checked_order,
+    declared,
+)
+from ...core.settings.measure_names import (
+    COSTLY_MEASURES,
+    EVIDENCE_MEASURES,
+    MEASURES,
+    PROBABILITY_MEASURES,
+    RANKING_MEASURES,
+)
 from ...core.settings.table import Shards, TableSettings, parse_slice, slice_forms
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
@@ -70,6 +85,7 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     evaluator = evaluator_of(options, fields.positive)
     evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
     check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
+    check_evidence(evaluator, options.weight is not None, "--evidence-below", "--weight")
     for name, setting in declared(TableSettings).items():
         for column in setting.needs:
             if getattr(fields, column) is None:
@@ -181,17 +197,36 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
     order = parsed("--order", order, checked_order)
     if order.startswith("time") and options.time is None:
         raise ConfigError(f"--order {order} needs times; name their column with --time")
+    chosen = _settings_of(options, EvaluatorSettings)
+    if chosen["evidence_below"] is None:
+        alerts = getattr(options, "alert", None)  # prequential has no alerts
+        chosen["evidence_below"] = _bound_of(alerts or ())
     settings = EvaluatorSettings(
         window=parsed("--window", options.window, parse_window),
         every=parsed("--every", options.every, parse_every),
         measures=None if options.measures is None else tuple(options.measures.split(",")),
         positive=positive,
         order=order,
-        **_settings_of(options, EvaluatorSettings),
+        **chosen,
     )
     if options.time is None and (needs := settings.needs_times) is not None:
         raise ConfigError(f"--{needs} goes by event time; name the column of times with --time")
     return settings
+
+
+def _bound_of(alerts: Sequence[str]) -> float | None:
+    """Return the bound of the rules on evidence; None without such a rule. Raises ConfigError."""
+    try:
+        rules = [parse_alert(text) for text in alerts]
+    except ConfigError as mistake:
+        raise ConfigError(f"--{mistake}") from None
+    bounds = sorted({rule.opens.bound for rule in rules if isinstance(rule.opens, Surely)})
+    if len(bounds) > 1:
+        raise ConfigError(
+            f"--alert: rules ask for evidence below {bounds[0]:g} and below {bounds[1]:g}, and a job has "
+            "evidence below one bound; run a job for each"
+        )
+    return bounds[0] if bounds else None
 
 
 def _curves(
@@ -238,17 +273,22 @@ def alerts_of(
     Raises ConfigError for a rule that could never open an alert.
     """
     if not options.alert:
-        refuse_given(options, ": there is no rule; say when with --alert RULE", "alerts")
+        refuse_given(options, ": there is no rule; say when with --alert RULE", "alerts", "false_alarms")
         for name in ("alert_exec", "alert_post"):  # the values may hold secrets
             if getattr(options, name) is not None:
                 raise ConfigError(f"{option_of(name)}: there is no rule; say when with --alert RULE")
         return None
     rules = []
+    said = options.false_alarms
+    budget = None if said is None else parsed("--false-alarms", said, parse_budget)
     try:
         for text in options.alert:
             rules.append(parse_alert(text))
             _check_rule(rules[-1], settings, fields)
-        checked = checked_rules(rules)
+        rules = with_budget(rules, budget)
+        for groups in (False, True):
+            if chosen := [rule for rule in rules if rule.of_groups == groups]:
+                checked_rules(chosen)
     except ConfigError as mistake:
         raise ConfigError(f"--{mistake}") from None
     if options.alerts is None and not here:
@@ -256,7 +296,7 @@ def alerts_of(
             f"--alert {options.alert[0]!r}: runner {options.runner!r} writes its files elsewhere; name one "
             "with --alerts PATH"
         )
-    return Alerts(checked, options.alerts, _recipients(options, here))
+    return Alerts(tuple(rules), options.alerts, _recipients(options, here))
 
 
 def _recipients(options: argparse.Namespace, here: bool) -> tuple[Recipient, ...]:
@@ -286,11 +326,15 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
     def refuse(sentence: str) -> ConfigError:
         return ConfigError(f"alert {str(rule)!r}: {sentence}")
 
+    if rule.of_groups:
+        return
     for column in rule.columns:
         if column in MEASURES and column not in (settings.measures or ()):
             remedy = f"ask for it with --measures {column}"
             if column in PROBABILITY_MEASURES and not settings.probabilities:
                 remedy = "it needs scores that are probabilities, --probabilities"
+            elif column in EVIDENCE_MEASURES:
+                remedy = "it needs the AUC that the model must have, --evidence-below 0.8"
             elif column in COSTLY_MEASURES:
                 remedy += ", or --measures all"
             raise refuse(f"{column} is not computed; {remedy}")
@@ -313,6 +357,11 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
             raise refuse(f"where {test}: slices are spelled {slice_forms(fields.slices)}")
         if test.column == "model" and fields.model_name is not None and not test.holds(fields.model_name):
             raise refuse(f"where {test}: the job's one model is --model-name {fields.model_name!r}")
+    if isinstance(rule.opens, Surely) and rule.opens.bound != settings.evidence_below:
+        raise refuse(
+            f"the evidence is below --evidence-below {settings.evidence_below:g}, and a job has evidence "
+            "below one bound; give both the same"
+        )
     if fields.time is None and (part := rule.needs_times) is not None:
         raise refuse(f"{part!r} goes by event time; name the column of times with --time")
     if isinstance(rule.opens, Change) and not settings.window.has_end:

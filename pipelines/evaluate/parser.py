@@ -7,11 +7,13 @@ from ...core.settings.table import SPANS, TableSettings
 from ..arguments import (
     CACHE_BYTES,
     CSV_SAFE,
+    DEPENDENT,
     FAIL_IF,
     KAFKA_OPTION,
     POSITIVE,
     REFERENCE,
     RUNNER,
+    STALE,
     TIME_FORMAT,
     TIME_UNIT,
     TIMES,
@@ -45,6 +47,10 @@ EVALUATE_EPILOG = """examples:
   be told when a model ranks badly, and when it ranks worse than a week before:
     rocsteady evaluate s.csv --time sent --every 1h --output rows.parquet --alerts alerts.csv \\
         --alert 'auc_high < 0.8 for 3 rows' --alert 'auc drops by 0.02 against 7d'
+
+  a challenger against the champion: scores of both in a record, or models of one file by the events' ids:
+    rocsteady evaluate s.csv --score new --against old --label y --pairs pairs.csv
+    rocsteady evaluate scores.parquet --id order --time sent --champion v1 --pairs pairs.csv --output r.csv
 
 Exit status 0: done; 3: records came and none was applied; 4: a rule of --fail-if holds; 2: arguments or input
 were found wrong before the job; 1: the job failed later. With 3 and 4 all outputs are written.
@@ -145,16 +151,41 @@ _LABELS = Group("labels that come later", (
     "SOURCE then holds predictions; a label serves every prediction of its id, of any\n"
     "model, made within ttl of it. The time of an event is its label's.")  # fmt: skip
 
+_PAIRS = Group("models compared with a champion", (
+    Argument("--pairs", "PATH",
+        "where rows of pairs go: both AUCs of the window's instances, their difference with DeLong's "
+        "interval, and a verdict on all instances so far that holds at any time [none]"),
+    Argument("--champion", "MODEL", "compare every other model with this one, over the events of one --id"),
+    Argument("--against", "COL",
+        "a further column of scores: compare the models of the other --score columns with its model, over "
+        "the same records"),
+    Argument("--pair-within", "1d",
+        "an event waits so long, by --time, for the event of its id in the other model [1d; with --labels "
+        "0s; without --time to the end of the input]"),
+    Argument("--anytime-at", "N", "the verdict is sharpest after so many instances [10000]"),
+),
+    "An instance that one of both scored alone counts in only_model or only_against.")  # fmt: skip
+
 _JOB = Group("the job", (
     Argument("--dead-letters", "PATH", "where malformed records go [counted and summarised]"),
     Argument("--curves", "PATH", "ROC curves, their hulls and the calibration, a row a point [none]"),
     Argument("--curves-every", "N",
         "curves every N events of a model and slice and at its end, or end: at its end alone [as many "
         "events as the window holds, but at least 10000; end where the window is not last:N]"),
+    repeatable("--roll-up", "GROUPS",
+        "what the rows of a group say together at each point of --every 1h: models, one group of all models; "
+        "slices, a group for each model and column of --slice; 'team1/*', models of a pattern; repeatable"),
+    Argument("--roll-ups", "PATH", "where roll-up rows go"),
+    STALE,
+    DEPENDENT,
     repeatable("--alert", "RULE",
         "opens an alert and closes it: 'auc_high < 0.8 for 3 rows', 'kappa_m < 0 for 2h until kappa_m > "
-        "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); at its end may stand "
+        "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01), 'auc surely < 0.8 at "
+        "1e6' (evidence, with one false alarm in 1e6 blocks at most); at its end may stand "
         "\"where slice = '' and model like 'team1/*'\" and 'at most 3 a day'; repeatable"),
+    Argument("--false-alarms", "'N per M'",
+        "of rules such as 'auc surely < 0.8': at most N in M events over all models and slices, in the mean; "
+        "the rules share it, and a rule with 'at 1e6' has its own rate, one in so many blocks of evidence"),
     Argument("--alerts", "PATH", "where alerts go [the last 20 are printed at the end]"),
     Argument("--alert-exec", "CMD",
         "run for each alert that opens or closes, without a shell, with the alert as a line of JSON on its "
@@ -218,5 +249,6 @@ EVALUATE = (
     windows("last:10000", "100", "of a model and slice",
         *(setting_option(TableSettings, name) for name in SPANS)),
     MEASURES,
+    _PAIRS,
     _JOB,
 )  # fmt: skip

@@ -88,7 +88,7 @@ class Topics:
                 "says in which order their events apply; name the column of times with --time, or say "
                 "--order arrival, which is the order of the partition where all events of a model are in one"
             )
-        located = job.settings.deduplicate is not None or job.join is not None
+        located = job.located or job.join is not None
         inputs: list[StreamInput] = []
         for role, topic, offsets in found:
             partitions = [

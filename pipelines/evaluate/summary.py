@@ -21,6 +21,7 @@ from ...transforms.events.fields import EventFields
 from ..sums import EVENTS, LABELS
 from ..words import counted
 from .job import Alerts, Evaluation, Outcome
+from .pairs import told_pairs
 
 _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
 """Seconds between lines in a log. A terminal's line is redrawn, but every line of a log stays."""
@@ -110,6 +111,9 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     )
     if job.join is not None:
         say(sum_of_labels(counts))
+    if job.pairs is not None:
+        for sentence in told_pairs(job.pairs, counts):
+            say(sentence)
     if job.export is not None:
         say(
             f"the state is in {job.export}; the last rows come where a job goes on from it with "

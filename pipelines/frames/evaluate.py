@@ -68,6 +68,8 @@ class FrameChoices(TypedDict, total=False):
     at_fpr: float
     false_positive_cost: float
     partial_fpr: tuple[float, float] | str
+    evidence_below: float | None
+    evidence_blocks: int
     flip_if_below_half: bool
     order: str | None
     curves: EveryEvents | int | Literal["end"] | None

@@ -70,6 +70,16 @@ class Evaluated:
         self._settings = settings
         self._notes = tuple(notes)
 
+    @property
+    def kind(self) -> nw.Implementation:
+        """The package of the frames."""
+        return self._kind
+
+    @property
+    def confidence(self) -> float:
+        """The confidence level of the rows' intervals."""
+        return self._settings.confidence
+
     @cached_property
     def rows(self) -> Any:
         """The rows of measures, sorted by model, slice and row: the columns that the command writes."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import random
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -135,3 +136,12 @@ class Kept(NamedTuple):
 def kept(directory: Path, name: str) -> list[Kept]:
     """Return what `Keep` wrote, in no order."""
     return [pickle.loads(file.read_bytes()) for file in directory.glob(f"{name}.*")]
+
+
+def shuffled(rows: Iterable[Any], seed: int = 0) -> list[Any]:
+    """Single rows in another order, some of them twice."""
+    chance = random.Random(seed)
+    single = list(rows)
+    single += chance.sample(single, 20)
+    chance.shuffle(single)
+    return single

@@ -14,10 +14,10 @@ import pyarrow as pa
 from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.columns import REASONS
 from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
-from rocsteady.transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableKind
+from rocsteady.transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, PAIRS, ROLL_UPS, ROWS, TableKind
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
-KINDS = (ROWS, ALERTS, DEAD_LETTERS, CURVES)
+KINDS = (ROWS, PAIRS, ROLL_UPS, ALERTS, DEAD_LETTERS, CURVES)
 REASONS_PAGE = FOLDER.parent / "reference/reasons.md"
 WORDS = {"kind": [*LETTER_KINDS], "reason": [reason.value for reason in Reason]}
 """The columns of a dead letter that hold one of a few words."""

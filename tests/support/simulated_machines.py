@@ -17,8 +17,12 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, EndOfInput, unpack_record
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.pairs.settings import PairSettings
+from rocsteady.core.pairs.table import PairTableSettings
+from rocsteady.core.settings.against import Against
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.machine import MachineFactory, Pane
+from rocsteady.transforms.evaluate.compare_pairs import PairFactory
 from rocsteady.transforms.evaluate.join_labels import JoinFactory
 from rocsteady.transforms.evaluate.shards import TableFactory
 from simulator import InjectedError, Item
@@ -161,6 +165,24 @@ class Joins(_RealMachines):
         else:
             said = tuple(vars(content).items())
             yield (shard, type(content).__name__, said), said
+
+
+class Pairs(_RealMachines):
+    """Comparisons of a model with a champion, in order of time; some ids come again, some alone."""
+
+    def __init__(self, rng: random.Random) -> None:
+        pairs = PairSettings(
+            window=rng.choice([rs.LastEvents(4), rs.LastDuration("12ms"), rs.Fading(3)]),
+            every=rng.choice([rs.EveryEvents(2), rs.EverySeconds("5ms")]),
+        )
+        against = Against("n", within=rng.choice([None, 0, 6_000]))
+        self._factory = PairFactory(PairTableSettings(against, pairs, order="time"))
+
+    def told(self, output: Any) -> Iterable[tuple[Any, Any]]:
+        if isinstance(output, Rejected):
+            yield from super().told(output)
+        else:
+            yield (output.model, output.row), output
 
 
 def _values(column: Any) -> list[Any]:

@@ -38,6 +38,10 @@ from rocsteady.core.events.records import (
     StateMarker,
     unpack_record,
 )
+from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.fleet.members import MemberRows, Settled
+from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.table import FleetTable
 from rocsteady.core.ids.deduplicator import Deduplicator
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.matching import Arrivals, LabelMatcher
@@ -47,12 +51,16 @@ from rocsteady.core.join.state import JoinState
 from rocsteady.core.learning.aum.learner import AumLearner
 from rocsteady.core.learning.polynomial.learner import PolynomialAucLearner
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
+from rocsteady.core.pairs.evaluator import PairEvaluator
+from rocsteady.core.pairs.settings import PairSettings
+from rocsteady.core.pairs.table import PairTable, PairTableSettings
 from rocsteady.core.prequential.fold import PrequentialFold
 from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.prequential.wire import unpack_learner
 from rocsteady.core.rows.columns import INTEGER_COLUMNS
+from rocsteady.core.settings.against import Against
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import DEDUPLICATOR, IDLE, Shards, TableSettings
 from rocsteady.core.settings.windows import EveryEvents, parse_every, parse_window
@@ -305,6 +313,48 @@ def alert_samples():
     ]
 
 
+def pair_settings():
+    for window in (rs.LastEvents(7), rs.LastDuration("9s"), rs.Fading(3), rs.AllEvents()):
+        yield PairSettings(window, rs.EveryEvents(4), exact=100)
+
+
+def pair_samples():
+    found = []
+    for settings in pair_settings():
+        pair = PairEvaluator(settings, model="m", against="n", slice="")
+        numbers = np.arange(130)
+        pair.update(numbers % 2, numbers * 7 % 11, numbers * 5 % 9, times=numbers)
+        found.append(pair.to_bytes())
+    return found
+
+
+PAIRS = PairTableSettings(
+    Against("m1", within=3 * SECOND),
+    next(pair_settings()),
+    slices=((batch().slices[0][0],),),
+    order="time:1s",
+)
+
+
+def pair_packets():
+    packet = batch(count=90)
+    ids = IdColumn.of([f"e{number // 3}" for number in range(90)])
+    packet = replace(packet, ids=ids, labels=(np.arange(90) // 3 % 2).astype(np.int8))
+    return [packet.pack(), Heartbeat("s.csv", 0, 2, 1, 60 * SECOND, 89 * SECOND).pack(),
+            Heartbeat("t.csv", 1, 2, 0, 60 * SECOND, 89 * SECOND).pack()]  # fmt: skip
+
+
+def use_pair_table(table, data):
+    fed(table, [EndOfPartition("s.csv", 0, 2, 1).pack(), EndOfPartition("t.csv", 1, 2, 0).pack()])
+    return table.to_bytes()
+
+
+def use_pair(pair, data):
+    numbers = np.arange(9)
+    pair.update(numbers % 2, numbers, numbers % 3, times=200 + numbers)
+    return pair.now(), pair.finish(), pair.to_bytes()
+
+
 def fold_samples():
     reports = [report for report in reports_of(2, 10) if report.fold == 1]
     return [fed(FoldPairs(COMPARED, 1), [report.pack() for report in reports[:-1]]).to_bytes()]
@@ -446,6 +496,32 @@ def use_alerts(table, data):
     return fed(table, [rows.pack(), EndOfInput().pack()]).to_bytes(), table.describe()
 
 
+def fleet():
+    return FleetTable(RollUpSettings(("models", "slices")))
+
+
+def of_members():
+    table = EvaluatorTable(next(tables()))
+    rows = [row for rows in table.apply(batch(0, 90).pack()) for row in rows]
+    placed = [row._replace(due=number * SECOND) for number, row in enumerate(rows)]
+    return MemberRows.of_records(placed, fleet().settings)
+
+
+def fleet_samples():
+    words = (Settled(0, 2, NO_TIME, 9 * SECOND), Settled(1, 2, NO_TIME, 4 * SECOND), Settled(1, 2, 5, 6))
+    fed_once = [replace(of_members(), word=words[0]).pack()]
+    fed_once += [replace(MemberRows.of_records([], fleet().settings), word=word).pack() for word in words[1:]]
+    return [fed(fleet(), fed_once).to_bytes(), fed(fleet(), [of_members().pack()]).to_bytes()]
+
+
+def use_fleet(table, data):
+    return fed(table, [of_members().pack(), EndOfInput().pack()]).to_bytes(), table.describe()
+
+
+def use_members(rows, data):
+    return fed(fleet(), [data, EndOfInput().pack()])
+
+
 def use_rows(rows, data):
     return fed(AlertTable(RULES), [rows.pack()])
 
@@ -534,6 +610,18 @@ INHERITED = {
 FORMS: dict[str, Form] = {
     "core.evaluator.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
     "core.alerts.rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
+    "core.fleet.members:MemberRows.unpack": Form(
+        lambda: [of_members().pack()], MemberRows.unpack, use_members
+    ),
+    "core.fleet.table:FleetTable.from_bytes": Form(
+        fleet_samples, lambda data: FleetTable.from_bytes(data, fleet().settings), use_fleet
+    ),
+    "core.pairs.evaluator:PairEvaluator.from_bytes": Form(pair_samples, PairEvaluator.from_bytes, use_pair),
+    "core.pairs.table:PairTable.from_bytes": Form(
+        lambda: [fed(PairTable(PAIRS), pair_packets()).to_bytes()],
+        lambda data: PairTable.from_bytes(data, PAIRS),
+        use_pair_table,
+    ),
     "core.alerts.table:AlertTable.from_bytes": Form(alert_samples, AlertTable.from_bytes, use_alerts),
     "core.learning.aum.learner:AumLearner.from_bytes": Form(
         lambda: [taught(AumLearner(8, 4), 14).to_bytes()], AumLearner.from_bytes, use_learner

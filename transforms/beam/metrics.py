@@ -42,6 +42,11 @@ COUNTERS = {
     "labels_unmatched": "Labels for which no prediction came in time.",
     "rows_written": "Rows of measures that were written.",
     "curves_written": "ROC curves that were written.",
+    "pairs_compared": "Instances that a model and its champion have both scored.",
+    "pairs_repeated": "Second events of a model with one id, which do not count in a comparison.",
+    "pairs_contradicted": "Instances with another label in the model's event than in its champion's.",
+    "pair_rows_written": "Rows of pairs that were written.",
+    "roll_ups": "Roll-up rows that were made.",
     "alerts_opened": "Alerts that opened.",
     "alerts_closed": "Alerts that closed.",
     "alerts_capped": "Alerts that opened beyond a rule's cap, at most N a day, and were not told.",
@@ -64,6 +69,8 @@ GAUGES = {
     "predictions_waiting": "Predictions that wait for their labels.",
     "folds": "Folds of learners in memory.",
     "reports_waiting": "Reports of folds that wait for those of other learners or folds.",
+    "pairs": "Pairs of models, with their slices, in memory.",
+    "roll_up_groups": "Groups of models or slices that are rolled up.",
     "alert_series": "Models, slices and panes that rules watch.",
 }
 """Sizes that machines hold now: a distribution over shards in Beam, the sum over shards in this process."""

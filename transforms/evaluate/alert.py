@@ -16,29 +16,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.coders import RowCoder, registry
-from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.grammar import parse_alert
 from ...core.alerts.rows import AlertRow, WatchedRows, numbers_of, watched_columns
-from ...core.alerts.rules import AlertRule, checked_rules
+from ...core.alerts.rule_sets import checked_rules
+from ...core.alerts.rules import AlertRule
 from ...core.alerts.table import AlertTable
 from ...core.arrays import FloatArray, Int64Array
 from ...core.errors import ConfigError, InputError
 from ...core.events.times import NO_TIME
-from ...core.ids.sharding import shard_key, shard_of
+from ...core.ids.sharding import shard_of
 from ...core.rows.columns import INTEGER_COLUMNS, TIME_COLUMNS
 from ...core.rows.rows import Rows
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
-from ..sinks.kinds import alerts_to_arrow
+from .pack_rows import PackRows
 
-_PACKED_ROWS = 10_000
-"""The most single rows of all windows that are buffered together."""
-
-_HOW = "apply it to .rows or .batches of EvaluateModels"
+_HOW = "apply it to .rows or .batches of EvaluateModels, or with rules on groups to RollUp"
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,8 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
     shards       the number of keys of the state, fixed for the life of the job.
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
 
-    Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`. The
+    Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`. Rules
+    that name columns of roll-up rows, such as "auc_within < 0.8", watch the RollUpRows of `RollUp`. The
     input must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
     later rows until the input ends. Every (model, slice, pane) has its own alerts. The Beam timestamp of an
     alert is the alert's time; without a time, the timestamp of its rows. An alert is in the window of its
@@ -102,62 +99,29 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
         return alerts
 
 
-class _PackRowsDoFn(beam.DoFn):
-    """Rows to packets (shard, packed `WatchedRows`), each in the window of its rows.
-
-    Rows that no rule watches are left out.
-    """
+class _PackRowsDoFn(PackRows[WatchedRows]):
+    """Packs `WatchedRows` for the shards of their models. Rows that no rule watches are left out."""
 
     def __init__(self, rules: tuple[AlertRule, ...], shards: int) -> None:
+        super().__init__(_HOW)
         self._rules = rules
         self._columns = watched_columns(rules)
         self._shards = shards
 
-    def start_bundle(self) -> None:
-        """Hold no rows."""
-        self._open: dict[Any, tuple[list[Any], Timestamp]] = {}
-        self._held = 0
+    def take(self, rows: pa.RecordBatch | Rows | list[Any]) -> WatchedRows:
+        """Return the columns that the rules read."""
+        if isinstance(rows, pa.RecordBatch):
+            return watched_batch(rows, self._columns)
+        if isinstance(rows, Rows):
+            return WatchedRows.of_rows(rows, self._columns)
+        return WatchedRows.of_records(rows, self._columns)
 
-    def process(
-        self,
-        element: Any,
-        time: Any = beam.DoFn.TimestampParam,
-        window: Any = beam.DoFn.WindowParam,
-    ) -> Iterator[WindowedValue]:
-        """Hold a single row; pack rows in columns at once."""
-        if isinstance(element, pa.RecordBatch):
-            yield from self._packets(watched_batch(element, self._columns), time, window)
-        elif isinstance(element, Rows):
-            yield from self._packets(WatchedRows.of_rows(element, self._columns), time, window)
-        else:
-            rows, newest = self._open.get(window, ([], time))
-            rows.append(element)
-            self._open[window] = rows, max(newest, time)
-            self._held += 1
-            if self._held == _PACKED_ROWS:
-                yield from self._flush()
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield the packets of the rows still held."""
-        return self._flush()
-
-    def _flush(self) -> Iterator[WindowedValue]:
-        held, self._open, self._held = self._open, {}, 0
-        for window, (rows, time) in held.items():
-            try:
-                watched = WatchedRows.of_records(rows, self._columns)
-            except AttributeError as missing:
-                raise InputError(
-                    f"a {type(missing.obj).__name__!r} without {missing.name!r} is no row of measures; {_HOW}"
-                ) from None
-            yield from self._packets(watched, time, window)
-
-    def _packets(self, rows: WatchedRows, time: Any, window: Any) -> Iterator[WindowedValue]:
+    def split(self, rows: WatchedRows) -> Iterator[tuple[int, WatchedRows]]:
+        """Yield the rows of each shard that a rule covers."""
         rows = rows.covered(self._rules)
         of_row = shard_of([model for model, _ in rows.keys], self._shards)[rows.key_codes]
         for shard in np.unique(of_row).tolist():
-            part = rows.take(np.flatnonzero(of_row == shard))
-            yield WindowedValue((shard_key(shard), part.pack()), time, (window,))
+            yield shard, rows.take(np.flatnonzero(of_row == shard))
 
 
 def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
@@ -201,39 +165,3 @@ def _at_its_time(
 
 
 registry.register_coder(AlertRow, RowCoder)
-
-
-_GATHERED_ALERTS = 10_000
-
-
-class AlertBatches(beam.PTransform[beam.PCollection[AlertRow], beam.PCollection[pa.RecordBatch]]):
-    """Alerts -> record batches (ALERT_SCHEMA), as sinks take them."""
-
-    def expand(self, alerts: beam.PCollection[AlertRow]) -> beam.PCollection[pa.RecordBatch]:
-        """Apply to the alerts of a job."""
-        gather = beam.ParDo(_AlertsInColumns()).with_output_types(pa.RecordBatch)
-        batches: beam.PCollection[pa.RecordBatch] = alerts | gather
-        return batches
-
-
-class _AlertsInColumns(beam.DoFn):
-    """Alerts -> record batches; a bundle's alerts are gathered into one batch."""
-
-    def __init__(self) -> None:
-        self._held: list[AlertRow] = []
-
-    def start_bundle(self) -> None:
-        """Hold no alerts."""
-        self._held = []
-
-    def process(self, alert: AlertRow) -> Iterator[pa.RecordBatch]:
-        """Hold alerts; yield a batch when enough alerts are held."""
-        self._held.append(alert)
-        if len(self._held) == _GATHERED_ALERTS:
-            yield alerts_to_arrow(self._held)
-            self._held = []
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the alerts still held."""
-        if self._held:
-            yield GlobalWindows.windowed_value(alerts_to_arrow(self._held))

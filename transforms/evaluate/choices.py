@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
-from ...core.settings.evaluator import EvaluatorSettings, check_signal, without_defaults
+from ...core.settings.evaluator import EvaluatorSettings, check_evidence, check_signal, without_defaults
 from ...core.settings.table import TableSettings, checked_spans
 from ..events.dead_letters import CHUNK_ROWS
 from ..events.fields import EventFields, named_fields
@@ -50,6 +50,7 @@ def chosen_settings(choices: Mapping[str, Any]) -> tuple[EventFields, TableSetti
     if of_events.time is None and (needs := evaluator.needs_times) is not None:
         raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
     check_signal(evaluator, predicted is not None, "predicted=", "positive=")
+    check_evidence(evaluator, of_events.weight is not None, "evidence_below=", "weight=")
     return of_events, settings
 
 

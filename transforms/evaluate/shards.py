@@ -22,7 +22,7 @@ import numpy as np
 from apache_beam.coders import Coder, RowCoder, registry
 
 from ...core.encoding.fields import Reader
-from ...core.encoding.json import read_json, reading
+from ...core.encoding.json import read_json, reading, whole
 from ...core.errors import ConfigError, CorruptBytesError
 from ...core.events.rejected import Rejected
 from ...core.ids.sharding import number_of
@@ -66,7 +66,7 @@ class RowsCoder(Coder):
             for curve in rows.curves
         ]
         failures = None if rows.failures is None else rows.failures.tolist()
-        head = json.dumps([rows.keys, rows.config, curves, failures]).encode()
+        head = json.dumps([rows.keys, rows.config, curves, failures, rows.settled]).encode()
         parts = [self._HEAD.pack(len(head), len(rows)), head, *_columns_of(rows, self._COLUMNS)]
         for curve in rows.curves:
             parts += _columns_of(curve.curve, self._CURVE)
@@ -77,7 +77,9 @@ class RowsCoder(Coder):
         """Return the rows that `encode` was given."""
         reader = Reader(memoryview(encoded))
         length, n = reader.numbers(self._HEAD.format)
-        keys, config, heads, failures = read_json(bytes(reader.read(length)), "rows between two stages")
+        keys, config, heads, failures, settled = read_json(
+            bytes(reader.read(length)), "rows between two stages"
+        )
         arrays = _read_columns(reader, self._COLUMNS, n)
         curves = []
         for *key, events, positives, negatives, points in heads:
@@ -95,6 +97,7 @@ class RowsCoder(Coder):
             config=config,
             curves=tuple(curves),
             failures=None if failures is None else np.array(failures, np.int64),
+            settled=None if settled is None else _whole_numbers(settled),
             **arrays,
         )
 
@@ -105,6 +108,11 @@ class RowsCoder(Coder):
     def to_type_hint(self) -> type[Rows]:
         """Return the type that the coder encodes."""
         return Rows
+
+
+def _whole_numbers(values: Any) -> tuple[int, int, int, int]:
+    shard, shards, since, until = map(whole, values)
+    return shard, shards, since, until
 
 
 def _columns_of(record: Any, columns: _Columns) -> Iterator[bytes]:
@@ -157,20 +165,26 @@ class ExportingFactory(Generic[Settings, Output]):
         return ExportingMachine.from_bytes(snapshot, partial(self.made, pane, key), *self._parts(pane, key))
 
 
+@dataclass(frozen=True)
 class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
-    """Makes the evaluator tables of a job."""
+    """Makes the evaluator tables of a job; with `tells`, rows say up to where they are complete."""
+
+    tells: bool = False
+
+    def _tells(self, key: str) -> tuple[int, int] | None:
+        return self.shard(key) if self.tells else None
 
     def warm_up(self) -> None:
         """Compile the kernels that these settings lead to, or load them from their folder."""
         warm_up(self.settings)
 
-    def made(self, pane: Pane | None, key: str) -> EvaluatorTable:  # noqa: ARG002
+    def made(self, pane: Pane | None, key: str) -> EvaluatorTable:
         """Return an empty table."""
-        return EvaluatorTable(self.settings, pane)
+        return EvaluatorTable(self.settings, pane, tells=self._tells(key))
 
-    def loaded(self, pane: Pane | None, key: str, snapshot: bytes) -> EvaluatorTable:  # noqa: ARG002
+    def loaded(self, pane: Pane | None, key: str, snapshot: bytes) -> EvaluatorTable:
         """Return the table of a snapshot."""
-        return EvaluatorTable.from_bytes(snapshot, self.settings, pane)
+        return EvaluatorTable.from_bytes(snapshot, self.settings, pane, tells=self._tells(key))
 
     def shard(self, key: str) -> tuple[int, int]:
         """Return the number of a table's shard; raises ConfigError where models are no shards."""
@@ -194,6 +208,7 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
     label_time   the user's name of a label's time, if labels have an input of their own.
     awaits       whether every shard begins with the state that a `StateImport` brings.
     brings       see `RunStateMachine`
+    tells        whether rows say up to which grid point they are complete (`EvaluatorTable`)
     """
 
     factory: ClassVar[Callable[..., MachineFactory[Any]]] = TableFactory
@@ -209,10 +224,11 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
         label_time: str | None = None,
         awaits: bool = False,
         brings: Brings | None = None,
+        tells: bool = False,
     ) -> None:
         super().__init__()
         letters = RejectedLetters(fields, label_time)
-        factory = type(self).factory(settings, awaits)
+        factory = type(self).factory(settings, awaits, **({"tells": True} if tells else {}))
         self._machines = RunStateMachine(factory, self.output_type, cache_bytes, letters, lateness, brings)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:

@@ -1,22 +1,27 @@
 """The kinds of tables that a job writes: their columns, order and identity, and records as columns.
 
-The kinds are rows, alerts, dead letters and curves; `comparisons` has two more. Each row of a table of curves
-is one point of a curve.
+The kinds are rows, rows of pairs, roll-ups, alerts, dead letters and curves; `comparisons` has two more. Each
+row of a table of curves is one point of a curve.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.rows import AlertRow
+from ...core.pairs.rows import PairRow
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.rows.curves import WindowCurve
+from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
 from ..events.dead_letters import DEAD_LETTER_SCHEMA, in_columns, schema_of
@@ -125,6 +130,11 @@ def curve_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
         yield curves_to_arrow(rows.curves)
 
 
+PAIR_SCHEMA = schema_of(PairRow)
+"""The columns of a row of a pair, in every sink: the fields of `PairRow`."""
+
+PAIR_ORDER = ("model", "against", "slice", "pane_start", "row")
+
 ALERT_SCHEMA = schema_of(AlertRow)
 """The columns of an alert, in every sink: the fields of `AlertRow`."""
 
@@ -134,6 +144,17 @@ ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule")
 def alerts_to_arrow(alerts: Sequence[AlertRow]) -> pa.RecordBatch:
     """Return alerts as a record batch with ALERT_SCHEMA. O(cells), in Python."""
     return in_columns(alerts, ALERT_SCHEMA)
+
+
+ROLL_UP_SCHEMA = schema_of(RollUpRow)
+"""The columns of a roll-up row, in every sink: the fields of `RollUpRow`."""
+
+ROLL_UP_ORDER = ("group", "pane_start", "row")
+
+
+def roll_ups_to_arrow(rows: Sequence[RollUpRow]) -> pa.RecordBatch:
+    """Return roll-up rows as a record batch with ROLL_UP_SCHEMA. O(cells), in Python."""
+    return in_columns(rows, ROLL_UP_SCHEMA)
 
 
 class TableKind(NamedTuple):
@@ -153,6 +174,47 @@ class TableKind(NamedTuple):
     identity: tuple[str, ...]
     counter: str | None = None
     number: Callable[[pa.RecordBatch | pa.Table], int] = lambda table: int(table.num_rows)
+
+
+_GATHERED_RECORDS = 10_000
+
+
+class _Gathered(beam.DoFn):
+    """Records of one kind -> record batches; a bundle's records are gathered into one batch."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._held: list[tuple[Any, ...]] = []
+
+    def start_bundle(self) -> None:
+        """Hold no records."""
+        self._held = []
+
+    def process(self, record: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
+        """Hold records; yield a batch when enough records are held."""
+        self._held.append(record)
+        if len(self._held) == _GATHERED_RECORDS:
+            yield in_columns(self._held, self._schema)
+            self._held = []
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Yield a batch of the records still held."""
+        if self._held:
+            yield GlobalWindows.windowed_value(in_columns(self._held, self._schema))
+
+
+class InBatches(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatch]]):
+    """Records of a kind (`AlertRow`, `PairRow`, `RollUpRow`) -> record batches, as sinks take them."""
+
+    def __init__(self, kind: TableKind) -> None:
+        super().__init__()
+        self._schema = kind.schema
+
+    def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[pa.RecordBatch]:
+        """Apply to the records of a job."""
+        gather = beam.ParDo(_Gathered(self._schema)).with_output_types(pa.RecordBatch)
+        batches: beam.PCollection[pa.RecordBatch] = records | gather
+        return batches
 
 
 def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:
@@ -187,6 +249,8 @@ DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail", "m
 
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
+PAIRS = TableKind("pair", PAIR_SCHEMA, PAIR_ORDER, PAIR_ORDER, "pair_rows_written")
+ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER)
 DEAD_LETTERS = TableKind(
     "dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position", "model")
 )

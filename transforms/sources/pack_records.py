@@ -54,6 +54,7 @@ class PackRecords(beam.DoFn):
     role        the role of the records; None = predictions and labels mixed: each record's fields decide.
     label_time  the field of a label's time, if it differs from the field of a prediction's time.
     needs_ids   whether a packed batch must have ids.
+    located     whether events have their places in the packet as positions.
     waited_for  whether later steps use the watermark as a clock. If so, a packet has the Beam time of its
                 earliest record, so that the watermark cannot pass this record. Otherwise a packet has the
                 Beam time of its newest record.
@@ -65,6 +66,7 @@ class PackRecords(beam.DoFn):
     role: Role | None = "event"
     label_time: str | None = None
     needs_ids: bool = False
+    located: bool = field(default=False, kw_only=True)
     waited_for: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -117,13 +119,13 @@ class PackRecords(beam.DoFn):
         time = Timestamp(micros=min(times) if self.waited_for else max(times))
         fields = self._label_fields if role == "label" else self.fields
         chunk = Chunk(
-            -1,
+            0 if self.located else -1,
             records_to_batch(records, fields.columns_of(role), fields.number_columns),
             None,
             NO_LETTERS,
             raw=lambda rows: pa.array([json_record(records[row]) for row in rows.tolist()], pa.string()),
         )
-        batch, letters = validate_as(role, chunk, fields, self.source, 0, ANY_TIME)
+        batch, letters = validate_as(role, chunk, fields, self.source, 0, ANY_TIME, self.located)
         for letter in letters:
             yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
         for packet in self._packets(batch):

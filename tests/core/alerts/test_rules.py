@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rocsteady.core.alerts.grammar import parse_alert
 from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, NameTest, Period, Span
+from rocsteady.core.alerts.surely import Rate, Surely
 from rocsteady.core.errors import ConfigError
 
 DAY = 86_400_000_000
@@ -47,6 +48,14 @@ RULES = {
         )
     ),
     "auc < 0.7 at most 1 a day": AlertRule(Limit("auc", "<", 0.7), a_day=1),
+    "auc surely < 0.8 at 1e6": AlertRule(Surely(0.8, Rate(1e6))),
+    "auc surely < 0.8 at most 3 a day": AlertRule(Surely(0.8), a_day=3),
+    "auc surely < 0.8 at 5 per 1e6 until auc > 0.82 where slice = '' at most 3 a day": AlertRule(
+        Surely(0.8, Rate(2e5, "events")),
+        until=Limit("auc", ">", 0.82),
+        where=(NameTest("slice", "=", ""),),
+        a_day=3,
+    ),
 }
 
 
@@ -59,6 +68,8 @@ SPELLINGS = {
     "auc<0.80 for 01 rows": "auc < 0.8",
     "auc < 5.0 for 120m": "auc < 5 for 2h",
     "auc > -0.0": "auc > 0",
+    "auc surely<.80 at 1e6": "auc surely < 0.8 at 1000000",
+    "auc surely < 0.8 at 3 per 1e6 events": "auc surely < 0.8 at 1 per 333333.3333333333 events",
     "auc drops by 0 against 24h": "auc drops against 1d",
     "h drops by 0 against 1 rows": "h drops by 0 against 1 row",
     "auc drops against 2013-01-01T00:00Z..2013-02-01T00:00:00.5": (
@@ -84,6 +95,10 @@ columns = st.sampled_from(RULE_COLUMNS)
 limits = st.builds(Limit, columns, st.sampled_from(["<", "<=", ">", ">="]), numbers)
 instants = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 periods = st.lists(instants, min_size=2, max_size=2, unique=True).map(lambda ends: Period(*sorted(ends)))
+rates = st.builds(
+    Rate, st.floats(1, exclude_min=True, allow_infinity=False), st.sampled_from(["blocks", "events"])
+)
+beliefs = st.builds(Surely, st.floats(0, 1, exclude_min=True, exclude_max=True), st.one_of(st.none(), rates))
 changes = st.builds(
     Change, columns, st.sampled_from(["drops", "rises"]), numbers.map(abs), st.one_of(spans, periods)
 )
@@ -96,12 +111,13 @@ name_tests = st.lists(
 
 
 @given(
-    opens=st.one_of(limits, changes), held=spans, until=limits, until_held=spans, where=name_tests,
+    opens=st.one_of(limits, changes, beliefs), held=spans, until=limits, until_held=spans, where=name_tests,
     a_day=st.none() | st.integers(1, 2**61 - 1),
 )  # fmt: skip
 def test_any_rule_is_read_back_from_its_text(
-    opens: Limit | Change, held: Span, until: Limit, until_held: Span, where: Any, a_day: int | None
+    opens: Limit | Change | Surely, held: Span, until: Limit, until_held: Span, where: Any, a_day: int | None
 ) -> None:
+    held = Span(1) if isinstance(opens, Surely) else held
     rules = [AlertRule(opens, held, where=where, a_day=a_day)]
     if not (isinstance(opens, Limit) and opens.meets(until)):
         rules.append(AlertRule(opens, held, until, until_held, where, a_day))
@@ -144,6 +160,19 @@ MISTAKES = {
     "auc drops against 2013-02-01..2013-02-01": "nothing is in the period",
     "auc drops against 2013-02-01..soon": "'soon' is no time",
     "auc drops against ..": "'' is no time",
+    "auc surely": "ends < behind 'auc surely'",
+    "auc surley < .8": "'surley' did you mean 'surely'?",
+    "auc surely > .8": "'>' is not '<' behind 'auc surely'; say auc surely < 0.8",
+    "auc surely < 1": "1 between 0 and 1, both excluded",
+    "h surely < .8": "h surely auc alone",
+    "auc surely < .8 at": "ends behind 'at'; at 1e6 at 1 per 1000000 events",
+    "auc surely < .8 at least 3 a day": "'least' behind 'at' is not a number",
+    "auc surely < .8 at 1": "1 above 1",
+    "auc surely < .8 at 0 per 100": "above 0",
+    "auc surely < .8 at 100 per 10": "events are more than false alarms",
+    "auc surely < .8 at 1 per": "ends a number behind 'per'",
+    "auc surely < .8 at 1e6 for 3 rows": "auc surely < 0.8 at 1000000 for 3 rows no time to be sure",
+    "auc < .8 until auc surely < .8 at 1e6": "closes on a limit",
     "auc < .8 for": "ends how long behind 'for'",
     "auc < .8 for 0 rows": "for 0: a span is 1 or more",
     "auc < .8 for -3 rows": "for -3: a span is 1 or more",
@@ -215,6 +244,11 @@ def test_a_mistake_is_named_with_its_text_and_a_remedy(text: str) -> None:
         lambda: Period(0, 2**62),
         lambda: AlertRule(Limit("auc", "<", 0.8), until_held=Span(3)),
         lambda: AlertRule(Limit("auc", "<", 0.8), a_day=0),
+        lambda: AlertRule(Surely(0.8), Span(2)),
+        lambda: Surely(0.8, 1e6),
+        lambda: Rate(1.0),
+        lambda: Rate(float("nan")),
+        lambda: Rate(2.0, "rows"),
         lambda: NameTest("country", "=", "NZ"),
         lambda: NameTest("model", "<", "a"),
         lambda: NameTest("model", "=", 3),

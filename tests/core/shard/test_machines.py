@@ -1,4 +1,4 @@
-"""The state protocol of a shard keeps joins, and tables in order of time, whatever a runner does."""
+"""The state protocol of a shard keeps joins, tables and pairs in order of time, whatever a runner does."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from broken_protocols import BROKEN
 from rocsteady.core.errors import CorruptBytesError
-from simulated_machines import Joins, Tables
+from simulated_machines import Joins, Pairs, Tables
 from simulator import Simulation, WrongRowsError
 from thorough import few
 
-MACHINES: dict[str, Any] = {"joins": Joins, "tables": Tables}
+MACHINES: dict[str, Any] = {"joins": Joins, "tables": Tables, "pairs": Pairs}
 FOUND_AT_ONCE = {
     "joins": (
         "token ignored", "absent token matches", "timers pass by", "log kept", "order of the bag trusted",

@@ -137,9 +137,11 @@ def outcome_of(
 
 def settings_of(order: str, every: int = 3, k: int = 5, **more: Any) -> TableSettings:
     window, emission = rs.LastEvents(k), rs.EveryEvents(every)
-    return TableSettings(
-        rs.EvaluatorSettings(window=window, every=emission, order=order, measures=("all",)), **more
+    below = more.pop("evidence_below", None)
+    evaluator = rs.EvaluatorSettings(
+        window=window, every=emission, order=order, measures=("all",), evidence_below=below, evidence_blocks=1
     )
+    return TableSettings(evaluator, **more)
 
 
 def expected(settings: TableSettings, events: Sequence[Event]) -> Outcome:
@@ -195,11 +197,14 @@ def rows_of(settings: TableSettings, key: tuple[str, str], parts: Sequence[Seque
     for part in parts:
         columns = [[getattr(event, name) for event in part] for name in ("label", "score", "time")]
         labels, scores, times = columns
+        begin = seq
         for number, row in enumerate(
             rs.ModelEvaluator(dense, model=key[0], slice=key[1]).update(labels, scores, times=moments(times)),
             1,
         ):
             seq, greatest = seq + 1, max(greatest, times[number - 1])
+            if row.evidence_since is not None:
+                row = row._replace(evidence_since=begin + row.evidence_since)
             if seq % every == 0 or number == len(part):
                 rows.append(row._replace(row=len(rows), seq=seq, time=greatest, config=config))
     return rows
@@ -209,6 +214,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "duplicates": {"deduplicate": 20},
     "a cap": {"slices": SLICES, "slice_cap": 2},
     "silence": {"slices": SLICES, "idle_ttl": 12},
+    "evidence": {"slices": SLICES, "idle_ttl": 40, "evidence_below": 0.7},
     "all of it": {"slices": SLICES, "slice_cap": 3, "idle_ttl": 25, "deduplicate": 10},
 }
 
@@ -253,9 +259,16 @@ GRID_WINDOWS = ("last:5", "last:20s", "fading:4", "fading:9s", "adaptive:0.5:err
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("weighted", "window"), some(product([False, True], GRID_WINDOWS)))
-def test_rows_on_a_grid_are_the_same_however_events_are_cut(window: str, weighted: bool) -> None:
-    evaluator = rs.EvaluatorSettings(window=parse_window(window), every=rs.EverySeconds(7), order="time")
+@pytest.mark.parametrize(
+    ("weighted", "below", "window"), some(product([False, True], [None, 0.7], GRID_WINDOWS), 2)
+)
+def test_rows_on_a_grid_are_the_same_however_events_are_cut(
+    window: str, weighted: bool, below: float | None
+) -> None:
+    evaluator = rs.EvaluatorSettings(
+        window=parse_window(window), every=rs.EverySeconds(7), order="time",
+        evidence_below=None if weighted else below, evidence_blocks=1,
+    )  # fmt: skip
     settings = TableSettings(evaluator, slices=("carrier",), idle_ttl=25_000_000)
     events = [replace(event, time=event.time * 1_000_000) for event in some_events(80, 5, 30)]
     outcomes = []

@@ -376,7 +376,7 @@ def test_measures_are_chosen_and_the_others_null(capsys):
     row = evaluated(capsys, "s.csv")[-1]
     usual = {name for name in MEASURES if row[name] is not None}
     assert not usual & {"cost_curve_area", "average_precision", "calibration_error", "brier", "log_loss"}
-    every = evaluated(capsys, "s.csv", "--measures", "all", "--probabilities")[-1]
+    every = evaluated(capsys, "s.csv", "--measures", "all", "--probabilities", "--evidence-below", "0.8")[-1]
     assert [name for name in MEASURES if every[name] is None] == []
 
 

@@ -15,7 +15,7 @@ from apache_beam.coders import registry
 from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
+from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline, shuffled
 from rocsteady.core.alerts.rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.errors import ConfigError, InputError
@@ -56,15 +56,6 @@ def expected(rows: rs.Rows, rules: tuple[str, ...] = RULES) -> list[tuple[Any, .
     table = AlertTable([rs.parse_alert(rule) for rule in rules])
     alerts = table.apply(WatchedRows.of_rows(rows, table.columns).pack())
     return sorted(map(tuple, [*alerts, *table.apply(EndOfInput().pack())]), key=repr)
-
-
-def shuffled(rows: rs.Rows, seed: int = 0) -> list[rs.MeasureRow]:
-    """Single rows in another order, some of them twice."""
-    chance = random.Random(seed)
-    single = list(rows)
-    single += chance.sample(single, 20)
-    chance.shuffle(single)
-    return single
 
 
 def alerts_in(directory: Path) -> list[tuple[Any, ...]]:

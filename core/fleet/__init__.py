@@ -1,0 +1,6 @@
+"""Roll-ups: what the rows of many models, or of the slices of a model, say together.
+
+`settings` has the choice of groups and the other settings, `formulas` computes the numbers of a roll-up row.
+`members` packs rows of measures for their groups, and `table` (`FleetTable`) makes roll-up rows of them:
+`group` has the state of one group.
+"""

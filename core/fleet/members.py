@@ -1,0 +1,257 @@
+"""The input of roll-ups: rows of measures, each for the groups that it belongs to.
+
+A row of measures takes 400 bytes, and its AUC with interval, counts and time 64.
+
+Wire form, version 1: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a shard
+(see `Settled`), and how many rows were taken and left out; keys (u32 count; two texts each), texts (u32
+count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a row), numbers f64 (five a
+row). A text is a u32 length and UTF-8.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, Int32Array, Int64Array
+from ..encoding.fields import Reader, framed, packed_text, unframed
+from ..encoding.json import reading
+from ..errors import CorruptBytesError
+from ..events.times import NO_TIME
+from ..ids.sharding import shard_of
+from ..rows.columns import REASONS, reasons_by_measure
+from ..rows.records import MeasureRow
+from ..rows.rows import Rows
+from ..settings.measure_names import MEASURES
+from .settings import RollUpSettings
+
+MAGIC = b"RSFM"
+VERSION = 1
+
+INTEGERS = ("due", "pane_start", "pane_end")
+NUMBERS = ("auc", "auc_low", "auc_high", "positives", "negatives")
+
+_WORD = struct.Struct("<2I2q2Q")
+_UNKNOWN = "its interval is not known"
+"""The reason of a member whose row has no AUC, or no interval, and does not say why."""
+
+
+class Settled(NamedTuple):
+    """The word of a shard: all of its rows with `due` in (since, until] come with this word.
+
+    source   the shard, from 0
+    sources  how many shards there are; 0 = there is no word
+    """
+
+    source: int
+    sources: int
+    since: int
+    until: int
+
+
+NO_WORD = Settled(0, 0, NO_TIME, NO_TIME)
+
+
+@dataclass(frozen=True, eq=False)
+class MemberRows:
+    """n rows of members, with a word.
+
+    keys       the (group, member) pairs that occur
+    key_codes  int32[n], the place in `keys` of each row's pair
+    texts      the reasons and the configurations that occur
+    text_codes int32[n, 2], the places in `texts` of why the AUC or its interval is null, and of the `config`
+    integers   int64[n, 3], `INTEGERS`; NO_TIME stands for null
+    numbers    float64[n, 5], `NUMBERS`; NaN stands for null
+    word       what a shard says of its rows
+    taken      how many rows of the input were put into groups
+    undue      how many rows of the input were left out, as they have no `due`
+    """
+
+    keys: tuple[tuple[str, str], ...]
+    key_codes: Int32Array
+    texts: tuple[str, ...]
+    text_codes: Int32Array
+    integers: Int64Array
+    numbers: FloatArray
+    word: Settled = NO_WORD
+    taken: int = 0
+    undue: int = 0
+
+    def __len__(self) -> int:
+        return len(self.key_codes)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, settings: RollUpSettings) -> MemberRows:
+        """Make member rows from rows in columns, with the word of their shard. O(cells)."""
+        word = NO_WORD if rows.settled is None else Settled(*rows.settled)
+        places = [MEASURES.index(name) for name in ("auc", "auc_low")]
+        codes = rows.reasons[:, places]
+        why = np.where(np.isnan(rows.number("auc")), codes[:, 0], codes[:, 1])
+        texts = (*(text or _UNKNOWN for text in REASONS), rows.config)
+        text_codes = np.stack([why, np.full(len(rows), len(REASONS))], axis=1).astype(np.int32)
+        integers = np.stack([rows.integer(name) for name in INTEGERS], axis=1)
+        numbers = np.stack([rows.number(name) for name in NUMBERS], axis=1)
+        return cls._of(rows.keys, rows.key_codes, texts, text_codes, integers, numbers, settings, word)
+
+    @classmethod
+    def of_records(cls, rows: Sequence[MeasureRow], settings: RollUpSettings) -> MemberRows:
+        """Make member rows from single rows. O(cells), in Python."""
+        return cls.of_columns(
+            [row.model for row in rows],
+            [row.slice for row in rows],
+            [row.reason for row in rows],
+            [row.config for row in rows],
+            np.array(
+                [
+                    [NO_TIME if (value := getattr(row, name)) is None else value for name in INTEGERS]
+                    for row in rows
+                ],
+                np.int64,
+            ).reshape(len(rows), len(INTEGERS)),
+            np.array([[getattr(row, name) for name in NUMBERS] for row in rows], np.float64).reshape(
+                len(rows), len(NUMBERS)
+            ),
+            settings,
+        )
+
+    @classmethod
+    def of_columns(
+        cls,
+        models: Sequence[str],
+        slices: Sequence[str],
+        reasons: Sequence[str | None],
+        configs: Sequence[str],
+        integers: Int64Array,
+        numbers: FloatArray,
+        settings: RollUpSettings,
+    ) -> MemberRows:
+        """Make member rows from columns; `integers` and `numbers` as in the record. O(n) in Python."""
+        keys: dict[tuple[str, str], int] = {}
+        codes = [keys.setdefault(key, len(keys)) for key in zip(models, slices, strict=True)]
+        texts: dict[str, int] = {}
+        said = {reason: _why(reason) for reason in set(reasons)}
+        text_codes = [
+            [texts.setdefault(said[reason][int(is_known)], len(texts)), texts.setdefault(config, len(texts))]
+            for reason, config, is_known in zip(
+                reasons, configs, (~np.isnan(numbers[:, 0])).tolist(), strict=True
+            )
+        ]
+        return cls._of(
+            tuple(keys), np.array(codes, np.int32), tuple(texts),
+            np.array(text_codes, np.int32).reshape(len(codes), 2), integers, numbers, settings, NO_WORD,
+        )  # fmt: skip
+
+    @classmethod
+    def _of(
+        cls,
+        keys: Sequence[tuple[str, str]],
+        codes: Int32Array,
+        texts: tuple[str, ...],
+        text_codes: Int32Array,
+        integers: Int64Array,
+        numbers: FloatArray,
+        settings: RollUpSettings,
+        word: Settled,
+    ) -> MemberRows:
+        """Put each row into its groups: a row may belong to several groups, or to none."""
+        places: dict[tuple[str, str], int] = {}
+        of_key = [
+            [places.setdefault(place, len(places)) for place in settings.groups_of(*key)] for key in keys
+        ]
+        due = integers[:, 0] != NO_TIME
+        wanted = np.array([bool(groups) for groups in of_key], np.bool_)[codes]
+        rows, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+        for turn in range(max(map(len, of_key), default=0)):
+            of_turn = np.array([groups[turn] if len(groups) > turn else -1 for groups in of_key], np.int32)
+            mine = of_turn[codes]
+            chosen = np.flatnonzero((mine >= 0) & due)
+            rows.append(chosen)
+            found.append(mine[chosen])
+        which = np.concatenate(rows)
+        return cls(
+            tuple(places), np.concatenate(found), texts, text_codes[which], integers[which], numbers[which],
+            word, int(np.count_nonzero(wanted & due)), int(np.count_nonzero(wanted & ~due)),
+        )  # fmt: skip
+
+    def on_a_grid(self) -> MemberRows:
+        """Return the rows of a job on a grid of times: a row without `due` is the last row of its model."""
+        return replace(self, undue=0)
+
+    def split(self, shards: int) -> Iterator[tuple[int, MemberRows]]:
+        """Yield (shard, rows of its groups). Every shard gets the word, and the first one the counts."""
+        of_row = shard_of([group for group, _ in self.keys], shards)[self.key_codes]
+        for shard in range(shards):
+            part = self._take(np.flatnonzero(of_row == shard))
+            if shard:
+                part = replace(part, taken=0, undue=0)
+            if len(part) or part.taken or part.undue or part.word.sources:
+                yield shard, part
+
+    def _take(self, rows: Int64Array) -> MemberRows:
+        used, codes = np.unique(self.key_codes[rows], return_inverse=True)
+        said, text_codes = np.unique(self.text_codes[rows], return_inverse=True)
+        return replace(
+            self,
+            keys=tuple(self.keys[code] for code in used.tolist()),
+            key_codes=codes.astype(np.int32),
+            texts=tuple(self.texts[code] for code in said.tolist()),
+            text_codes=text_codes.reshape(-1, 2).astype(np.int32),
+            integers=self.integers[rows],
+            numbers=self.numbers[rows],
+        )
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        parts = [_WORD.pack(*self.word, self.taken, self.undue), struct.pack("<I", len(self.keys))]
+        parts += [packed_text(text) for key in self.keys for text in key]
+        parts += [struct.pack("<I", len(self.texts)), *map(packed_text, self.texts)]
+        parts += [
+            struct.pack("<I", len(self)),
+            self.key_codes.astype("<i4").tobytes(),
+            self.text_codes.astype("<i4").tobytes(),
+            self.integers.astype("<i8").tobytes(),
+            self.numbers.astype("<f8").tobytes(),
+        ]
+        return framed(MAGIC, VERSION, b"".join(parts))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> MemberRows:
+        """Read the wire form. Raises a `WireError` for any other bytes."""
+        what = "a record of members' rows"
+        reader = Reader(unframed(data, MAGIC, VERSION, what))
+        with reading(what):
+            *word, taken, undue = reader.numbers(_WORD.format)
+            keys = tuple((reader.text(), reader.text()) for _ in range(reader.number("<I")))
+            texts = tuple(reader.text() for _ in range(reader.number("<I")))
+            n = reader.number("<I")
+            codes, text_codes = reader.array("<i4", n), reader.array("<i4", 2 * n)
+            integers = reader.array("<i8", n * len(INTEGERS)).reshape(n, len(INTEGERS))
+            numbers = reader.array("<f8", n * len(NUMBERS)).reshape(n, len(NUMBERS))
+            reader.end()
+        for place, names in ((codes, keys), (text_codes, texts)):
+            if n and not 0 <= place.min() <= place.max() < len(names):
+                raise CorruptBytesError(f"{what} has rows of more names than its {len(names)}")
+        if not are_possible(numbers):
+            raise CorruptBytesError(f"{what} has an AUC beyond 0 and 1, or a count that is none")
+        if word[1] and word[0] >= word[1]:
+            raise CorruptBytesError(f"{what} is of shard {word[0]}, and there are {word[1]}")
+        return cls(
+            keys, codes, texts, text_codes.reshape(n, 2), integers, numbers, Settled(*word), taken, undue
+        )
+
+
+def are_possible(numbers: FloatArray) -> bool:
+    """Return whether `NUMBERS` of rows (NaN = null) are possible: AUCs in [0, 1], counts finite."""
+    ranks, counts = numbers[:, :3], numbers[:, 3:]
+    inside = np.isnan(ranks) | ((ranks >= 0) & (ranks <= 1))
+    return bool(inside.all() and (np.isnan(counts) | ((counts >= 0) & np.isfinite(counts))).all())
+
+
+def _why(reason: str | None) -> tuple[str, str]:
+    """Return why the AUC is null, and why its interval is, from a row's reason."""
+    why = reasons_by_measure(reason)
+    return why.get("auc", _UNKNOWN), why.get("auc_low", _UNKNOWN)

@@ -1,0 +1,114 @@
+"""The settings of roll-ups: the groups, how long a silent member counts, and what intervals allow for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..errors import ConfigError
+from ..process.near_names import near_names
+from ..rows.roll_ups import ALL_MODELS
+from ..settings.durations import duration_text
+from ..settings.table import escape_slice, parse_slice
+
+SLICES = "slices"
+"""The word that asks for a group for every model and column of slices."""
+
+STALE = 86_400_000_000
+"""Microseconds that a silent member counts, unless a user says otherwise: a day."""
+
+_REMEDY = f"give {ALL_MODELS}, {SLICES}, or a pattern of models, such as 'team1/*'"
+
+
+@dataclass(frozen=True)
+class RollUpSettings:
+    """What a `FleetTable` makes. Raises ConfigError for an invalid setting.
+
+    by          "models", "slices", and patterns of models (`fnmatch`: `*`, `?`, `[ab]`); each once
+    stale       microseconds, 0 or more, that the last row of a silent member counts
+    confidence  of the intervals of the members' rows, and of those that are made
+    dependent   whether members may score the same events. Slices of one column never do
+
+    >>> RollUpSettings(("models", "team1/*")).groups_of("team1/churn", "")
+    [('models', 'team1/churn'), ('team1/*', 'team1/churn')]
+    >>> RollUpSettings(("slices",)).groups_of("churn", "country=NZ")
+    [('model=churn,slice=country', 'country=NZ')]
+    """
+
+    by: tuple[str, ...] = (ALL_MODELS,)
+    stale: int = STALE
+    confidence: float = 0.95
+    dependent: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.by, tuple) or not self.by:
+            raise ConfigError(f"by={self.by!r}: {_REMEDY}")
+        for choice in self.by:
+            _check_choice(choice)
+            if SLICES in self.by and choice.startswith("model="):
+                raise ConfigError(
+                    f"by: {choice!r} with {SLICES!r}: their groups begin so, too; give it apart"
+                )
+            if self.by.count(choice) > 1:
+                raise ConfigError(f"by: {choice!r} is there {self.by.count(choice)} times; give it once")
+        if isinstance(self.stale, bool) or not isinstance(self.stale, int) or self.stale < 0:
+            raise ConfigError(f"stale={self.stale!r}: give microseconds, 0 or more")
+        if isinstance(self.confidence, bool) or not isinstance(self.confidence, int | float):
+            raise ConfigError(f"confidence={self.confidence!r}: give a level between 0 and 1, such as .95")
+        if not 0 < self.confidence < 1:
+            raise ConfigError(f"confidence={self.confidence!r}: give a level between 0 and 1, such as .95")
+
+    def groups_of(self, model: str, slice_: str) -> list[tuple[str, str]]:
+        """Return (group, member) of each group to which the slice `slice_` of `model` belongs. O(choices)."""
+        if slice_:
+            return [(_slice_group(model, slice_), slice_)] if SLICES in self.by else []
+        return [
+            (choice, model)
+            for choice in self.by
+            if choice == ALL_MODELS or (choice != SLICES and fnmatchcase(model, choice))
+        ]
+
+    def intervals_of(self, group: str) -> bool:
+        """Return whether the intervals of a group must hold for members that share events."""
+        return self.dependent and group in self.by
+
+    def meaning(self) -> str:
+        """Return the settings in words: equal for equal settings."""
+        sharing = ", members may share events" if self.dependent else ""
+        by = " ".join(map(repr, self.by))
+        return f"by {by}, stale {duration_text(self.stale)}, confidence {self.confidence!r}{sharing}"
+
+
+def choices_of(by: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the choices of groups as a tuple; one choice may be given as text.
+
+    >>> choices_of("models"), choices_of(["models", "slices"])
+    (('models',), ('models', 'slices'))
+    """
+    return (by,) if isinstance(by, str) else tuple(by)
+
+
+def _check_choice(choice: Any) -> None:
+    if not isinstance(choice, str) or not choice:
+        raise ConfigError(f"by: {choice!r} is no choice of groups; {_REMEDY}")
+    if choice in (ALL_MODELS, SLICES):
+        return
+    try:
+        choice.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"by: {choice!a} is not UTF-8, and every name is; give another") from None
+    if not any(sign in choice for sign in "*?["):
+        near = near_names(choice, [ALL_MODELS, SLICES])
+        hint = f"did you mean {near[0]!r}?" if near else _REMEDY
+        raise ConfigError(f"by: {choice!r} is no pattern, as it has no *, ? or [; {hint}")
+
+
+def _slice_group(model: str, slice_: str) -> str:
+    """Return the group of a slice: its model, and the columns of the slice."""
+    try:
+        columns: Sequence[str] = [escape_slice(name) for name, _ in parse_slice(slice_)]
+    except ValueError:
+        columns = [escape_slice(slice_)]  # rows of another program: the slice is a group of its own
+    return f"model={escape_slice(model)},slice={','.join(columns)}"

@@ -1,0 +1,82 @@
+"""The row of a pair of models, and the reasons for which a value of the row is null."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+BETTER, WORSE, UNDECIDED, CONTRADICTED = "better", "worse", "undecided", "contradicted"
+
+NO_PAIRS = "no instance in window was scored by both models"
+ONE_CLASS = "one class in window"
+TOO_FEW = "fewer than two of a class in window"
+NO_VARIANCE = "the difference of placements has no variance in window"
+FEW_SO_FAR = "fewer than 30 instances of a class so far"
+EMPTY = "no difference lies in all intervals so far, so the difference has changed"
+
+
+class PairRow(NamedTuple):
+    """A model and another one, `against`, over the instances that both scored. Times are microseconds UTC.
+
+    (model, against, slice, pane, row) is its identity. None stands for null, and `reason` says why.
+
+    model, against  the names of both models
+    slice           "" for all instances, else such as "country=NZ"
+    row             the number of the row among those of its pair, slice and pane, from 0
+    seq             how many instances both models have scored so far
+    time            the greatest event time of these; None without event times
+    due             the point of the grid of times at which the row is due; None of rows on no grid
+    pane_start, pane_end
+                    the Beam window, if the input is windowed
+    window_events   how many instances the window holds
+    window_start, window_end
+                    the least and the greatest event time in the window; None without event times
+    positives, negatives
+                    the masses of the classes in the window
+    auc, auc_against
+                    the AUC of each model over the window's instances
+    difference      auc - auc_against
+    difference_low, difference_high
+                    DeLong's interval of the difference, of this window alone
+    p               the two-sided p-value of no difference, of this window and one look alone
+    anytime_low, anytime_high
+                    an interval of the difference over all instances since the beginning, that holds at all
+                    rows at once (`core/pairs/anytime.py`)
+    verdict         "better" or "worse" as soon as that interval lies above 0 or below 0, else "undecided";
+                    "contradicted" once the intervals have no value in common
+    anytime_events  how many instances the interval is about
+    anytime_blocks  in how many blocks they are: with 1, all pairs of them count exactly
+    only_model, only_against
+                    how many instances so far were scored by one of the models alone
+    reason          why values are None, or are to be read with care; None: no remark
+    config          a hash of the settings that change values
+    """
+
+    model: str
+    against: str
+    slice: str
+    row: int
+    seq: int
+    time: int | None
+    due: int | None
+    pane_start: int | None
+    pane_end: int | None
+    window_events: int
+    window_start: int | None
+    window_end: int | None
+    positives: float
+    negatives: float
+    auc: float | None
+    auc_against: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    p: float | None
+    anytime_low: float | None
+    anytime_high: float | None
+    verdict: str
+    anytime_events: int
+    anytime_blocks: int
+    only_model: int
+    only_against: int
+    reason: str | None
+    config: str

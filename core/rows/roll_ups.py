@@ -1,0 +1,125 @@
+"""The record of a roll-up row: what the rows of a group of models or slices say together at one moment."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .display import figures
+
+ALL_MODELS = "models"
+"""The group of all models, and the word that asks for it."""
+
+
+class RollUpRow(NamedTuple):
+    """One roll-up row: a group of models, or of the slices of a model, at one grid point. None is null.
+
+    (group, pane, row) is its identity: a sink that gets a row twice keeps one copy. Times are microseconds
+    UTC. `core.fleet.formulas` defines the numbers.
+
+    group            "models", a pattern of models such as "team1/*", or "model=NAME,slice=COLUMN"
+    row              the number of the row among those of its group and pane, from 0
+    due              the point of the grid of times
+    pane_start, pane_end
+                     the Beam window of the rows, if the input is windowed
+    members          models or slices that count: their AUC has an interval with a width
+    members_silent   those of `members` that have no row at `due`: their last row counts
+    members_without  models or slices that do not count
+    without_reason   the commonest reason why a member does not count
+    auc_mean, auc_mean_low, auc_mean_high
+                     the mean of the members' AUC, and its interval at the confidence of the rows
+    auc_by_events, auc_by_events_low, auc_by_events_high
+                     the mean with the members' events as weights
+    auc_by_positives, auc_by_positives_low, auc_by_positives_high
+                     the mean with the members' positives as weights
+    auc_within, auc_within_low, auc_within_high
+                     the mean with positives times negatives as weights: the share of pairs in the right order
+                     among all pairs of a positive and a negative of one member
+    auc_fixed, auc_fixed_low, auc_fixed_high
+                     the mean with 1 / variance as weights: of one AUC that all members have
+    auc_random, auc_random_low, auc_random_high
+                     the mean with 1 / (variance + tau2) as weights: of AUCs that differ between members
+    heterogeneity_q, heterogeneity_p
+                     Cochran's Q, and the probability of a greater Q if all members have one AUC
+    i2               the share of the spread between members that is not chance
+    tau2             the variance of the AUC between members
+    worst, best      the member furthest below, and above, the mean of the others
+    worst_auc, best_auc
+                     its AUC
+    worst_gap, best_gap
+                     its AUC less the inverse-variance mean of the others
+    worst_gap_low, worst_gap_high, best_gap_low, best_gap_high
+                     the interval of the gap, corrected for the number of members
+    worst_p, best_p  the p-value of the gap, corrected for the number of members (Holm)
+    members_below, members_above
+                     how many members are below, and above, the mean of the others by the corrected p-value
+    auc_low_decile, auc_median
+                     quantiles of the members' AUC: 0.1 and 0.5
+    intervals        "independent": intervals hold for members that share no events; "dependent": for any
+    reason           why columns are null, or are to be read with care; None: no remark
+    config           that of the members' rows
+    """
+
+    group: str
+    row: int
+    due: int
+    pane_start: int | None
+    pane_end: int | None
+    members: int
+    members_silent: int
+    members_without: int
+    without_reason: str | None
+    auc_mean: float | None
+    auc_mean_low: float | None
+    auc_mean_high: float | None
+    auc_by_events: float | None
+    auc_by_events_low: float | None
+    auc_by_events_high: float | None
+    auc_by_positives: float | None
+    auc_by_positives_low: float | None
+    auc_by_positives_high: float | None
+    auc_within: float | None
+    auc_within_low: float | None
+    auc_within_high: float | None
+    auc_fixed: float | None
+    auc_fixed_low: float | None
+    auc_fixed_high: float | None
+    auc_random: float | None
+    auc_random_low: float | None
+    auc_random_high: float | None
+    heterogeneity_q: float | None
+    heterogeneity_p: float | None
+    i2: float | None
+    tau2: float | None
+    worst: str | None
+    worst_auc: float | None
+    worst_gap: float | None
+    worst_gap_low: float | None
+    worst_gap_high: float | None
+    worst_p: float | None
+    best: str | None
+    best_auc: float | None
+    best_gap: float | None
+    best_gap_low: float | None
+    best_gap_high: float | None
+    best_p: float | None
+    members_below: int | None
+    members_above: int | None
+    auc_low_decile: float | None
+    auc_median: float | None
+    intervals: str
+    reason: str | None
+    config: str
+
+    def __repr__(self) -> str:
+        names = [name for name in self._fields if name not in ("group", "reason", "config")]
+        parts = [f"group={self.group!r}", *(f"{name}={text}" for name, text in figures(self, names))]
+        if self.reason is not None:
+            parts.append(f"reason={self.reason!r}")
+        return f"RollUpRow({', '.join(parts)})"
+
+
+_TEXTS = ("group", "without_reason", "worst", "best", "intervals", "reason", "config")
+_PLACES = ("row", "due", "pane_start", "pane_end")
+
+GROUP_NUMBERS = tuple(name for name in RollUpRow._fields if name not in (*_TEXTS, *_PLACES))
+"""The columns of a roll-up row that hold counts and measures. No column of a measure row has such a name."""

@@ -1,0 +1,93 @@
+"""`evaluate --roll-up`: roll-up rows beside the rows, and alerts on groups, of files and of live input."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+import rocsteady as rs
+from command import call, run
+from roll_up_events import some_events
+
+BY = ("models", "slices", "t/*")
+WINDOW = ("--time", "time", "--window", "last:400", "--every", "1h", "--slice", "c")
+GROUPS = [word for by in BY for word in ("--roll-up", by)]
+RULES = ("--alert", "auc_mean > 0.5 where group = 'models'", "--alert", "auc < 0.85")
+
+
+@pytest.fixture
+def events(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(some_events(), "events.parquet")
+    return some_events()
+
+
+@pytest.mark.parametrize("order", ["time", "time:10m", "position"])
+def test_they_are_what_the_rows_give_on_their_own(events, capsys, order):
+    outputs = ("--output", "rows.parquet", "--roll-ups", "found.parquet", "--alerts", "alerts.jsonl")
+    ran = call(capsys, "evaluate", "events.parquet", *WINDOW, "--order", order, *GROUPS, *RULES, *outputs)
+    assert ran.status == 0, ran
+    found = pq.read_table("found.parquet")
+    assert found.equals(rs.roll_up("rows.parquet", by=BY))
+    assert found.num_rows > 20
+    with open("alerts.jsonl") as lines:  # noqa: PTH123
+        alerts = [json.loads(line) for line in lines]
+    assert {"models", "t/a"} <= {alert["model"] for alert in alerts}
+
+
+def test_live_input_gives_the_same_while_it_comes(events, tmp_path):
+    lines = tmp_path / "events.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in events.to_pylist()))
+    outputs = ("--output", "rows.jsonl", "--roll-ups", "live.jsonl")
+    with lines.open() as stdin:
+        ran = run("evaluate", "-", *WINDOW, *GROUPS, *RULES, *outputs, stdin=stdin, cwd=tmp_path)
+    assert ran.status == 0, ran
+    with open("live.jsonl") as written:  # noqa: PTH123
+        live = [json.loads(line) for line in written]
+    expected = rs.roll_up("rows.jsonl", by=BY).to_pylist()
+    key = lambda row: (row["group"], row["row"])  # noqa: E731
+    names = ("group", "row", "members", "members_silent", "auc_mean", "worst", "worst_p", "reason")
+    assert sorted([[row[name] for name in names] for row in live], key=repr) == sorted(
+        [[row[name] for name in names] for row in expected], key=repr
+    )
+    assert [key(row) for row in live if row["group"] == "models"] == [("models", n) for n in range(9)]
+    assert any("alert opened" in line and "models" in line for line in ran.lines)
+
+
+def test_a_short_input_without_a_grid_point_gives_none(events, capsys):
+    pq.write_table(events.slice(1, 20), "few.parquet")
+    ran = call(
+        capsys, "evaluate", "few.parquet", *WINDOW, "--roll-up", "models",
+        "--output", "rows.parquet", "--roll-ups", "found.parquet",
+    )  # fmt: skip
+    assert ran.status == 0, ran
+    assert pq.read_table("found.parquet").num_rows == 0
+
+
+REFUSED = [
+    (("--roll-ups", "x.csv"), "there are no groups; name them with --roll-up"),
+    (("--stale", "1h"), "there are no groups"),
+    (("--dependent",), "there are no groups"),
+    (("--alert", "auc_mean < 0.8"), "watches groups; name them"),
+    (("--roll-up", "models"), "name where the roll-up rows go, with --roll-ups PATH"),
+    (("--roll-up", "modles", "--roll-ups", "x.csv"), "--roll-up 'modles' is no pattern"),
+    (("--roll-up", "models", "--roll-ups", "x.csv", "--measures", "kappa"), "the AUC is not computed"),
+    (("--roll-up", "models", "--roll-ups", "x.csv", "--stale", "soon"), "--stale soon"),
+    (("--roll-up", "models", "--roll-ups", "x.csv", "--order", "arrival"), "order 'arrival' never says"),
+    (("--roll-up", "models", "--roll-ups", "rows.parquet"), "is the file of the rows"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), REFUSED)
+def test_options_that_cannot_be_are_refused_before_the_job(events, capsys, options, said):
+    ran = call(capsys, "evaluate", "events.parquet", *WINDOW, *options, "--output", "rows.parquet")
+    assert (ran.status, len(ran.lines)) == (2, 1), ran
+    assert said in ran.lines[0]
+
+
+def test_rows_by_number_of_events_are_of_no_common_moment(events, capsys):
+    options = ("--every", "100", "--roll-up", "models", "--roll-ups", "x.csv")
+    ran = call(capsys, "evaluate", "events.parquet", *options, "--output", "rows.parquet")
+    assert ran.status == 2
+    assert "with --every 100 rows are of no common moment; give a grid of times" in ran.lines[0]
