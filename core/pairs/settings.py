@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from scipy.special import ndtri
+import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
 
 from ..errors import ConfigError
 from ..settings.evaluator import config_of, plain
@@ -74,7 +74,7 @@ class PairSettings:
     @cached_property
     def z(self) -> float:
         """How many standard errors the interval of a row reaches to each side."""
-        return float(ndtri(0.5 + self.confidence / 2))
+        return float(scipy.special.ndtri(0.5 + self.confidence / 2))
 
     @cached_property
     def alpha(self) -> float:

@@ -37,12 +37,12 @@ from ...transforms.evaluate.shards import EvaluateShards
 from ...transforms.events import doubts
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.files.formats import SourceFile
+from ...transforms.sinks.batches import InBatches
 from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
     ROWS,
-    InBatches,
     TableKind,
     curve_batches,
     row_schema,

@@ -19,7 +19,8 @@ from ...core.settings.table import Shards, TableSettings
 from ...transforms.beam.machine import typed
 from ...transforms.evaluate.compare_pairs import WITHIN, ComparePairShards, score_columns
 from ...transforms.events.fields import EventFields
-from ...transforms.sinks.kinds import PAIRS, InBatches
+from ...transforms.sinks.batches import InBatches
+from ...transforms.sinks.kinds import PAIRS
 from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import parsed, refuse_given, whole_number
 from ..words import counted

@@ -15,8 +15,8 @@ from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import parse_lateness
 from ...core.settings.evaluator import EvaluatorSettings
-from ...transforms.evaluate.roll_up import RollUpShards
-from ...transforms.sinks.kinds import ROLL_UPS, InBatches
+from ...transforms.sinks.batches import InBatches
+from ...transforms.sinks.kinds import ROLL_UPS
 from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import parsed, refuse_given
 
@@ -80,6 +80,8 @@ def rolled_up(
     sinks: SinkOptions,
 ) -> beam.PCollection[RollUpRow]:
     """Return the roll-up rows of a job, and write them if they have a path."""
+    from ...transforms.evaluate.roll_up import RollUpShards
+
     rolled: beam.PCollection[RollUpRow] = rows | "Roll up" >> RollUpShards(
         roll_ups.settings, shards, cache_bytes
     )

@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.windowed_value import WindowedValue
 from pyarrow import parquet
 
 from ...core.compare.comparisons import ComparisonRow
@@ -33,7 +30,8 @@ from ...transforms.events.lateness import Timing
 from ...transforms.files.formats import SourceFile, has_scheme
 from ...transforms.kafka.topic import is_kafka
 from ...transforms.prequential.prequential import measured_folds
-from ...transforms.sinks.comparisons import COMPARISONS, MEANS, comparisons_to_arrow, means_to_arrow
+from ...transforms.sinks.batches import InBatches
+from ...transforms.sinks.comparisons import COMPARISONS, MEANS
 from ...transforms.sinks.kinds import DEAD_LETTERS, TableKind
 from ...transforms.sinks.open import PLAIN_SINKS, write_batches
 from ...transforms.sources.files.listing import check_columns
@@ -197,10 +195,8 @@ def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
     read = pipeline | "Read" >> ReadFiles(files, 1, merged=settings.evaluator.by_time)
     rows, compared, late = measured_folds(read.packets, settings, job.fields, job.cache_bytes)
     letters = [read.dead_letters, late] | "All letters" >> beam.Flatten()
-    comparisons = compared.comparisons | "Comparisons in columns" >> beam.ParDo(
-        _Gathered(comparisons_to_arrow)
-    )
-    means = compared.means | "Means in columns" >> beam.ParDo(_Gathered(means_to_arrow))
+    comparisons = compared.comparisons | "Comparisons in columns" >> InBatches(COMPARISONS)
+    means = compared.means | "Means in columns" >> InBatches(MEANS)
     written: list[tuple[str, beam.PCollection[pa.RecordBatch], TableKind]] = [
         ("rows", rows | "In columns" >> beam.ParDo(InColumns()), rows_of(settings.evaluator)),
         ("comparisons", comparisons, COMPARISONS),
@@ -210,23 +206,6 @@ def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
     for (name, batches, kind), place in zip(written, places, strict=True):
         _ = batches | f"Write {name}" >> write_batches(place, kind, PLAIN_SINKS)
     return pipeline
-
-
-class _Gathered(beam.DoFn):
-    """Records of one kind -> record batches, one a bundle."""
-
-    def __init__(self, in_columns: Callable[[Sequence[Any]], pa.Table]) -> None:
-        self._in_columns = in_columns
-
-    def start_bundle(self) -> None:
-        self._held: list[Any] = []
-
-    def process(self, record: Any) -> None:
-        self._held.append(record)
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        for batch in self._in_columns(self._held).to_batches():
-            yield GlobalWindows.windowed_value(batch)
 
 
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:

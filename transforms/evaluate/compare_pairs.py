@@ -32,7 +32,8 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import MachineOutputs, RunStateMachine, refuse_merging_windows, timestamp, unchanged
 from ..events.dead_letters import DeadLetter, RejectedLetters
 from ..events.fields import EventColumns, EventFields, check_keywords, named_fields
-from ..sinks.kinds import PAIRS, InBatches
+from ..sinks.batches import InBatches
+from ..sinks.kinds import PAIRS
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .models import order_of_events
 

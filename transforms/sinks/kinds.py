@@ -1,21 +1,18 @@
 """The kinds of tables that a job writes: their columns, order and identity, and records as columns.
 
 The kinds are rows, rows of pairs, roll-ups, alerts, dead letters and curves; `comparisons` has two more. Each
-row of a table of curves is one point of a curve.
+row of a table of curves is one point of a curve. The module does not import Beam.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.rows import AlertRow
 from ...core.pairs.rows import PairRow
@@ -174,47 +171,6 @@ class TableKind(NamedTuple):
     identity: tuple[str, ...]
     counter: str | None = None
     number: Callable[[pa.RecordBatch | pa.Table], int] = lambda table: int(table.num_rows)
-
-
-_GATHERED_RECORDS = 10_000
-
-
-class _Gathered(beam.DoFn):
-    """Records of one kind -> record batches; a bundle's records are gathered into one batch."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
-        self._held: list[tuple[Any, ...]] = []
-
-    def start_bundle(self) -> None:
-        """Hold no records."""
-        self._held = []
-
-    def process(self, record: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-        """Hold records; yield a batch when enough records are held."""
-        self._held.append(record)
-        if len(self._held) == _GATHERED_RECORDS:
-            yield in_columns(self._held, self._schema)
-            self._held = []
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the records still held."""
-        if self._held:
-            yield GlobalWindows.windowed_value(in_columns(self._held, self._schema))
-
-
-class InBatches(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatch]]):
-    """Records of a kind (`AlertRow`, `PairRow`, `RollUpRow`) -> record batches, as sinks take them."""
-
-    def __init__(self, kind: TableKind) -> None:
-        super().__init__()
-        self._schema = kind.schema
-
-    def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[pa.RecordBatch]:
-        """Apply to the records of a job."""
-        gather = beam.ParDo(_Gathered(self._schema)).with_output_types(pa.RecordBatch)
-        batches: beam.PCollection[pa.RecordBatch] = records | gather
-        return batches
 
 
 def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:

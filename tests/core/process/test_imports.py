@@ -30,6 +30,7 @@ OF_SOME_JOBS = (
     "rocsteady.core.sketches",
     "rocsteady.core.weighted_tree", "rocsteady.pipelines.evaluate.live", "rocsteady.pipelines.report",
     "rocsteady.transforms.evaluate.alert", "rocsteady.transforms.evaluate.join_labels",
+    "rocsteady.transforms.evaluate.roll_up",
 )  # fmt: skip
 """What takes long to import, and serves jobs with other options."""
 

@@ -133,6 +133,7 @@ NEEDS = {
     "report": (ROWS, "--output", "none/page.html"),
     "rows": (ROWS, "--output", "none/rows.csv"),
     "show": ("none.csv",),
+    "roll-up": (ROWS, "--output", "none/rows.csv"),
     "compare": (ROWS, "--output", "none/rows.csv"),
     "prequential": (EVENTS, "--label", "y", "--learner", "majority", "--output", "none/none"),
     "inspect": ("none",),
