@@ -1,13 +1,14 @@
-"""Real machines for the simulator of failing work: joins, and tables in order of time that deduplicate.
+"""Real machines for the simulator of failing work: joins, tables in order of time, pairs, and roll-ups.
 
-Their clock is the runner's, so that events may be cut into records otherwise each time.
+Their clock is the runner's, so that events may be cut into records otherwise each time. Roll-ups also hear
+the words of shards.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +17,26 @@ from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, EndOfInput, unpack_record
 from rocsteady.core.events.rejected import Rejected
+from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.fleet.members import MAGIC as MEMBERS_MAGIC
+from rocsteady.core.fleet.members import NO_WORD, MemberRows, Settled
+from rocsteady.core.fleet.settings import RollUpSettings
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.pairs.settings import PairSettings
 from rocsteady.core.pairs.table import PairTableSettings
+from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.core.settings.against import Against
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.machine import MachineFactory, Pane
 from rocsteady.transforms.evaluate.compare_pairs import PairFactory
 from rocsteady.transforms.evaluate.join_labels import JoinFactory
+from rocsteady.transforms.evaluate.roll_up import FleetFactory
 from rocsteady.transforms.evaluate.shards import TableFactory
 from simulator import InjectedError, Item
+
+ROW = rs.MeasureRow._make((None,) * len(COLUMNS))._replace(
+    slice="", config="c", positives=200.0, negatives=800.0
+)
 
 
 class Record(NamedTuple):
@@ -50,10 +61,7 @@ class Faulty:
         try:
             self._at("in apply")
         except InjectedError:
-            content = unpack_record(record)
-            if isinstance(content, EventBatch | PredictionBatch | LabelBatch):
-                record = content.take(np.arange(len(content) // 2)).pack()
-            self._machine.apply(record)
+            self._machine.apply(_half(record))
             raise
         outputs: list[Any] = self._machine.apply(record)
         self._at("after apply")
@@ -61,6 +69,19 @@ class Faulty:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._machine, name)
+
+
+def _half(record: bytes) -> bytes:
+    """Return the first half of a record of many; any other record whole."""
+    if record[:4] == MEMBERS_MAGIC:
+        rows = MemberRows.unpack(record)
+        half = np.arange(len(rows) // 2)
+        fields = ("key_codes", "text_codes", "integers", "numbers")
+        return replace(rows, word=NO_WORD, **{name: getattr(rows, name)[half] for name in fields}).pack()
+    content = unpack_record(record)
+    if isinstance(content, EventBatch | PredictionBatch | LabelBatch):
+        return content.take(np.arange(len(content) // 2)).pack()
+    return record
 
 
 @dataclass(frozen=True)
@@ -183,6 +204,47 @@ class Pairs(_RealMachines):
             yield from super().told(output)
         else:
             yield (output.model, output.row), output
+
+
+class RollUps(_RealMachines):
+    """Roll-ups of three models with null, late and repeated rows; shards or a runner close grid points."""
+
+    rooms = (0, 3_000, 1 << 30)
+    batched = ("row",)
+
+    def __init__(self, rng: random.Random) -> None:
+        self._settings = RollUpSettings(("models", "[mn]*"), rng.choice([0, 3_000, 1 << 40]))
+        self._factory = FleetFactory(self._settings)
+
+    def items(self, rng: random.Random) -> list[Item]:
+        rows: dict[tuple[str, int], Any] = {}
+        items: list[Item] = []
+        by_words, clock = rng.random() < 0.5, 0
+        heard = [NO_TIME, NO_TIME]
+        for number in range(rng.randint(1, 60)):
+            if rng.random() < 0.3:
+                clock += rng.randint(0, 3)
+                source = rng.randrange(2)
+                if by_words:
+                    items.append(("word", Settled(source, 2, heard[source], 1_000 * clock)))
+                    heard[source] = 1_000 * clock
+                else:
+                    items.append(("clock", clock))
+            model, due = rng.choice("mno"), 1_000 * (clock + rng.randint(-1, 3))
+            auc = rng.choice([None, 1.0, rng.random()])
+            low, high = (None, None) if auc is None else (max(0.0, auc - 0.1), min(1.0, auc + 0.1))
+            row = ROW._replace(model=model, due=due, auc=auc, auc_low=low, auc_high=high, row=number)
+            items.append(("row", rows.setdefault((model, due), row)))
+        return [*items, ("end", 0)]
+
+    def record(self, kind: str, values: Sequence[Any]) -> bytes:
+        if kind in ("row", "word"):
+            rows = MemberRows.of_records(values if kind == "row" else (), self._settings)
+            return replace(rows, word=NO_WORD if kind == "row" else values[0]).pack()
+        return super().record(kind, values)
+
+    def told(self, output: Any) -> Iterable[tuple[Any, Any]]:
+        yield (output.group, output.row), output
 
 
 def _values(column: Any) -> list[Any]:
