@@ -16,7 +16,7 @@ import json
 import re
 import shlex
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -57,9 +57,19 @@ _MOST_BYTES = 256 << 20
 """Bytes of a savepoint to read, at most. Each shard holds the settings, so an early part is enough."""
 
 _CHUNK = 4 << 20
-_HEAD = re.compile(re.escape(snapshot.MAGIC) + b"|" + re.escape(label_join_state.MAGIC))
 _LONGEST = 1 << 16
 """Bytes of the settings' text, at most."""
+
+_MOST_VERSION = 100
+"""More than any version of a stored form: a frame of a greater version is none."""
+
+_WITHOUT = {
+    "--roll-up": "no grid point is ever closed: leave --roll-up out, and make roll-up rows with rocsteady "
+    "roll-up ROWS",
+    "--alert": "its rules wait for rows that were made before: leave --alert out, and watch the rows from "
+    "another job (docs/how-to/alerts.md)",
+}
+"""What becomes of a step that is new in a job which resumes from a savepoint."""
 
 
 @contextmanager
@@ -224,7 +234,8 @@ def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
 def check_savepoint(job: Evaluation) -> None:
     """Raise InputError where the job resumes from a savepoint of a job with other settings.
 
-    A savepoint in which no settings are found is told of: only workers can refuse it, when the job runs.
+    A savepoint in which no settings are found is told of: only workers can refuse it, when the job runs. So
+    is a savepoint without the state of roll-ups or alerts that the job asks for.
     """
     path = job.runner.options.get_all_options(retain_unknown_options=True).get("savepoint_path")
     if not path:
@@ -232,7 +243,12 @@ def check_savepoint(job: Evaluation) -> None:
     wanted: dict[str, dict[str, Any]] = {"evaluators": job.settings.whole_meaning()}
     if job.join is not None:
         wanted["join"] = job.join.settings.meaning()
-    for step, there in _settings_in(str(path)):
+    added = _magics_beside(job)
+    for step, there in _settings_in(str(path), [magic for magics in added.values() for magic in magics]):
+        if isinstance(step, bytes):
+            added = {option: magics for option, magics in added.items() if step not in magics}
+        if not wanted and not added:
+            return
         if step not in wanted:
             continue
         try:
@@ -242,8 +258,15 @@ def check_savepoint(job: Evaluation) -> None:
                 f"--savepoint_path {path}: {other}. With --control on the old job, rocsteady state export "
                 "and then --import-state take the state to settings that may change (docs/how-to/state.md)"
             ) from None
-        if not wanted:
+        if not wanted and not added:
             return
+    if not wanted:
+        for option in added:
+            say(
+                f"--savepoint_path {path}: no state of {option} was found there; if the job that made it had "
+                f"no {option}, {_WITHOUT[option]}"
+            )
+        return
     say(
         f"--savepoint_path {path}: no settings of the {' and '.join(wanted)} were found there, so they are "
         "not compared before the job starts. Workers refuse other settings at the first event, and the job "
@@ -251,9 +274,27 @@ def check_savepoint(job: Evaluation) -> None:
     )
 
 
-def _settings_in(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (step, settings) of the stored states that are found in the files of a savepoint."""
+def _magics_beside(job: Evaluation) -> dict[str, tuple[bytes, bytes]]:
+    """Return, by option, how the states and the logs of the steps behind the evaluators begin."""
+    from ...core.alerts import rows, table
+    from ...core.fleet import members
+    from ...core.fleet import table as fleet
+
+    found = {}
+    if job.roll_ups is not None:
+        found["--roll-up"] = fleet.MAGIC, members.MAGIC
+    if job.alerts is not None:
+        found["--alert"] = table.MAGIC, rows.MAGIC
+    return found
+
+
+def _settings_in(path: str, others: Sequence[bytes]) -> Iterator[tuple[str | bytes, dict[str, Any]]]:
+    """Yield (step, settings) of the stored states that are found in the files of a savepoint.
+
+    others  how other frames begin: of such a frame, (its beginning, {}) is yielded
+    """
     folder = urlsplit(path).path if urlsplit(path).scheme == "file" else path
+    head = re.compile(b"|".join(map(re.escape, (snapshot.MAGIC, label_join_state.MAGIC, *others))))
     left = _MOST_BYTES
     with suppress(Exception):  # each file system of Beam has its own errors
         files = FileSystems.match([f"{folder.rstrip('/')}/*"])[0].metadata_list
@@ -263,24 +304,28 @@ def _settings_in(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 while left > 0 and (chunk := content.read(_CHUNK)):
                     left -= len(chunk)
                     data = before + chunk
-                    yield from _heads(data)
+                    yield from _heads(data, head)
                     before = data[-_LONGEST:]
 
 
-def _heads(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    for found in _HEAD.finditer(data):
+def _heads(data: bytes, head: re.Pattern[bytes]) -> Iterator[tuple[str | bytes, dict[str, Any]]]:
+    for found in head.finditer(data):
         with suppress(ValueError, KeyError, TypeError, struct.error):
             if found[0] == snapshot.MAGIC:
-                head = data[found.start() : found.start() + HEAD_BYTES + snapshot.FINGERPRINT_BYTES]
-                version, reserved = struct.unpack_from("<HH", head, 4)
-                settings = TableSettings.from_json(_text(data, found.start() + len(head)))
-                fingerprint = head[8 : 8 + snapshot.FINGERPRINT_BYTES]
+                start = data[found.start() : found.start() + HEAD_BYTES + snapshot.FINGERPRINT_BYTES]
+                version, reserved = struct.unpack_from("<HH", start, 4)
+                settings = TableSettings.from_json(_text(data, found.start() + len(start)))
+                fingerprint = start[8 : 8 + snapshot.FINGERPRINT_BYTES]
                 if not reserved and version <= snapshot.VERSION and settings.fingerprint() == fingerprint:
                     yield "evaluators", settings.whole_meaning()
-            else:
+            elif found[0] == label_join_state.MAGIC:
                 said = json.loads(_text(data, found.start() + HEAD_BYTES))
                 if isinstance(said, dict) and "evaluator_shards" in said:
                     yield "join", said
+            else:
+                version, reserved = struct.unpack_from("<HH", data, found.end())
+                if version < _MOST_VERSION and not reserved:
+                    yield found[0], {}
 
 
 def _text(data: bytes, at: int) -> str:

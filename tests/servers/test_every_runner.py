@@ -112,6 +112,33 @@ def test_files_give_the_rows_of_the_local_runner(streams, expected, runner, tmp_
     assert (tmp_path / "rows.csv").read_text() == expected
 
 
+GROUPS = [
+    "--every=6h", "--roll-up=models", "--roll-up=slices", "--roll-up=m[01]/score", "--stale=12h",
+    "--alert=worst_gap < 0 where group like 'model=*'", "--alert=auc_within < 0.6 for 2 rows",
+    "--alert=auc < 0.5", "--roll-ups=roll_ups.csv", "--alerts=alerts.csv",
+]  # fmt: skip
+
+
+def rolled_up_in(folder, streams, monkeypatch, runner=()):
+    """The roll-up rows and the alerts of a job that rolls up, run in a folder."""
+    folder.mkdir(exist_ok=True)
+    monkeypatch.chdir(folder)
+    globs = str(streams / "predictions-*.jsonl"), str(streams / "labels-*.jsonl")
+    on_events = words(globs[:1], globs[1:], "rows.csv")
+    on_events.remove("--every=40")
+    evaluate([*on_events, *GROUPS], runner)
+    return [(folder / name).read_text() for name in ("roll_ups.csv", "alerts.csv")]
+
+
+def test_roll_ups_and_alerts_on_groups_are_those_of_the_local_runner(streams, runner, tmp_path, monkeypatch):
+    here = rolled_up_in(tmp_path / "local", streams, monkeypatch)
+    assert rolled_up_in(tmp_path / "there", streams, monkeypatch, runner) == here
+    roll_ups, alerts = here
+    for group in ("models", "m[01]/score", "model=m3/other,slice=country"):
+        assert f'"{group}",' in roll_ups
+    assert all(f'"{column}",' in alerts for column in ("worst_gap", "auc_within", "auc"))
+
+
 @pytest.fixture(scope="module")
 def topics(broker, streams):
     """The same records in two topics of two partitions each."""

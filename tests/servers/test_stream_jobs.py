@@ -31,11 +31,16 @@ def _folder(tmp_path, monkeypatch):
 
 
 def rows_in(paths):
-    """Rows by their identity; one that is there twice must be the same."""
+    """Rows by their identity."""
+    return known(paths, ("model", "slice", "row"))
+
+
+def known(paths, identity):
+    """Records by their identity; one that is there twice must be the same."""
     found = {}
     for path in paths:
         for row in map(json.loads, Path(path).read_text().splitlines()):
-            assert found.setdefault((row["model"], row["slice"], row["row"]), row) == row
+            assert found.setdefault(tuple(row[name] for name in identity), row) == row
     return found
 
 
@@ -99,6 +104,48 @@ def test_a_folder_that_grows_gives_the_rows_of_its_files_and_ends(runner):
         job.send_signal(signal.SIGINT)
         _, words = job.communicate(timeout=PATIENCE)
     assert rows_in(Path("rows").glob("*.jsonl")) == same, words
+
+
+def test_roll_ups_of_a_folder_that_grows_are_those_of_its_files(runner, request):
+    """Grid points close while the job runs, and on Flink also behind a savepoint."""
+    found = [json.dumps(event) + "\n" for event in events()]
+    groups = ["--every", "10m", "--roll-up", "models", "--alert", "auc_mean > 0.5"]
+    words = [*(word for word in OPTIONS if word not in ("--every", "50")), *groups, "--shards", "4"]
+    folder = Path("arriving")
+    folder.mkdir()
+    growing = folder / "part.jsonl"
+    growing.write_text("".join(found[: N // 2]))
+    outputs = ["--output", "rows/", "--roll-ups", "rolled/", "--alerts", "alerts/"]
+    whole = ["arriving", "--follow", *outputs, *words, *runner]
+    job = start(*whole)
+    kinds = {"rolled": ("group", "row"), "alerts": ("model", "row", "state")}
+
+    def there():
+        return {kind: known(Path(kind).glob("*.jsonl"), identity) for kind, identity in kinds.items()}
+
+    try:
+        until(lambda: all(there().values()) or job.poll() is not None, 120)
+        assert job.poll() is None
+        if "flink" in runner:
+            cluster = request.getfixturevalue("cluster")
+            (here,) = [each.identity for each in cluster.jobs() if each.state == "RUNNING"]
+            savepoint = cluster.savepoint(here, stop=True)
+            job.communicate(timeout=PATIENCE)
+            job = start(*whole, "--savepoint_path", savepoint)
+        with growing.open("a") as file:
+            file.write("".join(found[N // 2 :]))
+        (folder / "_END").touch()
+        Path("same.jsonl").write_text("".join(found))
+        here = ["--output", "rows.jsonl", "--roll-ups", "rolled.jsonl", "--alerts", "alerts.jsonl"]
+        assert evaluate("same.jsonl", *here, *words, "--order", "time:0s") == 0
+        same = {kind: known([f"{kind}.jsonl"], identity) for kind, identity in kinds.items()}
+        assert len(same["rolled"]) > 10
+        until(lambda: there() == same or job.poll() is not None, 60)
+    finally:
+        job.send_signal(signal.SIGINT)
+        _, said = job.communicate(timeout=PATIENCE)
+    assert there() == same, said
+    assert "no state of" not in said
 
 
 @pytest.mark.parametrize(

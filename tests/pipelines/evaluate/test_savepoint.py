@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 import rocsteady as rs
+from rocsteady.core.alerts.rows import WatchedRows
 from rocsteady.core.errors import InputError
 from rocsteady.core.evaluator.snapshot import Snapshot
+from rocsteady.core.fleet.table import FleetTable
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
@@ -107,3 +109,33 @@ def test_storage_that_nobody_here_knows_is_told_of(capsys):
     check_savepoint(replace(job, runner=replace(job.runner, options=flags)))
     assert "--savepoint_path nowhere://x/sp: no settings of the evaluators were" in capsys.readouterr().err
     assert json.loads(TableSettings.from_json(job.settings.to_json()).to_json())["shards"] == 4
+
+
+ADDED = [
+    "--every",
+    "1h",
+    "--roll-up",
+    "models",
+    "--roll-ups",
+    "r.csv",
+    "--alert",
+    "auc < 0.8",
+    "--alerts",
+    "a.csv",
+]
+
+
+@pytest.mark.parametrize("there", [[], ["--roll-up"], ["--alert"], ["--roll-up", "--alert"]])
+def test_a_step_that_is_new_in_the_job_is_told_of(tmp_path, capsys, there):
+    job = planned(*ADDED)
+    assert job.roll_ups is not None
+    states = {
+        "--roll-up": FleetTable(job.roll_ups.settings).to_bytes(),
+        "--alert": WatchedRows.of_records([], ("auc",)).pack(),
+    }
+    stored(tmp_path / "sp", table(job.settings), *(states[option] for option in there))
+    check_savepoint(job)
+    said = capsys.readouterr().err
+    for option, why in (("--roll-up", "no grid point is ever closed"), ("--alert", "wait for rows")):
+        told = f"no state of {option} was found there; if the job that made it had no {option}, "
+        assert (option in there) != (told in said and why in said)
