@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
@@ -91,3 +94,64 @@ def test_rows_by_number_of_events_are_of_no_common_moment(events, capsys):
     ran = call(capsys, "evaluate", "events.parquet", *options, "--output", "rows.parquet")
     assert ran.status == 2
     assert "with --every 100 rows are of no common moment; give a grid of times" in ran.lines[0]
+
+
+GAPS = (
+    "heterogeneity_p < 0.001 where group like 'model=*'",
+    "worst_gap_high < 0 for 2 rows where group like '*'",
+)
+
+
+def test_rules_on_gaps_name_the_model_whose_slice_fell_in_files_live_and_over_rows(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rng, n = np.random.default_rng(2), 12_000
+    label, model, c = rng.random(n) < 0.4, rng.choice(["a", "b"], n), rng.choice(["x", "y", "z"], n)
+    falls = (model == "a") & (c == "y") & (np.arange(n) > n // 3)
+    score = rng.normal(np.where(falls, 0.4, 1.4) * label)
+    columns = {
+        "model": model,
+        "c": c,
+        "time": np.arange(n) * 10.0,
+        "label": label.astype(int),
+        "score": score,
+    }
+    events = pa.table(columns)
+    pq.write_table(events, "events.parquet")
+    rules = [word for rule in GAPS for word in ("--alert", rule)]
+    words = (
+        "--time",
+        "time",
+        "--window",
+        "last:1000",
+        "--every",
+        "3h",
+        "--slice",
+        "c",
+        "--roll-up",
+        "slices",
+        *rules,
+    )
+    outputs = ("--output", "rows.parquet", "--alerts", "alerts.jsonl")
+    assert call(capsys, "evaluate", "events.parquet", *words, *outputs).status == 0
+    alerts = Path("alerts.jsonl").read_text().splitlines()
+    opened = [(told["model"], told["rule"]) for told in map(json.loads, alerts) if told["state"] == "open"]
+    assert sorted(opened) == sorted(("model=a,slice=c", rule) for rule in GAPS)
+
+    table = rs.FleetTable(rs.RollUpSettings(("slices",)))
+    gaps = table.take([*rs.read_rows("rows.parquet")]) + table.finish()
+    watched = rs.AlertTable([rs.parse_alert(rule) for rule in GAPS]).watch(gaps)
+    assert sorted(alert.message for alert in watched) == sorted(
+        json.loads(line)["message"] for line in alerts
+    )
+    newest = gaps[max(place for place, row in enumerate(gaps) if row.group == "model=a,slice=c")]
+    assert (newest.worst, newest.members, newest.intervals) == ("c=y", 3, "independent")
+
+    lines = "".join(json.dumps(row) + "\n" for row in events.to_pylist())
+    Path("events.jsonl").write_text(lines)
+    with Path("events.jsonl").open() as stdin:
+        live = ("--output", "live.jsonl", "--alerts", "live-alerts.jsonl")
+        ran = run("evaluate", "-", *words, *live, stdin=stdin, cwd=tmp_path)
+    assert ran.status == 0, ran
+    assert sorted(Path("live-alerts.jsonl").read_text().splitlines()) == sorted(alerts)
