@@ -89,7 +89,7 @@ class FleetTable:
         self._ahead: dict[int, dict[int, int]] = {}
         self._sources = 0
         self._taken = self._undue = 0
-        self._counts = Counter(dict.fromkeys(("roll_ups", "roll_up_rows_late", "roll_up_rows_undue"), 0))
+        self._counts = Counter(dict.fromkeys(("roll_up_rows_late", "roll_up_rows_undue"), 0))
         self._bytes = HEAD_BYTES + _HEAD.size + len(packed_text(settings.meaning()))
 
     # ---- records
@@ -187,7 +187,6 @@ class FleetTable:
         before = group.size
         row = group.close(due, self.settings)
         self._bytes += group.size - before
-        self._counts["roll_ups"] += 1
         return row
 
     def wakes_at(self) -> int | None:
@@ -198,7 +197,7 @@ class FleetTable:
     # ---- state
 
     def counts(self) -> dict[str, int]:
-        """Return counts since the table was made: roll-up rows, rows that came late, rows without `due`."""
+        """Return counts since the table was made: rows that came late, and rows without `due`."""
         return dict(self._counts)
 
     def gauges(self) -> dict[str, int]:

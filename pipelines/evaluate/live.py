@@ -19,6 +19,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -51,10 +52,9 @@ from ...transforms.sinks.kinds import (
     DEAD_LETTERS,
     PAIRS,
     ROLL_UPS,
+    ROWS,
     TableSink,
-    alerts_to_arrow,
     curve_batches,
-    roll_ups_to_arrow,
 )
 from ...transforms.sinks.open import STDOUT, is_appendable, is_streamed, open_sink
 from ...transforms.sources.streams.reader import Step, StreamReader
@@ -78,6 +78,16 @@ _SOURCE = "the live source"
 _COUNTERS = RECORD_COUNTERS["event"]
 _TELLING = 10
 """If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
+
+_KINDS = {
+    "rows": ROWS,
+    "dead letters": DEAD_LETTERS,
+    "curves": CURVES,
+    "pairs": PAIRS,
+    "roll-ups": ROLL_UPS,
+    "alerts": ALERTS,
+}
+"""The kinds of tables by `Output.content`."""
 
 _Sinks = dict[str, list[TableSink]]
 """The sinks of a job by the kind of their batches, such as "rows"; see `Output.content`."""
@@ -152,8 +162,17 @@ class LiveEvaluation:
             sink.tend()
 
     def _take(self, kind: str, batch: pa.RecordBatch) -> None:
+        """Write a batch, and count its items."""
+        if (counter := _KINDS[kind].counter) is not None:
+            self._counts[counter] += _KINDS[kind].number(batch)
         for sink in self._sinks[kind]:
             sink.write(batch)
+
+    def _take_records(self, kind: str, records: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+        """Write records of a kind; return them in columns."""
+        batch = in_columns(records, _KINDS[kind].schema)
+        self._take(kind, batch)
+        return batch
 
     def end(self) -> None:
         """Make the last rows: all partitions have ended."""
@@ -181,8 +200,7 @@ class LiveEvaluation:
         """Give a record to the pairs of models, if any; late events are dead letters of the evaluators."""
         given = [] if self._pairs is None else self._pairs.apply(record)
         if rows := [row for row in given if isinstance(row, PairRow)]:
-            self._counts["pair_rows_written"] += len(rows)
-            self._take("pairs", in_columns(rows, PAIRS.schema))
+            self._take_records("pairs", rows)
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
@@ -193,15 +211,12 @@ class LiveEvaluation:
                 self._put(self._letters(given))
                 continue
             if len(given):
-                self._counts["rows_written"] += len(given)
                 self._counts.update(held_in(given))
                 self._take("rows", rows_to_arrow(given))
                 metrics.see(given)
                 self._watch(self._alerts, given)
-            self._counts["curves_written"] += len(given.curves)
             for curves in curve_batches(given):
                 self._take("curves", curves)
-
             if self._fleet is not None:
                 self._roll_up(self._fleet, given)
 
@@ -211,15 +226,14 @@ class LiveEvaluation:
         if rows.settled is not None:  # the one shard gives its rows in order
             members = replace(members, word=Settled(0, 1, NO_TIME, rows.settled[-1]))
         if found := fleet.receive(members):
-            self._take("roll-ups", roll_ups_to_arrow(found))
+            self._take_records("roll-ups", found)
             self._watch(self._group_alerts, found)
 
     def _watch(self, table: AlertTable | None, rows: Rows | Sequence[RollUpRow]) -> None:
         """Apply alert rules to rows; alerts without a file are printed at once."""
         if table is None or not (alerts := table.watch(rows)):
             return
-        batch = alerts_to_arrow(alerts)
-        self._take("alerts", batch)
+        batch = self._take_records("alerts", alerts)
         self._delivery.put(pa.Table.from_batches([batch]))
         if self._job.alerts is not None and self._job.alerts.path is None:
             for alert in alerts:
@@ -250,14 +264,7 @@ def _alerts_of(job: Evaluation, *, groups: bool) -> AlertTable | None:
 
 def _opened(job: Evaluation, copies: Mapping[str, str]) -> _Sinks:
     """Open the sinks of a job, and files for further copies of the batches of a kind."""
-    kinds = {
-        "rows": rows_of(job.settings.evaluator),
-        "dead letters": DEAD_LETTERS,
-        "curves": CURVES,
-        "pairs": PAIRS,
-        "roll-ups": ROLL_UPS,
-        "alerts": ALERTS,
-    }
+    kinds = _KINDS | {"rows": rows_of(job.settings.evaluator)}
     sinks: _Sinks = {kind: [] for kind in kinds}
     for kind, path in (*((kind, path) for _, path, kind in job.outputs()), *copies.items()):
         if kind in kinds:

@@ -22,7 +22,8 @@ from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import Duration, lateness_of
 from ...transforms.evaluate.members import members_of_table
-from ...transforms.sinks.kinds import ROLL_UPS, roll_ups_to_arrow
+from ...transforms.events.dead_letters import in_columns
+from ...transforms.sinks.kinds import ROLL_UPS
 from ...transforms.tables.rows import distinct_rows, row_files
 from ..report.command import confidence_of
 from .evaluated import Evaluated
@@ -93,7 +94,7 @@ def roll_up_table(rows: Rows | Sequence[MeasureRow] | pa.Table, settings: RollUp
         members = MemberRows.of_rows(rows, settings)
     else:
         members = MemberRows.of_records(rows, settings)
-    return pa.Table.from_batches([roll_ups_to_arrow(roll_up_all(members, settings))], ROLL_UPS.schema)
+    return pa.Table.from_batches([in_columns(roll_up_all(members, settings), ROLL_UPS.schema)])
 
 
 def rows_of_files(

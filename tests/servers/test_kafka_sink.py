@@ -20,11 +20,11 @@ from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
 from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.arrow import rows_to_arrow
-from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters
+from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters, in_columns
 from rocsteady.transforms.kafka.client import check_topic
 from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
-from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS, alerts_to_arrow
+from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS
 from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
 from secure_broker import PASSWORD, USER
@@ -32,7 +32,7 @@ from secure_broker import PASSWORD, USER
 HOUR = 3_600_000_000
 TABLES = {
     ROWS.name: rows_to_arrow(some_rows(20)),
-    ALERTS.name: alerts_to_arrow(
+    ALERTS.name: in_columns(
         [
             AlertRow(
                 "auc < 0.8", "open", "m", "", 0, HOUR, 3, 5, 2, None, "auc", 0.7, 0.8, None, None, "Bad."
@@ -40,7 +40,8 @@ TABLES = {
             AlertRow(
                 "auc < 0.8", "closed", "é", "c=ü", None, None, 4, None, 3, 5, "auc", 0.9, 0.8, 1, 0.5, "Ok."
             ),
-        ]
+        ],
+        ALERTS.schema,
     ),
     DEAD_LETTERS.name: DeadLetters.of(
         [

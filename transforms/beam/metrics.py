@@ -46,7 +46,7 @@ COUNTERS = {
     "pairs_repeated": "Second events of a model with one id, which do not count in a comparison.",
     "pairs_contradicted": "Instances with another label in the model's event than in its champion's.",
     "pair_rows_written": "Rows of pairs that were written.",
-    "roll_ups": "Roll-up rows that were made.",
+    "roll_up_rows_written": "Roll-up rows that were written.",
     "alerts_opened": "Alerts that opened.",
     "alerts_closed": "Alerts that closed.",
     "alerts_capped": "Alerts that opened beyond a rule's cap, at most N a day, and were not told.",

@@ -14,7 +14,6 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from apache_beam.coders import RowCoder, registry
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -23,9 +22,7 @@ from ...core.alerts.rows import AlertRow, WatchedRows, numbers_of, watched_colum
 from ...core.alerts.rule_sets import checked_rules
 from ...core.alerts.rules import AlertRule
 from ...core.alerts.table import AlertTable
-from ...core.arrays import FloatArray, Int64Array
-from ...core.errors import ConfigError, InputError
-from ...core.events.times import NO_TIME
+from ...core.errors import ConfigError
 from ...core.ids.sharding import shard_of
 from ...core.rows.columns import INTEGER_COLUMNS, TIME_COLUMNS
 from ...core.rows.rows import Rows
@@ -33,6 +30,7 @@ from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
 from .pack_rows import PackRows
+from .row_columns import RowColumns
 
 _HOW = "apply it to .rows or .batches of EvaluateModels, or with rules on groups to RollUp"
 
@@ -128,33 +126,14 @@ def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
     """Return the columns that rules read, from a record batch of rows (ROW_SCHEMA). O(cells).
 
     Missing columns of times are read as null. Raises InputError, which names the column, for any other
-    missing column.
+    missing column, and for one of another type.
     """
-
-    def column(name: str) -> pa.Array:
-        if name not in batch.schema.names:
-            raise InputError(f"rows have no column {name!r}, which an alert needs; {_HOW}")
-        return batch.column(name)
-
-    def number(name: str) -> FloatArray:
-        values = column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
-        return np.asarray(values, np.float64)
-
-    def integer(name: str) -> Int64Array:
-        if name in TIME_COLUMNS and name not in batch.schema.names:
-            return np.full(batch.num_rows, NO_TIME)
-        values = column(name)
-        if pa.types.is_timestamp(values.type):
-            values = values.cast(pa.timestamp("us", values.type.tz))
-        return np.asarray(pc.fill_null(values.cast(pa.int64()), NO_TIME))
-
+    read = RowColumns(batch, "an alert", _HOW, TIME_COLUMNS)
     keys: dict[tuple[str, str], int] = {}
-    named = zip(column("model").to_pylist(), column("slice").to_pylist(), strict=True)
+    named = zip(read.names("model"), read.names("slice"), strict=True)
     codes = np.array([keys.setdefault(key, len(keys)) for key in named], np.int32)
-    integers = np.stack([integer(name) for name in INTEGER_COLUMNS], axis=1)
-    return WatchedRows(
-        tuple(columns), tuple(keys), codes, integers, numbers_of(columns, number, batch.num_rows)
-    )
+    numbers = numbers_of(columns, read.number, batch.num_rows)
+    return WatchedRows(tuple(columns), tuple(keys), codes, read.integers(*INTEGER_COLUMNS), numbers)
 
 
 def _at_its_time(

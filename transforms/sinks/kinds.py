@@ -21,7 +21,7 @@ from ...core.rows.curves import WindowCurve
 from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
-from ..events.dead_letters import DEAD_LETTER_SCHEMA, in_columns, schema_of
+from ..events.dead_letters import DEAD_LETTER_SCHEMA, schema_of
 
 CONFIDENCE_KEY = b"rocsteady.confidence"
 SETTINGS_KEY = b"rocsteady.settings"
@@ -137,21 +137,10 @@ ALERT_SCHEMA = schema_of(AlertRow)
 
 ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule")
 
-
-def alerts_to_arrow(alerts: Sequence[AlertRow]) -> pa.RecordBatch:
-    """Return alerts as a record batch with ALERT_SCHEMA. O(cells), in Python."""
-    return in_columns(alerts, ALERT_SCHEMA)
-
-
 ROLL_UP_SCHEMA = schema_of(RollUpRow)
 """The columns of a roll-up row, in every sink: the fields of `RollUpRow`."""
 
 ROLL_UP_ORDER = ("group", "pane_start", "row")
-
-
-def roll_ups_to_arrow(rows: Sequence[RollUpRow]) -> pa.RecordBatch:
-    """Return roll-up rows as a record batch with ROLL_UP_SCHEMA. O(cells), in Python."""
-    return in_columns(rows, ROLL_UP_SCHEMA)
 
 
 class TableKind(NamedTuple):
@@ -206,7 +195,7 @@ DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail", "m
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
 PAIRS = TableKind("pair", PAIR_SCHEMA, PAIR_ORDER, PAIR_ORDER, "pair_rows_written")
-ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER)
+ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER, "roll_up_rows_written")
 DEAD_LETTERS = TableKind(
     "dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position", "model")
 )

@@ -17,7 +17,8 @@ from rocsteady.core.alerts.rows import WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS
-from rocsteady.transforms.sinks.kinds import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
+from rocsteady.transforms.events.dead_letters import in_columns
+from rocsteady.transforms.sinks.kinds import ALERT_ORDER, ALERT_SCHEMA
 
 N = 3_000
 RULES = ("auc_high < 0.75 for 2 rows", "auc drops by 0.02 against 10m", "kappa_m < 0.05 until kappa_m > 0.1")
@@ -52,7 +53,7 @@ def expected(rows, rules=RULES):
     table = AlertTable([rs.parse_alert(rule) for rule in rules])
     alerts = table.apply(WatchedRows.of_records(records, table.columns).pack())
     alerts += table.apply(EndOfInput().pack())
-    found = pa.Table.from_batches([alerts_to_arrow(alerts)])
+    found = pa.Table.from_batches([in_columns(alerts, ALERT_SCHEMA)])
     return found.sort_by([(name, "ascending") for name in ALERT_ORDER])
 
 

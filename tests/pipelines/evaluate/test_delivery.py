@@ -18,7 +18,8 @@ from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.pipelines.evaluate import delivery as module
 from rocsteady.pipelines.evaluate.delivery import Delivery, calls_of
 from rocsteady.pipelines.evaluate.recipients import CallError
-from rocsteady.transforms.sinks.kinds import alerts_to_arrow
+from rocsteady.transforms.events.dead_letters import in_columns
+from rocsteady.transforms.sinks.kinds import ALERT_SCHEMA
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="scripts for a POSIX shell")
 
@@ -46,7 +47,7 @@ def table(n, start=0, **fields):
         )._replace(**fields)
         for row in range(start, start + n)
     ]  # fmt: skip
-    return pa.Table.from_batches([alerts_to_arrow(alerts)])
+    return pa.Table.from_batches([in_columns(alerts, ALERT_SCHEMA)])
 
 
 class Kept:
