@@ -2,5 +2,5 @@
 
 `settings` has the choice of groups and the other settings, `formulas` computes the numbers of a roll-up row.
 `members` packs rows of measures for their groups, and `table` (`FleetTable`) makes roll-up rows of them:
-`group` has the state of one group.
+`group` has the state of one group. `pooled` ranks all events of a group together.
 """

@@ -5,7 +5,8 @@ A row of measures takes 400 bytes, and its AUC with interval, counts and time 64
 Wire form, version 1: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a shard
 (see `Settled`), and how many rows were taken and left out; keys (u32 count; two texts each), texts (u32
 count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a row), numbers f64 (five a
-row). A text is a u32 length and UTF-8.
+row), sketches (u32 count, 0 or one for each row; a u32 length and bytes each). A text is a u32 length and
+UTF-8.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class MemberRows:
     integers   int64[n, 3], `INTEGERS`; NO_TIME stands for null
     numbers    float64[n, 5], `NUMBERS`; NaN stands for null
     word       what a shard says of its rows
+    sketches   the bytes of an `AucSketch` of each row's window, b"" for a row without; () = of no row
     taken      how many rows of the input were put into groups
     undue      how many rows of the input were left out, as they have no `due`
     """
@@ -77,6 +79,7 @@ class MemberRows:
     text_codes: Int32Array
     integers: Int64Array
     numbers: FloatArray
+    sketches: tuple[bytes, ...] = ()
     word: Settled = NO_WORD
     taken: int = 0
     undue: int = 0
@@ -95,7 +98,9 @@ class MemberRows:
         text_codes = np.stack([why, np.full(len(rows), len(REASONS))], axis=1).astype(np.int32)
         integers = np.stack([rows.integer(name) for name in INTEGERS], axis=1)
         numbers = np.stack([rows.number(name) for name in NUMBERS], axis=1)
-        return cls._of(rows.keys, rows.key_codes, texts, text_codes, integers, numbers, settings, word)
+        return cls._of(
+            rows.keys, rows.key_codes, texts, text_codes, integers, numbers, rows.sketches, settings, word
+        )
 
     @classmethod
     def of_records(cls, rows: Sequence[MeasureRow], settings: RollUpSettings) -> MemberRows:
@@ -142,7 +147,7 @@ class MemberRows:
         ]
         return cls._of(
             tuple(keys), np.array(codes, np.int32), tuple(texts),
-            np.array(text_codes, np.int32).reshape(len(codes), 2), integers, numbers, settings, NO_WORD,
+            np.array(text_codes, np.int32).reshape(len(codes), 2), integers, numbers, (), settings, NO_WORD,
         )  # fmt: skip
 
     @classmethod
@@ -154,6 +159,7 @@ class MemberRows:
         text_codes: Int32Array,
         integers: Int64Array,
         numbers: FloatArray,
+        sketches: Sequence[bytes],
         settings: RollUpSettings,
         word: Settled,
     ) -> MemberRows:
@@ -173,9 +179,17 @@ class MemberRows:
             found.append(mine[chosen])
         which = np.concatenate(rows)
         return cls(
-            tuple(places), np.concatenate(found), texts, text_codes[which], integers[which], numbers[which],
-            word, int(np.count_nonzero(wanted & due)), int(np.count_nonzero(wanted & ~due)),
-        )  # fmt: skip
+            tuple(places),
+            np.concatenate(found),
+            texts,
+            text_codes[which],
+            integers[which],
+            numbers[which],
+            tuple(sketches[row] for row in which.tolist()) if sketches else (),
+            word,
+            taken=int(np.count_nonzero(wanted & due)),
+            undue=int(np.count_nonzero(wanted & ~due)),
+        )
 
     def on_a_grid(self) -> MemberRows:
         """Return the rows of a job on a grid of times: a row without `due` is the last row of its model."""
@@ -202,6 +216,7 @@ class MemberRows:
             text_codes=text_codes.reshape(-1, 2).astype(np.int32),
             integers=self.integers[rows],
             numbers=self.numbers[rows],
+            sketches=tuple(self.sketches[row] for row in rows.tolist()) if self.sketches else (),
         )
 
     def pack(self) -> bytes:
@@ -215,6 +230,8 @@ class MemberRows:
             self.text_codes.astype("<i4").tobytes(),
             self.integers.astype("<i8").tobytes(),
             self.numbers.astype("<f8").tobytes(),
+            struct.pack("<I", len(self.sketches)),
+            *map(packed_bytes, self.sketches),
         ]
         return framed(MAGIC, VERSION, b"".join(parts))
 
@@ -231,7 +248,10 @@ class MemberRows:
             codes, text_codes = reader.array("<i4", n), reader.array("<i4", 2 * n)
             integers = reader.array("<i8", n * len(INTEGERS)).reshape(n, len(INTEGERS))
             numbers = reader.array("<f8", n * len(NUMBERS)).reshape(n, len(NUMBERS))
+            sketches = tuple(read_bytes(reader) for _ in range(reader.number("<I")))
             reader.end()
+        if len(sketches) not in (0, n):
+            raise CorruptBytesError(f"{what} has {len(sketches)} sketches of {n} rows")
         for place, names in ((codes, keys), (text_codes, texts)):
             if n and not 0 <= place.min() <= place.max() < len(names):
                 raise CorruptBytesError(f"{what} has rows of more names than its {len(names)}")
@@ -240,8 +260,9 @@ class MemberRows:
         if word[1] and word[0] >= word[1]:
             raise CorruptBytesError(f"{what} is of shard {word[0]}, and there are {word[1]}")
         return cls(
-            keys, codes, texts, text_codes.reshape(n, 2), integers, numbers, Settled(*word), taken, undue
-        )
+            keys, codes, texts, text_codes.reshape(n, 2), integers, numbers, sketches, Settled(*word), taken,
+            undue,
+        )  # fmt: skip
 
 
 def are_possible(numbers: FloatArray) -> bool:
@@ -249,6 +270,16 @@ def are_possible(numbers: FloatArray) -> bool:
     ranks, counts = numbers[:, :3], numbers[:, 3:]
     inside = np.isnan(ranks) | ((ranks >= 0) & (ranks <= 1))
     return bool(inside.all() and (np.isnan(counts) | ((counts >= 0) & np.isfinite(counts))).all())
+
+
+def packed_bytes(content: bytes) -> bytes:
+    """Return bytes behind their length, u32."""
+    return struct.pack("<I", len(content)) + content
+
+
+def read_bytes(reader: Reader) -> bytes:
+    """Read what `packed_bytes` gave."""
+    return bytes(reader.read(reader.number("<I")))
 
 
 def _why(reason: str | None) -> tuple[str, str]:

@@ -38,6 +38,9 @@ class RollUpRow(NamedTuple):
                      the mean with 1 / variance as weights: of one AUC that all members have
     auc_random, auc_random_low, auc_random_high
                      the mean with 1 / (variance + tau2) as weights: of AUCs that differ between members
+    auc_pooled_low, auc_pooled_high
+                     certified bounds of the AUC of all events of the members in one ranking; null without
+                     sketches of the members' windows (`evaluate --roll-up-pooled`)
     heterogeneity_q, heterogeneity_p
                      Cochran's Q, and the probability of a greater Q if all members have one AUC
     i2               the share of the spread between members that is not chance
@@ -86,6 +89,8 @@ class RollUpRow(NamedTuple):
     auc_random: float | None
     auc_random_low: float | None
     auc_random_high: float | None
+    auc_pooled_low: float | None
+    auc_pooled_high: float | None
     heterogeneity_q: float | None
     heterogeneity_p: float | None
     i2: float | None

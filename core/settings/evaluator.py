@@ -22,6 +22,7 @@ from .costs import BetaCost, Cost, parse_cost
 from .durations import duration_text, parse_lateness
 from .evidence import DEFAULT_BLOCKS, checked_blocks, checked_bound
 from .measure_names import named_measures
+from .sketches import checked_sketch_bytes
 from .windows import Emission, EveryEvents, LastEvents, Window, read_number
 
 _KEY = "declared"
@@ -139,6 +140,9 @@ class EvaluatorSettings:
                         does not count.
     curves              n = a ROC curve after every n-th event of a (model, slice), and a curve at the end;
                         "end" = only a curve at the end; None = no curves. A curve takes O(window).
+    sketch_bytes        the most bytes of an `AucSketch` that each row on a grid of times brings of its window
+                        (`Rows.sketches`). Roll-ups rank the events of a group together by them. None = no
+                        sketches. A sketch takes O(window).
     """
 
     window: Window = field(default_factory=LastEvents)
@@ -182,6 +186,7 @@ class EvaluatorSettings:
     positive: str | None = None
     order: str = "arrival"
     curves: EveryEvents | Literal["end"] | None = None
+    sketch_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
@@ -205,6 +210,8 @@ class EvaluatorSettings:
         object.__setattr__(self, "order", checked_order(self.order))
         if not (self.curves is None or self.curves == CURVES_AT_END or isinstance(self.curves, EveryEvents)):
             raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
+        sketch_bytes = checked_sketch_bytes(self.sketch_bytes, self.window, self.every)
+        object.__setattr__(self, "sketch_bytes", sketch_bytes)
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
             raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
         if self.window.signal == "brier" and not self.probabilities:
@@ -271,9 +278,10 @@ class EvaluatorSettings:
     def canonical(self) -> str:
         """Return the text of all settings that change values.
 
-        The text leaves out `measures`, which only chooses among values; `curves`, which are not part of rows;
-        and `positive`, which gives the meaning of labels. It also leaves out a younger setting with its
-        default value. So rows and states that are older than the setting have the same hash.
+        The text leaves out `measures`, which only chooses among values; `curves` and `sketch_bytes`, for
+        what is not part of a row; and `positive`, which gives the meaning of labels. It also leaves out a
+        younger setting with its default value. So rows and states that are older than the setting have the
+        same hash.
         """
         values = {name: plain(value) for name, value in vars(self).items() if name not in _NO_VALUES}
         said = {name: value for name, value in values.items() if _YOUNGER.get(name) != value}
@@ -285,14 +293,15 @@ class EvaluatorSettings:
 
 
 _YOUNGER = younger_defaults(EvaluatorSettings)
-_NO_VALUES = ("measures", "positive", "curves")
+_NO_VALUES = ("measures", "positive", "curves", "sketch_bytes")
 """Settings that change no value of a row."""
 
 
 class EvaluatorChoices(TypedDict, total=False):
     """The settings of `EvaluatorSettings`, as keywords of functions that make an object of the class.
 
-    None means the default. `positive` is left out, because callers differ in the form of labels.
+    None means the default. `positive` is left out, because callers differ in the form of labels, and
+    `sketch_bytes`, because only `Rows` hold sketches.
     """
 
     window: Window | None
@@ -317,6 +326,7 @@ class SettingsChoices(EvaluatorChoices, total=False):
     """The fields of `EvaluatorSettings`, as keywords."""
 
     positive: str | None
+    sketch_bytes: int | None
 
 
 def without_defaults(choices: Mapping[str, Any]) -> dict[str, Any]:

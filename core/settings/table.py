@@ -278,7 +278,7 @@ class TableSettings:
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def to_json(self) -> str:
-        """Return the settings as text, without `curves`: no state depends on `curves`."""
+        """Return the settings as text, without `curves` and `sketch_bytes`: no state depends on these."""
         evaluator = {
             **json.loads(self.evaluator.canonical()),
             "positive": self.evaluator.positive,

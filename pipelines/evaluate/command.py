@@ -32,7 +32,7 @@ from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, s
 from .pairs import add_score_of_champion, pairs_of
 from .prometheus import served
 from .recipients import refuse_recipients
-from .roll_ups import roll_ups_of
+from .roll_ups import roll_ups_of, with_sketches
 from .run import RunnerLog, starts_no_job
 from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
 from .summary import goes_on
@@ -72,6 +72,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     of_groups = () if alerts is None else alerts.rules_of(groups=True)
     roll_ups = roll_ups_of(options, settings.evaluator, of_groups)
+    settings = with_sketches(settings, options)
     files = sources_of(options.sources) if source is None else ()
     join = join_of(options, fields, settings)
     pairs = pairs_of(options, fields, settings, on_stream=source is not None)

@@ -47,7 +47,7 @@ _Columns = tuple[tuple[str, str, int | None], ...]
 
 
 class RowsCoder(Coder):
-    """The coder of `Rows` between stages of a pipeline: a JSON head, the rows' arrays, the curves' arrays."""
+    """The coder of `Rows` between stages of a pipeline: a JSON head, arrays of rows and curves, sketches."""
 
     _HEAD = struct.Struct("<II")
     _COLUMNS: _Columns = (
@@ -66,18 +66,19 @@ class RowsCoder(Coder):
             for curve in rows.curves
         ]
         failures = None if rows.failures is None else rows.failures.tolist()
-        head = json.dumps([rows.keys, rows.config, curves, failures, rows.settled]).encode()
+        lengths = [len(sketch) for sketch in rows.sketches]
+        head = json.dumps([rows.keys, rows.config, curves, failures, rows.settled, lengths]).encode()
         parts = [self._HEAD.pack(len(head), len(rows)), head, *_columns_of(rows, self._COLUMNS)]
         for curve in rows.curves:
             parts += _columns_of(curve.curve, self._CURVE)
-        return b"".join(parts)
+        return b"".join([*parts, *rows.sketches])
 
     @reading("rows between two stages")
     def decode(self, encoded: bytes) -> Rows:
         """Return the rows that `encode` was given."""
         reader = Reader(memoryview(encoded))
         length, n = reader.numbers(self._HEAD.format)
-        keys, config, heads, failures, settled = read_json(
+        keys, config, heads, failures, settled, lengths = read_json(
             bytes(reader.read(length)), "rows between two stages"
         )
         arrays = _read_columns(reader, self._COLUMNS, n)
@@ -87,6 +88,7 @@ class RowsCoder(Coder):
             model, slice_, pane, seq, time, config_ = key
             curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
             curves.append(WindowCurve(model, slice_, pane and tuple(pane), seq, time, config_, curve))
+        sketches = tuple(bytes(reader.read(whole(length))) for length in lengths)
         if reader.at != len(encoded):
             raise CorruptBytesError(
                 f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
@@ -98,6 +100,7 @@ class RowsCoder(Coder):
             curves=tuple(curves),
             failures=None if failures is None else np.array(failures, np.int64),
             settled=None if settled is None else _whole_numbers(settled),
+            sketches=sketches,
             **arrays,
         )
 

@@ -60,7 +60,7 @@ def test_settings_at_their_borders_are_right() -> None:
 
 def test_keywords_are_the_settings() -> None:
     fields = {field.name for field in dataclasses.fields(rs.EvaluatorSettings)}
-    assert EvaluatorChoices.__annotations__.keys() == fields - {"positive"}
+    assert EvaluatorChoices.__annotations__.keys() == fields - {"positive", "sketch_bytes"}
     of_table = {field.name for field in dataclasses.fields(rs.TableSettings)}
     assert TableChoices.__annotations__.keys() == of_table - {"evaluator", "slices"}
 
@@ -89,7 +89,12 @@ def test_the_hash_changes_with_whatever_changes_values() -> None:
     assert len(set(hashes)) == len(hashes)
     assert all(re.fullmatch("[0-9a-f]{12}", text) for text in hashes)
     fields = {field.name for field in dataclasses.fields(rs.EvaluatorSettings)}
-    assert fields == {name for change in CHANGES for name in change} | {"measures", "positive", "curves"}
+    assert fields == {name for change in CHANGES for name in change} | {
+        "measures",
+        "positive",
+        "curves",
+        "sketch_bytes",
+    }
 
 
 def test_the_hash_changes_with_nothing_else() -> None:
