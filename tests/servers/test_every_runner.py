@@ -114,6 +114,7 @@ def test_files_give_the_rows_of_the_local_runner(streams, expected, runner, tmp_
 
 GROUPS = [
     "--every=6h", "--roll-up=models", "--roll-up=slices", "--roll-up=m[01]/score", "--stale=12h",
+    "--roll-up-pooled",
     "--alert=worst_gap < 0 where group like 'model=*'", "--alert=auc_within < 0.6 for 2 rows",
     "--alert=auc < 0.5", "--roll-ups=roll_ups.csv", "--alerts=alerts.csv",
 ]  # fmt: skip
