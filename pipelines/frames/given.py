@@ -11,7 +11,8 @@ import pyarrow as pa
 from ...core.errors import InputError
 from ...core.pairs.rows import PairRow
 from ...core.rows.roll_ups import RollUpRow
-from ...transforms.sinks.kinds import PAIR_SCHEMA, ROLL_UP_SCHEMA, in_columns
+from ...transforms.events.dead_letters import in_columns
+from ...transforms.sinks.kinds import PAIR_SCHEMA, ROLL_UP_SCHEMA
 from ...transforms.tables.read import NEEDED, first_line
 
 _KINDS: dict[str, tuple[type[Any], pa.Schema, str]] = {
