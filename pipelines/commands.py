@@ -105,6 +105,7 @@ _REPORT_EPILOG = """examples:
   rocsteady report rows.parquet --output report.html
   rocsteady report 'rows-*.parquet' --curves curves.parquet --dead-letters rejected.jsonl -o report.html
   rocsteady report rows.csv --alerts alerts.csv --title "Churn models, 2013" -o churn.html
+  rocsteady report rows.parquet --roll-ups roll_ups.parquet --pairs pairs.parquet -o fleet.html
   rocsteady report out/rows.parquet --comparisons out/comparisons.parquet --means out/means.parquet -o r.html
 
 The file needs nothing else: open it in a browser, send it, put it on a server."""
@@ -183,6 +184,8 @@ _REPORT = (
     _files("--curves", "of evaluate --curves"),
     _files("--dead-letters", "of evaluate --dead-letters, to be counted by reason"),
     _files("--alerts", "of evaluate --alerts: marked in the charts, and listed"),
+    _files("--roll-ups", "of evaluate --roll-ups, or of roll-up: what groups say together, over time"),
+    _files("--pairs", "of evaluate --pairs: which challenger ranks better than its champion"),
     _files("--comparisons",
         "of compare, or of prequential: who is better than whom, since when and by which test"),
     _files("--means", "means over folds, of prequential"),

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
@@ -177,16 +177,31 @@ def _interval(found: dict[str, Any], name: str, mean: float, half_width: float) 
     found.update(zip(_with_ends(name), (mean, *ends), strict=True))
 
 
-def _spread(found: dict[str, Any], auc: FloatArray, variance: FloatArray, z: float) -> None:
-    """Put Cochran's Q, its p-value, I2, tau2 and the random-effects mean into `found`."""
+class Spread(NamedTuple):
+    """The spread between members: Cochran's Q, its p-value, I2 and tau2; see the head."""
+
+    q: float
+    p: float
+    i2: float
+    tau2: float
+
+
+def spread_of(auc: FloatArray, variance: FloatArray) -> Spread:
+    """Return the spread of two members or more, whose variances are above 0. O(k)."""
     weights = 1 / variance
     total = weights.sum()
-    distance = auc - found["auc_fixed"]
+    distance = auc - float((weights / total * auc).sum())
     q, degrees = float((weights * distance * distance).sum()), len(auc) - 1
     beyond = max(0.0, q - degrees)
     tau2 = beyond * float(total / (weights * _of_others(weights)).sum())
-    p = float(scipy.special.chdtrc(degrees, q))
-    found.update(zip(_SPREAD, (q, p, beyond / q if q else 0.0, tau2), strict=True))
+    return Spread(q, float(scipy.special.chdtrc(degrees, q)), beyond / q if q else 0.0, tau2)
+
+
+def _spread(found: dict[str, Any], auc: FloatArray, variance: FloatArray, z: float) -> None:
+    """Put Cochran's Q, its p-value, I2, tau2 and the random-effects mean into `found`."""
+    spread = spread_of(auc, variance)
+    found.update(zip(_SPREAD, spread, strict=True))
+    tau2 = spread.tau2
     weights = 1 / (variance + tau2)
     mean = float((weights * auc).sum() / weights.sum())
     _interval(found, "auc_random", mean, z / math.sqrt(float(weights.sum())))
@@ -199,6 +214,31 @@ def _bias(mean: float, variance: FloatArray) -> float:
     return abs(2 * mean - 1) * len(variance) * error / between if between else math.inf
 
 
+def gaps_of(
+    auc: FloatArray, variance: FloatArray, *, dependent: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Return each member's gap to the mean of the others, and its standard error. O(k).
+
+    auc, variance  float64[k] of two members or more, variances above 0
+    dependent      whether members may score the same events
+    """
+    weights = 1 / variance
+    total = _of_others(weights)
+    gap = auc - _of_others(weights * auc) / total
+    if dependent:
+        return gap, np.sqrt(variance) + _of_others(np.sqrt(weights)) / total
+    return gap, np.sqrt(variance + 1 / total)
+
+
+def corrected(gap: FloatArray, error: FloatArray, confidence: float) -> tuple[FloatArray, float]:
+    """Return Holm's p-values of gaps, and how many standard errors Bonferroni's intervals reach. O(k log k).
+
+    The gaps are all that are looked at together: of one group, or of all groups of a page.
+    """
+    p = holm(2 * scipy.special.ndtr(-np.abs(gap) / error))
+    return p, -float(scipy.special.ndtri((1 - confidence) / (2 * len(gap))))
+
+
 def _gaps(
     found: dict[str, Any],
     names: list[str],
@@ -208,15 +248,8 @@ def _gaps(
     dependent: bool,
 ) -> None:
     """Put the members furthest from the mean of the others into `found`, and how many are surely far."""
-    weights = 1 / variance
-    total = _of_others(weights)
-    gap = auc - _of_others(weights * auc) / total
-    if dependent:
-        error = np.sqrt(variance) + _of_others(np.sqrt(weights)) / total
-    else:
-        error = np.sqrt(variance + 1 / total)
-    p = holm(2 * scipy.special.ndtr(-np.abs(gap) / error))
-    z = -float(scipy.special.ndtri((1 - confidence) / (2 * len(auc))))
+    gap, error = gaps_of(auc, variance, dependent=dependent)
+    p, z = corrected(gap, error, confidence)
     extremes: tuple[tuple[str, Callable[[FloatArray], Any]], ...] = (
         ("worst", np.argmin),
         ("best", np.argmax),

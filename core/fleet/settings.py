@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -105,10 +105,19 @@ def _check_choice(choice: Any) -> None:
         raise ConfigError(f"by: {choice!r} is no pattern, as it has no *, ? or [; {hint}")
 
 
+def columns_of(slice_: str) -> tuple[str, ...]:
+    """Return the names of the columns that a slice crosses; a text that names no slice is one column.
+
+    >>> columns_of("country=NZ,device=phone"), columns_of("country=")
+    (('country', 'device'), ('country',))
+    """
+    try:
+        return tuple(name for name, _ in parse_slice(slice_))
+    except ValueError:  # rows of another program: the slice is a group of its own
+        return (slice_,)
+
+
 def _slice_group(model: str, slice_: str) -> str:
     """Return the group of a slice: its model, and the columns of the slice."""
-    try:
-        columns: Sequence[str] = [escape_slice(name) for name, _ in parse_slice(slice_)]
-    except ValueError:
-        columns = [escape_slice(slice_)]  # rows of another program: the slice is a group of its own
-    return f"model={escape_slice(model)},slice={','.join(columns)}"
+    columns = ",".join(map(escape_slice, columns_of(slice_)))
+    return f"model={escape_slice(model)},slice={columns}"

@@ -18,13 +18,11 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..alerts.rules import Period, Span
 from ..arrays import FloatArray
 from ..rows.differences import FEWEST
-from .gaps import Gap, columns_of, gaps_of
 from .reference import (
     Difference,
     apart_in_time,
@@ -58,7 +56,6 @@ class Verdict(NamedTuple):
     change        AUC of the latest window less `reference`, NaN = none; `low`, `high`: its corrected interval
     p             the corrected p-value of "nothing changed", NaN = none
     since         when the change began; None without a change
-    gap           the gap to the other slices of the same columns; None without slices to compare
     """
 
     model: int
@@ -73,7 +70,6 @@ class Verdict(NamedTuple):
     high: float = math.nan
     p: float = math.nan
     since: Since | None = None
-    gap: Gap | None = None
 
     @property
     def changed(self) -> bool:
@@ -115,23 +111,14 @@ def judge(
         for slices in (False, True)
     }
     shares = 1 + (min(tests.values()) > 0)
-    gaps = _gaps(judged, variances, rows)
     verdicts = []
-    for one, variance, row, each, gap in zip(judged, variances, rows, found, gaps, strict=True):
+    for one, variance, row, each in zip(judged, variances, rows, found, strict=True):
         if not isinstance(each, Difference):
-            verdicts.append(
-                Verdict(
-                    one.model,
-                    one.slice,
-                    "cannot tell",
-                    each,
-                    row if row >= 0 else len(one.series.seq) - 1,
-                    gap=gap,
-                )
-            )
+            row = row if row >= 0 else len(one.series.seq) - 1
+            verdicts.append(Verdict(one.model, one.slice, "cannot tell", each, row))
             continue
         correction = shares * tests[bool(one.slice_text)]
-        verdict = _verdict(one, each, correction, confidence)._replace(gap=gap)
+        verdict = _verdict(one, each, correction, confidence)
         if verdict.changed:
             since = change_began(one.series, variance, each.latest, verdict.change, confidence)
             verdict = verdict._replace(since=since)
@@ -189,15 +176,3 @@ def _difference(
         if (named & apart_in_time(series, latest)).any()
         else "one time"
     )
-
-
-def _gaps(judged: Sequence[Judged], variances: Sequence[FloatArray], rows: Sequence[int]) -> list[Gap | None]:
-    """Return the gap of each slice in the latest full windows, which `rows` names; None for whole models."""
-    places = [place for place, one in enumerate(judged) if one.slice_text and rows[place] >= 0]
-    auc = np.array([judged[place].series.auc[rows[place]] for place in places], np.float64)
-    variance = np.array([variances[place][rows[place]] for place in places], np.float64)
-    groups = [(judged[place].model, columns_of(judged[place].slice_text)) for place in places]
-    gaps: list[Gap | None] = [None] * len(judged)
-    for place, gap in zip(places, gaps_of(auc, variance, groups), strict=True):
-        gaps[place] = gap
-    return gaps

@@ -63,7 +63,8 @@ from ..outputs import staged
 from ..stopping import StopOnSignal
 from .delivery import Delivery
 from .job import Evaluation, Outcome, Streams, status_of
-from .on_beam import held_in, report_on, rows_of, show_models
+from .on_beam import held_in, rows_of, show_models
+from .page import report_on
 from .summary import ProgressLine, remedy_of, summarise
 
 _WAIT_SECONDS = 0.1
@@ -312,7 +313,8 @@ def _evaluated(
     at_end = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
     with staged(at_end, True) as places, temporary_folder() as folder, ExitStack() as closing:
         hidden = job.placed(dict(zip(at_end, places, strict=True)))
-        copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves", "alerts")}
+        kinds = ("rows", "curves", "alerts", "roll-ups", "pairs")
+        copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in kinds}
         sinks = _opened(hidden, copies if job.report is not None or job.output is None else {})
         for sink in chain.from_iterable(sinks.values()):
             closing.callback(sink.close)
@@ -327,7 +329,12 @@ def _evaluated(
         told = outcome
         if job.alerts is not None and job.report is not None:  # those without a file were said as they came
             told = replace(outcome, alerts=pa.parquet.read_table(copies["alerts"]))
-        report_on(replace(hidden, output=copies["rows"], curves=curves), told)
+        roll_ups = hidden.roll_ups
+        if roll_ups is not None and roll_ups.path is not None:
+            roll_ups = replace(roll_ups, path=copies["roll-ups"])
+        pairs = hidden.pairs and replace(hidden.pairs, path=copies["pairs"])
+        copied = replace(hidden, output=copies["rows"], curves=curves, roll_ups=roll_ups, pairs=pairs)
+        report_on(copied, told)
         if job.output is None:
             show_models(job, outcome, copies["rows"])
     return outcome

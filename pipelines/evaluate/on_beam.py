@@ -21,7 +21,6 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
-from ...core.events.rejected import Reason
 from ...core.join.settings import JoinSettings
 from ...core.process.console import show
 from ...core.process.standard_streams import write_out
@@ -34,7 +33,6 @@ from ...transforms.beam.machine import Brings
 from ...transforms.beam.metrics import METRICS_NAMESPACE, see
 from ...transforms.evaluate.choices import events_at_once
 from ...transforms.evaluate.shards import EvaluateShards
-from ...transforms.events import doubts
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.files.formats import SourceFile
 from ...transforms.sinks.batches import InBatches
@@ -52,10 +50,11 @@ from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEven
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
 from .job import Beside, Evaluation, Outcome
+from .page import report_on
 from .pairs import compared
 from .roll_ups import rolled_up
 from .run import BESIDE, run_pipeline
-from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
+from .summary import ProgressLine, summarise
 
 _BYTES_AT_ONCE = 1 << 20
 """Bytes of a file of rows copied to stdout at once."""
@@ -136,71 +135,6 @@ def _with_calls(job: Evaluation, outcome: Outcome) -> Outcome:
         delivery.put(outcome.alerts)
         delivery.finish()
         return replace(outcome, counts=outcome.counts + delivery.counts())
-
-
-def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int], ...]:
-    """Return (kind, reason, count) of the events, or predictions, that were not applied."""
-    if job.join is None:
-        return tuple((kind, reason, count) for kind, reason, count, _ in outcome.letters)
-    whys = (("invalid", "no prediction", "dead_letters"), ("late", Reason.LATE.value, "late"))
-    of_predictions = (Reason.NO_LABEL, Reason.NO_LABEL_AT_END, Reason.SECOND_EVENT)
-    return (
-        *((kind, why, outcome.counts[name]) for kind, why, name in whys if outcome.counts[name]),
-        *((kind, why, count) for kind, why, count, _ in outcome.letters if why in of_predictions),
-    )
-
-
-def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
-    """Return the number of dead letters of each model; none of those that no file of this job holds."""
-    from ...transforms.tables.read import read_tables
-    from ..report.rows import letters_by_model
-
-    if job.dead_letters is None or is_streamed(job.dead_letters) or not outcome.letters:
-        return {}
-    return letters_by_model(read_tables([job.dead_letters], "dead letters")[0])
-
-
-def report_on(job: Evaluation, outcome: Outcome) -> None:
-    """Write the report about a job whose output files are complete, if one is asked for."""
-    if not job.report:
-        return
-    from ...transforms.tables.read import read_tables, rows_settings
-    from ..report.report import TITLE, write_report
-    from ..report.rows import EventCounters
-
-    files = [
-        *([job.output] if job.output and outcome.counts["rows_written"] else []),
-        *(other.output for other in job.beside),
-    ]
-    rows, oddities = read_tables(files, "rows")
-    curves, elsewhere = None, []
-    if job.curves is not None and is_streamed(job.curves):
-        elsewhere = [f"The curves are in {job.curves}, which this page does not show."]
-    elif job.curves is not None:
-        curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
-    write_report(
-        rows,
-        job.report,
-        curves=curves,
-        alerts=outcome.alerts,
-        counters=EventCounters(
-            outcome.counts["events_read"],
-            outcome.counts["events_applied"],
-            _not_applied(job, outcome),
-            _letters_by_model(job, outcome),
-        ),
-        title=job.title or TITLE,
-        confidence=job.settings.evaluator.confidence,
-        reference=job.reference,
-        settings=rows_settings(files),
-        notes=[
-            *job.notes,
-            *([] if job.join is None else [f"{sum_of_labels(outcome.counts)}."]),
-            *(f"{said[0].upper()}{said[1:]}." for said in (*doubts.told(), *warnings_of(outcome, job))),
-            *elsewhere,
-            *oddities,
-        ],
-    )
 
 
 def _pipeline(job: Evaluation) -> beam.Pipeline:

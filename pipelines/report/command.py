@@ -34,6 +34,8 @@ def report_command(options: argparse.Namespace) -> int:
         "alerts": options.alerts,
         "comparisons": options.comparisons,
         "means": options.means,
+        "roll-ups": options.roll_ups,
+        "pairs": options.pairs,
     }
     given = [*options.rows, *chain.from_iterable(tables.values())]
     inputs = list_sources(given)
@@ -50,6 +52,8 @@ def report_command(options: argparse.Namespace) -> int:
         alerts=read["alerts"],
         comparisons=read["comparisons"],
         means=read["means"],
+        roll_ups=read["roll-ups"],
+        pairs=read["pairs"],
         title=options.title or TITLE,
         confidence=confidence,
         reference=reference,

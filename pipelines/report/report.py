@@ -43,6 +43,10 @@ from .data import (
     script_json,
     thinned,
 )
+from .fleet import lines as of_lines
+from .fleet.gaps import gaps_section, page_gaps
+from .fleet.pairs import pairs_section
+from .fleet.roll_ups import roll_ups_section
 from .heatmap import heatmap_of
 from .overview import LINES, overview_lines, overview_of, preselected
 from .render import packed_library, render
@@ -85,6 +89,8 @@ def report_page(
     alerts: pa.Table | None = None,
     comparisons: pa.Table | None = None,
     means: pa.Table | None = None,
+    roll_ups: pa.Table | None = None,
+    pairs: pa.Table | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
     reference: Span | Period | None = None,
@@ -114,7 +120,17 @@ def report_page(
     overview = overview_of(
         rows, judged, confidence, reference, opened, None if counters is None else counters.of_models
     )
-    heatmap = heatmap_of(rows, judged, confidence)
+    gaps = page_gaps(rows, confidence, of_folds=means is not None)
+    sections = {
+        "gaps": gaps_section(rows, gaps),
+        "roll_ups": None
+        if roll_ups is None
+        else roll_ups_section(roll_ups, confidence, gaps.names_of_groups(rows)),
+        "pairs": None if pairs is None else pairs_section(pairs, confidence),
+    }
+    for section in filter(None, sections.values()):
+        blocks |= section.blocks(render)
+    heatmap = heatmap_of(rows, judged, gaps)
     if heatmap is not None:
         blocks["heatmap"] = packed_text(script_json(heatmap.cells))
     lines = overview_lines(overview, partial(render, "overview_line.html"))
@@ -139,6 +155,8 @@ def report_page(
         "verdicts": VERDICTS,
         "confidence": share(confidence),
         "better": better and better.meta,
+        "sections": {name: section.meta() for name, section in sections.items() if section},
+        "linesAtOnce": of_lines.LINES,
     }
     return render(
         "page.html",
@@ -158,6 +176,8 @@ def report_page(
         alerts=told_alerts,
         letters_given=counters is not None,
         better=better and better.facts,
+        **sections,
+        lines_at_once=of_lines.LINES,
         models=len(whole),
         fewest=FEWEST,
         held=held,
@@ -290,6 +310,8 @@ def write_report(
     alerts: pa.Table | None = None,
     comparisons: pa.Table | None = None,
     means: pa.Table | None = None,
+    roll_ups: pa.Table | None = None,
+    pairs: pa.Table | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
     reference: Span | Period | None = None,
@@ -304,6 +326,8 @@ def write_report(
                 where it is None
     comparisons comparisons of learners over folds (COMPARISON_SCHEMA), for the section "Who is better"
     means       means over folds (MEAN_SCHEMA), for the same section; no section where both are None
+    roll_ups    roll-up rows (ROLL_UP_SCHEMA), for the section "Fleet"
+    pairs       rows of pairs (PAIR_SCHEMA), for the section "Champion and challengers"; no section where None
     confidence  the confidence level of the rows' intervals
     reference   what the latest windows are compared with (`reference_of`); None: all earlier windows
     settings    settings by the rows' `config`, as far as known: the page names and draws separately the
@@ -328,6 +352,8 @@ def write_report(
         alerts=alerts,
         comparisons=comparisons,
         means=means,
+        roll_ups=roll_ups,
+        pairs=pairs,
         title=title,
         confidence=confidence,
         reference=reference,

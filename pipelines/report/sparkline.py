@@ -70,23 +70,43 @@ def sparkline(series: Series, since: float) -> str:
         rows = np.flatnonzero(np.isfinite(series.auc))
     if len(rows) < 2:
         return ""
+    low = np.where(np.isnan(series.low), series.auc, series.low)
+    high = np.where(np.isnan(series.high), series.auc, series.high)
+    across = series.end[rows].astype(np.float64)
+    return spark(across, series.auc[rows], low[rows], high[rows], _LEAST_RANGE, since)
+
+
+def spark(
+    across: FloatArray,
+    middle: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    least: float,
+    since: float = math.nan,
+    level: float = math.nan,
+) -> str:
+    """Return an SVG of two points or more, in order, with their band.
+
+    across     where the points stand
+    low, high  the band
+    least      the least range that the height spans
+    since      the place of an upright line, in the unit of `across`; NaN = none
+    level      a value that is drawn as a level line; NaN = none
+    """
     width, height = SPARK
-    end = series.end[rows].astype(np.float64)
-    left, right = float(end[0]), max(float(end[-1]), float(end[0]) + 1)
-    starts = np.unique(np.linspace(0, len(rows), min(_POINTS, len(rows)), endpoint=False).astype(np.int64))
-    counts = np.diff(np.append(starts, len(rows)))
-    mean = np.add.reduceat(series.auc[rows], starts) / counts
-    across = np.add.reduceat(end, starts) / counts
-    across[[0, -1]] = left, right
-    mean[-1] = series.auc[rows[-1]]
-    low = np.fmin.reduceat(np.where(np.isnan(series.low[rows]), series.auc[rows], series.low[rows]), starts)
-    high = np.fmax.reduceat(
-        np.where(np.isnan(series.high[rows]), series.auc[rows], series.high[rows]), starts
-    )
-    bottom, top = float(low.min()), float(high.max())
-    spare = max(_LEAST_RANGE - (top - bottom), 0) / 2
+    rows = len(across)
+    left, right = float(across[0]), max(float(across[-1]), float(across[0]) + 1)
+    starts = np.unique(np.linspace(0, rows, min(_POINTS, rows), endpoint=False).astype(np.int64))
+    counts = np.diff(np.append(starts, rows))
+    mean = np.add.reduceat(middle, starts) / counts
+    place = np.add.reduceat(across, starts) / counts
+    place[[0, -1]] = left, right
+    mean[-1] = middle[-1]
+    low, high = np.fmin.reduceat(low, starts), np.fmax.reduceat(high, starts)
+    bottom, top = np.fmin(low.min(), level), np.fmax(high.max(), level)
+    spare = max(least - (top - bottom), 0) / 2
     bottom, top = bottom - spare, top + spare
-    x = np.rint((width - 6) * (across - left) / (right - left) + 3).astype(np.int64).tolist()
+    x = np.rint((width - 6) * (place - left) / (right - left) + 3).astype(np.int64).tolist()
 
     def down(values: FloatArray) -> list[int]:
         places: list[int] = np.rint((height - 4) * (top - values) / (top - bottom) + 2).astype(int).tolist()
@@ -95,6 +115,8 @@ def sparkline(series: Series, since: float) -> str:
     line = _line(x, down(mean))
     band = _line(x, down(high)) + "L" + _line(x[::-1], down(low)[::-1])[1:] + "Z"
     parts = [f'<path class="band" d="{band}"/>']
+    if math.isfinite(level):
+        parts.append(f'<path class="level" d="M0 {down(np.array([level]))[0]}H{width}"/>')
     if left <= since <= right:
         parts.append(
             f'<path class="since" d="M{(width - 6) * (since - left) / (right - left) + 3:.0f} 0V{height}"/>'

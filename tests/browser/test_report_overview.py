@@ -168,7 +168,7 @@ def test_the_heatmap_marks_the_slice_that_broke_alone(browser, page_of):
     _, faults, path = page_of
     (sliced,) = [name for name, (kind, _) in faults.items() if kind == "slice"]
     with opened(browser, path) as page:
-        assert f"{sliced} in region=eu" in page.locator("#heatmap p.about").inner_text()
+        assert f"{sliced} in region=eu" in page.locator("#gaps p.about").first.inner_text()
         row = page.locator("#heatmap-table tbody tr", has_text=sliced)
         sure = row.locator("td.sure button").all_inner_texts()
         assert any(text.startswith("\N{MINUS SIGN}0.") for text in sure)

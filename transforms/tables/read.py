@@ -20,7 +20,14 @@ from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks
 from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
-from ..sinks.kinds import ALERT_SCHEMA, CONFIDENCE_KEY, CURVE_SCHEMA, SETTINGS_KEY
+from ..sinks.kinds import (
+    ALERT_SCHEMA,
+    CONFIDENCE_KEY,
+    CURVE_SCHEMA,
+    PAIR_SCHEMA,
+    ROLL_UP_SCHEMA,
+    SETTINGS_KEY,
+)
 from ..sources.files.listing import head_names, list_sources
 
 _BLOCK_BYTES = 1 << 20
@@ -35,6 +42,8 @@ NEEDED = {
     "comparisons": ("checkpoint", "seq", "measure", "learner_a", "learner_b", "test", "folds", "better"),
     "means": ("checkpoint", "seq", "model", "measure", "folds", "mean"),
     "alerts": ("rule", "state", "model", "row", "since_row", "message"),
+    "roll-ups": ("group", "row", "due", "members", "auc_mean"),
+    "pairs": ("model", "against", "row", "seq", "difference", "verdict"),
 }
 """Columns that every file by rocsteady has. Any other column may be missing, and is then null."""
 
@@ -45,6 +54,8 @@ _COUNTED = {
     "comparisons": ("checkpoint", "seq", "folds"),
     "means": ("checkpoint", "seq", "folds"),
     "alerts": ("row", "since_row"),
+    "roll-ups": ("row", "members"),
+    "pairs": ("row", "seq"),
 }
 """Columns of whole numbers and of sums of weights; rocsteady never writes null or infinity into them."""
 
@@ -55,6 +66,8 @@ _KINDS = {
     "comparisons": (COMPARISON_SCHEMA, "rocsteady compare --output"),
     "means": (MEAN_SCHEMA, "rocsteady prequential --output"),
     "alerts": (ALERT_SCHEMA, "rocsteady evaluate --alerts"),
+    "roll-ups": (ROLL_UP_SCHEMA, "rocsteady evaluate --roll-ups"),
+    "pairs": (PAIR_SCHEMA, "rocsteady evaluate --pairs"),
 }
 """The columns of each kind of table, and the command that writes such tables."""
 

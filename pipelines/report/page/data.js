@@ -76,6 +76,13 @@ function shown(value, digits) {
   return text.replace(/^-/, "−");
 }
 
+/** A difference of AUCs with its sign (`lines.signed`). */
+function signed(value) {
+  if (value === null || value === undefined) return "–";
+  const text = Math.abs(value).toFixed(3);
+  return text === "0.000" ? text : (value > 0 ? "+" : "−") + text;
+}
+
 /** An AUC with its interval, as far as they are known. */
 function withInterval(value, low, high) {
   if (Number.isNaN(value)) return "–";

@@ -16,7 +16,8 @@ async function heatCells() {
 
 async function drawHeatmap() {
   const cells = await heatCells();
-  const place = heat.what === "gap" ? 0 : 2;
+  heat.what = byId("heatmap-what").value; // a page without gaps offers changes alone
+  const place = heat.what === "gap" ? 0 : 3;
   const all = meta.heatmap.groups[heat.group];
   // Of many slices those with the greatest values of any model come first.
   const strength = (slice) =>
@@ -55,7 +56,7 @@ async function drawHeatmap() {
   );
   byId("heatmap-lacking").textContent = lacking.length
     ? `Not compared in any model: ${lacking.slice(0, 10).map(sliceName).join(", ")}${lacking.length > 10 ? ", ..." : ""}. ` +
-      (heat.what === "gap" ? "Too few labels, or no other slice of the same columns." : "Too few labels, or no earlier window.")
+      (heat.what === "gap" ? "Without an interval of the AUC, or no other slice of the same columns." : "Too few labels, or no earlier window.")
     : "";
   const said = counted(meta.heatmap.models.length, "model") + (left ? `, ${counted(left, "slice")} left out` : "");
   showPages("heatmap", said, heat.page, pages);
@@ -65,12 +66,15 @@ async function drawHeatmap() {
 function heatCell(model, slice, values, place) {
   const value = values ? values[place] : null;
   if (value === null || value === undefined) {
-    const why = !values ? "no rows" : heat.what === "gap" ? "no other slice to compare with" : values[4];
+    const why = !values
+      ? "no rows"
+      : heat.what === "gap"
+        ? "no interval of the AUC, no row of late, or no other slice to compare with"
+        : values[6];
     return element("td", { class: "heat none", title: why }, "–");
   }
-  const p = values[place + 1];
-  const significant = p !== null && p < 1 - meta.level;
-  const text = (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(3);
+  const [p, significant] = values.slice(place + 1, place + 3);
+  const text = signed(value);
   const strength = Math.round(100 * Math.min(1, Math.abs(value) / HEAT_FULL) * (significant ? 0.55 : 0.25));
   const button = element("button", { type: "button" }, text);
   const about = `${meta.models[model]}, ${sliceName(slice)}: ${heat.what} ${text}, corrected p ${p === null ? "–" : p < 0.0001 ? "<0.0001" : p.toFixed(4)}`;
@@ -94,7 +98,7 @@ function wireHeatmap() {
     Object.assign(heat, change);
     return drawHeatmap().then(() => say(byId("heatmap-page").textContent));
   };
-  byId("heatmap-what").addEventListener("change", (event) => changed({ what: event.target.value, page: 0 }));
+  byId("heatmap-what").addEventListener("change", () => changed({ page: 0 }));
   byId("heatmap-group")?.addEventListener("change", (event) => changed({ group: Number(event.target.value) }));
   byId("heatmap-back").addEventListener("click", () => changed({ page: heat.page - 1 }));
   byId("heatmap-next").addEventListener("click", () => changed({ page: heat.page + 1 }));

@@ -76,6 +76,20 @@ async function printOverview(begins) {
   }.`;
 }
 
+/** A click on a name in a table shows that model, or slice, in the charts. */
+function followLinks(table) {
+  table.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-model]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return; // a new tab opens the link itself
+    event.preventDefault();
+    const slice = Math.max(meta.slices.indexOf(link.dataset.slice), 0);
+    main.view = null;
+    choose({ models: [Number(link.dataset.model)], slice });
+    goTo(byId("legend"));
+    say(`${link.textContent} is shown in the charts`);
+  });
+}
+
 function wireOverview() {
   if (!byId("overview")) return;
   const few = meta.models.length <= 2;
@@ -94,15 +108,6 @@ function wireOverview() {
   byId("overview-order").addEventListener("change", (event) => changed({ order: event.target.value }));
   byId("overview-back").addEventListener("click", () => changed({ page: overview.page - 1 }));
   byId("overview-next").addEventListener("click", () => changed({ page: overview.page + 1 }));
-  byId("overview-table").addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-model]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return; // a new tab opens the link itself
-    event.preventDefault();
-    const slice = Math.max(meta.slices.indexOf(link.dataset.slice), 0);
-    main.view = null;
-    choose({ models: [Number(link.dataset.model)], slice });
-    goTo(byId("legend"));
-    say(`${link.textContent} is shown in the charts`);
-  });
+  followLinks(byId("overview-table"));
   markChosen();
 }

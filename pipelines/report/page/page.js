@@ -282,7 +282,10 @@ function redraw(what) {
     whenSeen(drawCurves, "curves");
   }
   if (changed("models", "theme")) whenSeen(drawSlices, "slices");
-  if (changed("axis", "theme")) whenSeen(showBetter, "better");
+  if (changed("axis", "theme")) {
+    whenSeen(showBetter, "better");
+    for (const id of fleetCharts.keys()) whenSeen(() => drawFleet(id), id);
+  }
   if (changed("slice") && latest.scope === "slice") drawLatest();
 }
 
@@ -313,7 +316,7 @@ function watchSections() {
     },
     { rootMargin: "300px" },
   );
-  for (const id of ["better", "slices", "curves"]) if (byId(id)) nearWatcher.observe(byId(id));
+  for (const id of ["better", "slices", "curves", ...fleetCharts.keys()]) if (byId(id)) nearWatcher.observe(byId(id));
 }
 
 async function begin() {
@@ -324,6 +327,8 @@ async function begin() {
   wireTheme();
   listeners.push(redraw);
   wireBetter();
+  wireLines();
+  wireFleet();
   if (!meta.series.length) {
     watchSections();
     document.documentElement.dataset.ready = "1";

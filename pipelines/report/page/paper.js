@@ -40,6 +40,7 @@ function print(begins) {
     for (const one of multiples.values()) if (!one.figure.closest("details")) drawMultiple(one);
     printOverview(true);
     for (const draw of [drawSlices, drawCurves, ...(meta.better ? [showBetter] : [])]) draw();
+    for (const id of fleetCharts.keys()) drawFleet(id);
   } else {
     printOverview(false);
     dispatchEvent(new Event("resize")); // plotly fits the charts to their places

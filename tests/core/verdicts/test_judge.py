@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.alerts.rules import Period, Span
-from rocsteady.core.compare.significance import holm
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.differences import FEWEST
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.verdicts.choice import reference_of
-from rocsteady.core.verdicts.gaps import gaps_of
 from rocsteady.core.verdicts.judge import STATES, Judged, judge
 from rocsteady.core.verdicts.reference import difference_to
 from rocsteady.core.verdicts.series import Series, series_of
@@ -221,24 +219,6 @@ def test_more_models_and_slices_widen_the_interval():
     assert among[0].p == min(1, alone.p * 50)
 
 
-def test_gaps_are_to_the_other_slices_of_the_same_columns():
-    auc = np.array([0.8, 0.7, 0.82, 0.9, math.nan, 0.6])
-    variance = np.array([0.0004, 0.0009, 0.0001, 0.0001, 0.0001, 0.0001])
-    groups = [("m", "a"), ("m", "a"), ("m", "a"), ("n", "a"), ("m", "a"), ("m", "b")]
-    gaps = gaps_of(auc, variance, groups)
-    assert [gap is None for gap in gaps] == [False, False, False, True, True, True]
-    raw = []
-    for at in range(3):
-        others = [k for k in range(3) if k != at]
-        weights = [1 / variance[k] for k in others]
-        mean = sum(w * auc[k] for w, k in zip(weights, others, strict=True)) / sum(weights)
-        assert gaps[at].gap == pytest.approx(auc[at] - mean)
-        assert gaps[at].error == pytest.approx(math.sqrt(variance[at] + 1 / sum(weights)))
-        raw.append(2 * norm.sf(abs(gaps[at].gap) / gaps[at].error))
-    assert [gap.p for gap in gaps[:3]] == pytest.approx(holm(raw).tolist())
-    assert gaps_of(np.empty(0), np.empty(0), []) == []
-
-
 def test_a_slice_that_broke_alone_is_named():
     rng = np.random.default_rng(9)
     still = [series(*stream(rng, np.full(10_000, 0.8))) for _ in range(4)]
@@ -251,8 +231,6 @@ def test_a_slice_that_broke_alone_is_named():
         0.95,
     )
     assert [one.state for one in found] == [*["no change shown"] * 5, "worse"]
-    assert found[5].gap.gap < -0.1
-    assert found[5].gap.p < 0.001
     assert set(STATES) >= {one.state for one in found}
 
 

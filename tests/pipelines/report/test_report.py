@@ -685,7 +685,8 @@ def test_charts_come_before_tables_and_words(rows):
     page = report_page(report_rows(rows), alerts=alert_events({"model": "good", "row": 3}))
     sections = re.findall('<section id="([^"]+)"', page)
     assert sections == [
-        "overview", "over-time", "alerts", "slices", "changes", "measures", "curves", "latest", "meanings",
+        "overview", "over-time", "alerts", "gaps", "slices", "changes", "measures", "curves", "latest",
+        "meanings",
     ]  # fmt: skip
     assert re.findall('<a href="#([^"]+)">', page.partition("<nav")[2].partition("</nav>")[0]) == sections
 
