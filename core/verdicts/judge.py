@@ -21,9 +21,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..alerts.rules import Period, Span
+from ..alerts.rules import Span
 from ..arrays import FloatArray
 from ..rows.differences import FEWEST
+from ..settings.periods import Period
 from .gaps import Gap, columns_of, gaps_of
 from .reference import (
     Difference,
