@@ -25,7 +25,8 @@ class PeriodBound:
     period  the events of this time say what AUC the model must have
     margin  how much less than the lower limit the AUC may be, 0 or more and below 1
 
-    >>> str(PeriodBound(parse_period("2026-01..2026-02"), 0.02))
+    >>> from rocsteady import parse_alert
+    >>> str(parse_alert("auc surely drops by 0.02 against 2026-01..2026-02").opens.bound)
     '2026-01-01..2026-02-01 less 0.02'
     """
 
