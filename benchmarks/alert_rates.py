@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import rocsteady as rs
 from rocsteady.core.alerts.rows import AlertRow, WatchedRows
+from rocsteady.core.alerts.surely import Surely
 from rocsteady.core.alerts.table import AlertTable
 from scipy.stats import norm
 
@@ -73,18 +74,30 @@ _TEMPLATES = (
     "auc_high < 0.83",
     "auc surely < 0.83 at 1e4",
     "auc surely < 0.83 at 1e6",
+    "auc surely drops by 0.02 against the first 10 windows at 1e4",
+    "auc surely drops by 0.02 against the first 10 windows at 1e6",
 )
+_PERIODS = {"the first window": 1, "the first 10 windows": 10}
 
 
 def rules_of(setting: Setting) -> list[rs.AlertRule]:
-    """The rules, with the period of the first window in the place of its words."""
-    end = np.datetime64(setting.window * SECOND, "us")
-    period = f"1970-01-01..{end}Z"
-    return [rs.parse_alert(text.replace("the first window", period)) for text in _TEMPLATES]
+    """The rules, with periods in the place of their words."""
+    rules = []
+    for text in _TEMPLATES:
+        for words, windows in _PERIODS.items():
+            end = np.datetime64(windows * setting.window * SECOND, "us")
+            text = text.replace(words, f"1970-01-01..{end}Z")
+        rules.append(rs.parse_alert(text))
+    return rules
 
 
-def rows_of(setting: Setting, rows: int, after: float, seed: int) -> rs.Rows:
-    """Rows of a stream whose AUC is `after` in its second half."""
+def bound_of(rule: rs.AlertRule) -> Any:
+    """The bound of the evidence that a rule reads; for rules that read none, that of the first such rule."""
+    return rule.opens.bound if isinstance(rule.opens, Surely) else evidence_rates.LOWER
+
+
+def rows_of(setting: Setting, rows: int, after: float, seed: int, below: Any) -> rs.Rows:
+    """Rows of a stream whose AUC is `after` in its second half, with evidence below a bound."""
     rng = np.random.default_rng([seed, setting.window, round(1_000 * setting.prevalence), round(100 * after)])
     events = rows * setting.every
     labels = (rng.random(events) < setting.prevalence).astype(np.int8)
@@ -94,7 +107,7 @@ def rows_of(setting: Setting, rows: int, after: float, seed: int) -> rs.Rows:
         every=rs.EveryEvents(setting.every),
         measures=("auc",),
         model=str(seed),
-        evidence_below=evidence_rates.LOWER,
+        evidence_below=below,
     )
     return evaluator.update(labels, rng.normal(distances * labels), times=np.arange(events).astype("M8[s]"))
 
@@ -103,10 +116,15 @@ def watched(
     setting: Setting, streams: int, rows: int, after: float
 ) -> Iterator[tuple[rs.Rows, list[AlertRow]]]:
     """Rows and alerts of each stream."""
-    rules = rules_of(setting)
+    by_bound: dict[Any, list[rs.AlertRule]] = {}
+    for rule in rules_of(setting):
+        by_bound.setdefault(bound_of(rule), []).append(rule)
     for seed in range(round(streams * setting.share)):
-        made, table = rows_of(setting, rows, after, seed), AlertTable(rules)
-        yield made, table.apply(WatchedRows.of_rows(made, table.columns).pack())
+        alerts = []
+        for bound, rules in by_bound.items():
+            made, table = rows_of(setting, rows, after, seed, bound), AlertTable(rules)
+            alerts += table.apply(WatchedRows.of_rows(made, table.columns).pack())
+        yield made, alerts
 
 
 def share_of_rows(rows: rs.Rows) -> tuple[int, int]:

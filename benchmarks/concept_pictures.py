@@ -338,6 +338,41 @@ def fleet() -> Picture:
     return picture
 
 
+# ---- evidence
+
+
+def evidence() -> Picture:
+    """Follow a model that falls and one that does not; draw their evidence, and where an alarm is given."""
+    n, falls, blocks = 20_000, 12_000, 1_000_000
+    picture = Picture(
+        "The evidence of a model that falls, and of one that does not",
+        680,
+        290,
+        "Two curves of evidence over events. Both stay below 5 for 12,000 events. Then one of them "
+        "rises at once and crosses the line of an alarm, at 13.8.",
+    )
+    axes = Axes(picture, (50, 30, 590, 200), (0, n), (-2, 30))
+    axes.frame("events", "evidence that the AUC is below 0.8", range(0, n + 1, 4_000), (0, 10, 20), thousands)
+    level = float(np.log(blocks))
+    axes.curve([0, n], [level] * 2, ORANGE, 1.2, "6 3")
+    axes.text(
+        200, level + 1, f"log({blocks:,}) = {level:.1f}: once in a million blocks, if all is well", ORANGE
+    )
+    axes.curve([falls] * 2, [-2, 30], GREY, 1.2, "4 3")
+    for colour, after in ((BLUE, SEPARATION), (RED, 0.7)):
+        labels, scores = events(n, 0.3, 4, np.where(np.arange(n) < falls, SEPARATION, after))
+        followed = rs.EvidenceBelow(0.8).update(labels, scores)
+        shown = np.flatnonzero((followed <= 30) & (np.arange(n) % 20 == 0))
+        axes.curve(shown, followed[shown], colour)
+        if after != SEPARATION:
+            alarm = int(np.argmax(followed >= level))
+            axes.dot(alarm, level, RED)
+            axes.text(alarm + 900, level - 4, f"alarm: {alarm - falls:,} events after the fall", RED)
+    picture.text(50, 282, "red: an AUC of .86, then of .69", RED)
+    picture.text(300, 282, "blue: an AUC of .86 throughout", BLUE)
+    return picture
+
+
 PICTURES = {
     "intervals-coverage": coverage,
     "intervals-overlap": overlap,
@@ -346,6 +381,7 @@ PICTURES = {
     "tree-path": path,
     "verdicts-chain": verdict,
     "fleet-members": fleet,
+    "evidence-alarm": evidence,
 }
 
 

@@ -6,7 +6,7 @@ Words stand apart, comparisons need not:
     condition = limit | change | surely
     limit     = COLUMN ("<" | "<=" | ">" | ">=") NUMBER
     change    = COLUMN ("drops" | "rises") ["by" NUMBER] "against" (span | PERIOD)
-    surely    = "auc" "surely" "<" NUMBER ["at" rate]
+    surely    = "auc" "surely" ("<" NUMBER | "drops" ["by" NUMBER] "against" PERIOD) ["at" rate]
     rate      = NUMBER | NUMBER "per" NUMBER ["events"]
     held      = "for" span
     span      = N ("row" | "rows") | DURATION
@@ -15,9 +15,9 @@ Words stand apart, comparisons need not:
     cap       = "at" "most" N "a" "day"
 
 COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`), or of a roll-up row (`GROUP_NUMBERS`): the
-rule then watches groups. DURATION is 90s, 30m, 2h or 7d, PERIOD is
-START..END of RFC 3339 times or dates (no zone = UTC), the end exclusive. TEXT stands in quotes and may hold
-any character; a quote within the TEXT is doubled: 'it''s'.
+rule then watches groups. DURATION is 90s, 30m, 2h or 7d, PERIOD is START..END of RFC 3339 times, dates or
+months (no zone = UTC), the end exclusive. TEXT stands in quotes and may hold any character; a quote within
+the TEXT is doubled: 'it''s'.
 
     auc_high < 0.8 for 3 rows                   in three rows, the whole interval is below 0.8
     kappa_m < 0 for 2h until kappa_m > 0.1      hysteresis
@@ -25,6 +25,7 @@ any character; a quote within the TEXT is doubled: 'it''s'.
     auc drops by 0.02 against 500 rows          significantly more than 0.02
     brier rises by 0.01 against 2013-01-01..2013-02-01
     auc surely < 0.8 at 1e6                     evidence, with one false alarm in a million blocks at most
+    auc surely drops by 0.02 against 2013-01..2013-02 at 1e6
     auc < 0.7 where slice = '' and model like 'team1/*' at most 3 a day
     auc_within < 0.8 for 3 rows where group = 'models'      the whole fleet
     worst_p < 0.001                                         a member of any group stands out
@@ -33,13 +34,13 @@ any character; a quote within the TEXT is doubled: 'it''s'.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
 from ..errors import ConfigError
-from ..events.times import EPOCH
 from ..process.near_names import near_names
 from ..settings.durations import microseconds
+from ..settings.evidence import Bound, PeriodBound
+from ..settings.periods import REMEDY_PERIOD, Period, parse_period
 from ..settings.windows import is_count
 from .rules import (
     COMPARISONS,
@@ -48,7 +49,6 @@ from .rules import (
     NAME_COMPARISONS,
     ONE_ROW,
     QUOTE,
-    REMEDY_PERIOD,
     REMEDY_SPAN,
     REMEDY_WHERE,
     AlertRule,
@@ -56,7 +56,6 @@ from .rules import (
     Direction,
     Limit,
     NameTest,
-    Period,
     Span,
     check_column,
     finite,
@@ -178,10 +177,20 @@ class _Words:
     def _surely(self, column: str) -> Surely:
         if column != "auc":
             raise ConfigError(f"{column} surely: there is evidence of the auc alone; say auc surely < 0.8")
-        word = self._take("< behind 'auc surely', such as auc surely < 0.8")
-        if word != "<":
-            self._refuse(word, "'<' behind 'auc surely'", ["<"], "say auc surely < 0.8")
-        bound = self._number("auc surely <")
+        word = self._take("< or drops behind 'auc surely', such as auc surely < 0.8")
+        bound: Bound
+        if word == "<":
+            bound = self._number("auc surely <")
+        elif word == "drops":
+            margin, against = self._by_against("auc surely", "drops")
+            if not isinstance(against, Period):
+                raise ConfigError(
+                    f"auc surely drops against {against}: a bound must stay as it is, so name a period; "
+                    f"{REMEDY_PERIOD}"
+                )
+            bound = PeriodBound(against, margin or 0.0)
+        else:
+            self._refuse(word, "'<' or 'drops' behind 'auc surely'", ["<", "drops"], "say auc surely < 0.8")
         rate = None
         if self._words[0] == "at" and self._words[1] != "most":
             self._takes("at")
@@ -199,6 +208,16 @@ class _Words:
         return parse_budget(f"{number!r} per {events!r}")
 
     def _change(self, column: str, direction: Direction) -> Change:
+        by, against = self._by_against(column, direction)
+        if by is None and column != "auc":
+            raise ConfigError(
+                f"{column} has no interval, so say by how much it {direction}: {column} {direction} by "
+                f"NUMBER against {against}"
+            )
+        return Change(column, direction, by or 0.0, against)
+
+    def _by_against(self, column: str, direction: Direction) -> tuple[float | None, Span | Period]:
+        """Read the size of a change, None if it is left out, and its reference."""
         by = None
         if self._takes("by"):
             by = self._number(f"{column} {direction} by")
@@ -207,13 +226,7 @@ class _Words:
             self._refuse(
                 word, f"what {column} is held against", ["against"] if by is not None else ["by", "against"]
             )
-        against = self._against()
-        if by is None and column != "auc":
-            raise ConfigError(
-                f"{column} has no interval, so say by how much it {direction}: {column} {direction} by "
-                f"NUMBER against {against}"
-            )
-        return Change(column, direction, by or 0.0, against)
+        return by, self._against()
 
     def reference(self) -> Span | Period:
         """Read a reference, and nothing behind the reference."""
@@ -223,7 +236,7 @@ class _Words:
         return found
 
     def _against(self) -> Span | Period:
-        return _period(self._take("")) if ".." in self._words[0] else self._span("against")
+        return parse_period(self._take("")) if ".." in self._words[0] else self._span("against")
 
     def _held(self) -> Span:
         return self._span("for") if self._takes("for") else ONE_ROW
@@ -276,21 +289,3 @@ class _Words:
         near = near_names(word, known)
         hint = f"did you mean {near[0]!r}?" if near else remedy
         raise ConfigError(f"{word!r} is not {where}; {hint}")
-
-
-def _period(text: str) -> Period:
-    start, _, end = text.partition("..")
-    first, last = _time(start, text), _time(end, text)
-    if last < first:
-        raise ConfigError(f"against {text}: it ends before it starts; {REMEDY_PERIOD}")
-    return Period(first, last)
-
-
-def _time(text: str, period: str) -> int:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(f"against {period}: {text!r} is no time; {REMEDY_PERIOD}") from None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    return (time - EPOCH) // timedelta(microseconds=1)

@@ -59,7 +59,8 @@ class AlertRow(NamedTuple):
     column, value    the column of the condition that decided, and its value in the row
     limit            the limit of the condition; of a change, the size that the rule asks for
     reference_row    of a change, the row with which the row was compared
-    reference_value  of a change, the value in that row
+    reference_value  of a change, the value in that row; of `surely drops`, the bound that the period gave, on
+                     which the promise is conditional
     message          a sentence for people
     """
 
@@ -281,7 +282,10 @@ def _opening(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | 
     elif isinstance(opens, Surely):
         grew = f"which grew since row {alert.since_row:,}{_when(alert.since_time)}"
         enough = f"evidence {_value(alert.value)} >= {_value(alert.limit)}"
-        return f"auc surely < {_value(opens.bound)}: {enough}, {grew}"
+        given = ""
+        if alert.reference_value is not None:
+            given = f", to below {_value(alert.reference_value)}, the bound that the period gave"
+        return f"auc surely {opens.claim}{given}: {enough}, {grew}"
     else:
         assert alert.reference_value is not None
         size, interval = abs(alert.reference_value - alert.value), ""

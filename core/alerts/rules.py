@@ -10,15 +10,15 @@ import numbers
 import operator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 from ..errors import ConfigError
-from ..events.times import AFTER_LAST_TIME, FIRST_TIME
 from ..process.near_names import near_names
 from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
-from ..rows.display import figure
 from ..rows.roll_ups import GROUP_NUMBERS
 from ..settings.durations import duration_text
+from ..settings.evidence import PeriodBound
+from ..settings.periods import REMEDY_PERIOD, Period
 from ..settings.windows import is_count, number_text
 from .surely import Surely
 
@@ -39,7 +39,6 @@ NAME_COMPARISONS: dict[str, NameComparison] = {each: each for each in get_args(N
 _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 REMEDY_SPAN = "give a number of rows, such as 3 rows, or a duration, such as 30m, 2h or 7d"
 REMEDY_WHERE = "give a test of model, slice or group, such as slice = '' or model like 'team1/*'"
-REMEDY_PERIOD = "give two times, the earlier one first, such as 2013-01-01..2013-02-01"
 
 
 def finite(value: Any, what: str) -> float:
@@ -89,29 +88,6 @@ class Span:
 
 ONE_ROW = Span(1)
 QUOTE = "'"
-
-
-@dataclass(frozen=True)
-class Period:
-    """A period of time, from `start` to before `end`, both in microseconds UTC.
-
-    >>> str(Period(0, 86_400_000_000)), str(Period(0, 5_400_000_000))
-    ('1970-01-01..1970-01-02', '1970-01-01..1970-01-01T01:30:00Z')
-    """
-
-    start: int
-    end: int
-    unit: ClassVar = "time"
-
-    def __post_init__(self) -> None:
-        if not FIRST_TIME <= self.start <= self.end < AFTER_LAST_TIME:
-            raise ConfigError(f"a period from {self.start} to {self.end} microseconds; {REMEDY_PERIOD}")
-        if self.start == self.end:
-            raise ConfigError(f"nothing is in the period {self}; {REMEDY_PERIOD}")
-
-    def __str__(self) -> str:
-        ends = (figure("time", end).removesuffix("T00:00:00Z") for end in (self.start, self.end))
-        return "..".join(ends)
 
 
 @dataclass(frozen=True)
@@ -343,6 +319,8 @@ class AlertRule:
         spans: list[tuple[str, Span | Period]] = [("for", self.held), ("for", self.until_held)]
         if isinstance(self.opens, Change):
             spans.insert(0, ("against", self.opens.against))
+        if isinstance(self.opens, Surely) and isinstance(self.opens.bound, PeriodBound):
+            spans.insert(0, ("against", self.opens.bound.period))
         if (of_span := next((f"{word} {span}" for word, span in spans if span.unit == "time"), None)) is None:
             return None if self.a_day is None else f"at most {self.a_day} a day"
         return of_span

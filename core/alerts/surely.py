@@ -1,4 +1,7 @@
-"""The condition `auc surely < 0.8 at 1e6`: evidence of an AUC below a bound, with few false alarms.
+"""The conditions `auc surely < 0.8 at 1e6` and `auc surely drops by 0.02 against PERIOD at 1e6`.
+
+Both are about evidence of an AUC below a bound, with few false alarms. The bound of the second is the lower
+end of the AUC in a period of the stream, less what the AUC may drop (`core/evidence/reference.py`).
 
 The evidence of a row is the logarithm of a sum M (`core/evidence/below.py`). While the AUC is at the bound or
 above, M less the number of blocks is a supermartingale.
@@ -12,6 +15,8 @@ The promise
       rule opens a false alarm with probability (1 + n / B) / N at most.
     So in n blocks a rule has (n + k) / N false alarms at most in the mean, k the number of rows at which its
     baseline was set anew. k is 0 before the first alarm.
+    - Of `drops` the promise is conditional on the period. While the AUC is at the bound or above that the
+      period gave, it holds. With a chance of 2.5% at most, a period gives a bound that is too high.
 
 The rate
     N is a number of blocks, or follows from a budget of events: the events in which one false alarm is
@@ -30,7 +35,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from ..errors import ConfigError
-from ..settings.evidence import checked_bound
+from ..settings.evidence import Bound, PeriodBound, checked_bound
 from ..settings.windows import number_text
 
 REMEDY_RATE = (
@@ -46,6 +51,7 @@ class Figures(NamedTuple):
     evidence: float
     evidence_since: float
     block_events: float
+    evidence_bound: float
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class Rate:
 class Surely:
     """A condition on the evidence that the AUC is below a bound.
 
-    bound  the AUC that the model must have: that of the rows' evidence
+    bound  the AUC that the model must have: that of the rows' evidence. Of `drops` a `PeriodBound`
     rate   the rate of false alarms; None: the budget of the job gives the rate
 
     >>> from rocsteady import parse_alert
@@ -96,7 +102,7 @@ class Surely:
     Surely(bound=0.8, rate=Rate(number=1000000.0, unit='blocks'))
     """
 
-    bound: float
+    bound: Bound
     rate: Rate | None = None
     column: ClassVar[str] = "evidence"
     columns: ClassVar[tuple[str, ...]] = Figures._fields
@@ -108,7 +114,15 @@ class Surely:
 
     def __str__(self) -> str:
         at = "" if self.rate is None else f" at {self.rate}"
-        return f"auc surely < {number_text(self.bound)}{at}"
+        return f"auc surely {self.claim}{at}"
+
+    @property
+    def claim(self) -> str:
+        """What is sure of the AUC, in the words of a rule."""
+        if not isinstance(self.bound, PeriodBound):
+            return f"< {number_text(self.bound)}"
+        by = f" by {number_text(self.bound.margin)}" if self.bound.margin else ""
+        return f"drops{by} against {self.bound.period}"
 
     def level(self, block_events: float) -> float:
         """Return the logarithm of N, by which evidence must exceed the baseline.

@@ -17,7 +17,7 @@ The result of a rule for one row
     reference's window: such a row is not judged. The state is bounded: of more than MOST_REFERENCES rows,
     only every second, fourth, ... row can become a reference.
 
-    `auc surely < X` goes by the evidence of the row; `surely` says when its alerts open and close, and how
+    `auc surely ...` goes by the evidence of the row; `surely` says when its alerts open and close, and how
     often falsely.
 
     A row has no result if its value is null, if it has no reference or cannot be compared, or if the rule
@@ -271,7 +271,7 @@ class AlertTable:
             value=row.numbers[at],
             limit=watch.limit_of(decided),
             reference_row=None if reference is None else reference.row,
-            reference_value=None if reference is None else reference.value,
+            reference_value=watch.period_bound if reference is None else reference.value,
             message="",
         )
         half_width = None

@@ -22,7 +22,9 @@ from typing import NamedTuple
 from ..encoding.fields import Reader
 from ..events.times import NO_TIME
 from ..rows.differences import half_width_of_difference
-from .rules import Change, Limit, Period, Span
+from ..settings.evidence import PeriodBound
+from ..settings.periods import Period
+from .rules import Change, Limit, Span
 from .surely import Figures, Surely
 
 MOST_REFERENCES = 4_096
@@ -79,11 +81,13 @@ class Sure:
     mark    while no alert is open, the logarithm of the baseline; else the greatest evidence since then
     latest  the evidence of the latest row that has some
     limit   the evidence at which the latest row's decision changes; it is not stored
+    bound   the bound that the period of the rule gave, of the latest row; it is not stored
     """
 
     mark: float = 0.0
     latest: float = 0.0
     limit: float = math.nan
+    bound: float | None = None
 
     def turn(self, is_open: bool) -> None:
         """Begin anew: behind an alert with the baseline of the latest row."""
@@ -130,6 +134,11 @@ class Watch:
         """Number of references held."""
         return len(self.references) + (self.opened_against is not None)
 
+    @property
+    def period_bound(self) -> float | None:
+        """The bound that a rule's period gave, of the latest row; None: the rule has none."""
+        return None if self.sure is None else self.sure.bound
+
     def goes_on(self, holds: bool | None, row: WatchedRow, held: Span) -> bool:
         """Add a row to the streak; return whether the streak is long enough. `holds` None: no result."""
         if holds is None or (held.unit == "time" and row.moment == NO_TIME):
@@ -157,9 +166,12 @@ class Watch:
         Rows that may be that row are `references`; of many, every second one is dropped.
         """
         assert self.sure is not None
+        sure = self.sure
+        if isinstance(surely.bound, PeriodBound):
+            sure.bound = None if math.isnan(figures.evidence_bound) else figures.evidence_bound
         if math.isnan(figures.evidence):
             return None
-        sure, level = self.sure, surely.level(figures.block_events)
+        level = surely.level(figures.block_events)
         sure.latest = figures.evidence
         held = self.references
         held.append(Reference(row.row, row.moment, row.time, row.seq, figures.evidence, 0.0))

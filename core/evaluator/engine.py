@@ -123,8 +123,7 @@ class WindowEngine:
         self._pane = pane
         window = settings.window
         self._fades = window.ticks > 0
-        bound = settings.evidence_below
-        self.evidence = None if bound is None else EvidenceColumns(bound, settings.evidence_blocks)
+        self.evidence = None if settings.evidence_below is None else EvidenceColumns(settings)
         self.signal = AdaptiveSignal(window) if isinstance(window, Adaptive) else None
         self._course = Course(fixed.rule, window.size, keeps_times=not self._fades)
         self.counters = self._course.counters
@@ -152,7 +151,7 @@ class WindowEngine:
         if has_weights and not self.window.has_weights:
             self._begin_weighted()
         if self.evidence is not None and self.classes.is_ranked:
-            self.evidence.follow(columns.labels, columns.scores, int(self.counters[SEQ]))
+            self.evidence.follow(columns.labels, columns.scores, columns.times, int(self.counters[SEQ]))
         if self.signal is None:
             parts = self._follow(columns)
         else:

@@ -1,4 +1,4 @@
-"""The columns of a row that give evidence: its logarithm, where its growth began, the events of a block.
+"""The columns of a row that give evidence: its logarithm, where it began, the events of a block, the bound.
 
 Evidence is over all events of an evaluator, not over those of its window. So the detector runs beside the
 window. It is fed the events of an update; a row then reads the latest block that was full at the row's `seq`.
@@ -11,52 +11,76 @@ import numpy as np
 from ..arrays import NO_INT64, FloatArray, Int8Array, Int64Array
 from ..evidence.below import EvidenceBelow
 from ..rows import slots
-from ..rows.columns import INTEGER_COLUMNS, NO_BLOCK
+from ..rows.columns import INTEGER_COLUMNS, NO_BLOCK, NO_REFERENCE, REFERENCE_GROWS
 from ..rows.rows import Rows
+from ..settings.evaluator import EvaluatorSettings
 
 _SEQ = INTEGER_COLUMNS.index("seq")
-_MEASURES = slice(slots.EVIDENCE, slots.BLOCK_EVENTS + 1)
-_NUMBERS = slice(slots.MEASURES + slots.EVIDENCE, slots.MEASURES + slots.BLOCK_EVENTS + 1)
+_MEASURES = slice(slots.EVIDENCE, slots.EVIDENCE_BOUND + 1)
+_NUMBERS = slice(slots.MEASURES + slots.EVIDENCE, slots.MEASURES + slots.EVIDENCE_BOUND + 1)
+_CHOSEN = ("wanted", "blocks", "gap")
+"""The settings of a detector, by their names in the detector."""
 
 
 class EvidenceColumns:
     """The detector of an evaluator, and what its rows read.
 
     Invariant: `_ends` has the `seq` of each block that became full in the present update, and `_table` the
-    columns of a row from there on; its first line is for rows before these blocks.
+    columns of a row from there on; its first line is for rows before these blocks. `_why` has the reason why
+    a line has nulls. The end of a period that gives the bound has a line, too.
     """
 
-    def __init__(self, bound: float, blocks: int) -> None:
-        self.detector = EvidenceBelow(bound, blocks=blocks)
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        assert settings.evidence_below is not None
+        self.detector = EvidenceBelow(
+            settings.evidence_below, blocks=settings.evidence_blocks, gap=settings.block_gap
+        )
         self._ends: Int64Array = NO_INT64
-        self._table: FloatArray = np.full((1, 3), np.nan)
+        self._table, self._why = self._latest(0)
 
     def load(self, data: bytes, seq: int) -> None:
         """Take a detector's state, after `seq` events; ValueError if the state has other settings."""
         detector = EvidenceBelow.from_bytes(data)
-        if (detector.bound, detector.blocks) != (self.detector.bound, self.detector.blocks):
-            raise ValueError(f"its evidence is below {detector.bound:g}, in blocks of {detector.blocks}")
+        is_alike = all(getattr(detector, name) == getattr(self.detector, name) for name in _CHOSEN)
+        if not is_alike:
+            found = ", ".join(f"{name} {getattr(detector, name)}" for name in _CHOSEN)
+            raise ValueError(f"its evidence has other settings: {found}")
         if detector.events > seq:
             raise ValueError(f"its evidence has {detector.events} of {seq} events")
         self.detector = detector
-        if detector.full_blocks:
-            before = seq - detector.events
-            self._table = np.array([[detector.evidence, before + detector.since, detector.block_events]])  # type: ignore[operator]
+        self._table, self._why = self._latest(seq - detector.events)
 
-    def follow(self, labels: Int8Array, scores: FloatArray, seq: int) -> None:
+    def _latest(self, before: int) -> tuple[FloatArray, Int64Array]:
+        """Return the line of the detector's state, as one row; `before` events came before the detector's."""
+        detector = self.detector
+        since = None if detector.since is None else before + detector.since
+        line = [detector.evidence, since, detector.block_events, detector.bound]
+        why = REFERENCE_GROWS if detector.learns else NO_REFERENCE if detector.bound is None else NO_BLOCK
+        return np.array([line], np.float64), np.array([why])
+
+    def follow(self, labels: Int8Array, scores: FloatArray, times: Int64Array | None, seq: int) -> None:
         """Feed the events of an update, before which `seq` events were applied."""
-        before = seq - self.detector.events
-        blocks = self.detector.follow(labels, scores)
+        learnt = self.detector.learns
+        blocks = self.detector.follow(labels, scores, times)
+        before = seq + len(scores) - self.detector.events
+        bound = np.full(len(blocks.ends), self.detector.bound, np.float64)  # None gives NaN
+        newer = np.column_stack([blocks.evidence, before + blocks.since, blocks.events, bound])
         self._ends = seq + 1 + blocks.ends
-        newer = np.column_stack([blocks.evidence, before + blocks.since, blocks.events])
+        if learnt and not self.detector.learns:
+            nothing = [np.nan, np.nan, np.nan, self.detector.bound]
+            newer = np.concatenate([np.array([nothing], np.float64), newer])
+            self._ends = np.insert(self._ends, 0, seq + 1 + blocks.learnt)
         self._table = np.concatenate([self._table, newer])
+        why = NO_REFERENCE if self.detector.bound is None else NO_BLOCK
+        self._why = np.concatenate([self._why, np.full(len(newer), why)])
 
     def settle(self) -> None:
         """Forget the blocks of the present update but the latest; its rows are written."""
-        self._ends, self._table = NO_INT64, self._table[-1:]
+        self._ends, self._table, self._why = NO_INT64, self._table[-1:], self._why[-1:]
 
     def write(self, rows: Rows) -> None:
         """Write the columns of rows."""
-        found = self._table[np.searchsorted(self._ends, rows.integers[:, _SEQ], "right")]
+        lines = np.searchsorted(self._ends, rows.integers[:, _SEQ], "right")
+        found = self._table[lines]
         rows.numbers[:, _NUMBERS] = found
-        rows.reasons[:, _MEASURES] = np.where(np.isnan(found), NO_BLOCK, 0)
+        rows.reasons[:, _MEASURES] = np.where(np.isnan(found), self._why[lines][:, None], 0)

@@ -10,14 +10,18 @@ import math
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import entry, inlined
 
-POSITIVES, NEGATIVES, BLOCKS, EVENTS, LAST = range(5)
-"""Counters: events of each class in the block that fills; full blocks; all events; events of full blocks."""
+POSITIVES, NEGATIVES, BLOCKS, EVENTS, LAST, READY = range(6)
+"""Counters: events of each class in the block that fills; full blocks; all events; events up to the latest
+full block; the time from which events are used, NO_TIME at first."""
 
-COUNTERS = 5
+COUNTERS = 6
 
 SUM, AGE = range(2)
 """Rows of the grid. SUM: the logarithm of each Shiryaev-Roberts sum, -inf before the first block. AGE: how
 many events ago the growth of the sum began, the mean over its products."""
+
+EVIDENCE, MEAN_AGE, AUC = range(3)
+"""The numbers of a full block."""
 
 
 @inlined
@@ -49,8 +53,8 @@ def _multiply(grid: FloatArray, bets: FloatArray, gap: float, events: int) -> No
 
 
 @inlined
-def _mean(grid: FloatArray, values: FloatArray) -> None:
-    """Write the logarithm of the mean of the sums, and the mean of the ages, weighted by the sums."""
+def _mean(grid: FloatArray, values: FloatArray, block: int) -> None:
+    """Write a block's logarithm of the mean of the sums, and mean of the ages, weighted by the sums."""
     count = grid.shape[1]
     most = grid[SUM, 0]
     for k in range(count):
@@ -60,8 +64,8 @@ def _mean(grid: FloatArray, values: FloatArray) -> None:
         weight = math.exp(grid[SUM, k] - most)
         total += weight
         aged += weight * grid[AGE, k]
-    values[0] = most + math.log(total / count)
-    values[1] = aged / total
+    values[block, EVIDENCE] = most + math.log(total / count)
+    values[block, MEAN_AGE] = aged / total
 
 
 @entry
@@ -75,6 +79,8 @@ def feed(
     least: int,
     labels: Int8Array,
     scores: FloatArray,
+    times: Int64Array,
+    pause: int,
     ends: Int64Array,
     values: FloatArray,
 ) -> int:
@@ -82,12 +88,17 @@ def feed(
 
     positives, negatives  rings for the newest scores of the block that fills, by class
     bound, least          the AUC that is promised; events of each class that a full block holds
+    times, pause          microseconds: events within `pause` behind a full block's last event are not used;
+                          0 = all are used, and `times` is not read
     ends                  filled: the index of the event that made each block full
-    values                filled, two numbers a block: the logarithm of the mean sum, the mean age in events
+    values                filled, three numbers a block: the logarithm of the mean sum, the mean age in
+                          events, and the block's AUC
     """
     full = 0
     for event in range(len(labels)):
         counters[EVENTS] += 1
+        if pause and times[event] < counters[READY]:
+            continue
         if labels[event] == 1:
             positives[counters[POSITIVES] % len(positives)] = scores[event]
             counters[POSITIVES] += 1
@@ -97,12 +108,14 @@ def feed(
         if counters[POSITIVES] < least or counters[NEGATIVES] < least:
             continue
         first, second = min(counters[POSITIVES], len(positives)), min(counters[NEGATIVES], len(negatives))
-        gap = bound - _of_right_pairs(positives, negatives, first, second)
-        _multiply(grid, bets, gap, counters[EVENTS] - counters[LAST])
+        values[full, AUC] = _of_right_pairs(positives, negatives, first, second)
+        _multiply(grid, bets, bound - values[full, AUC], counters[EVENTS] - counters[LAST])
         counters[BLOCKS] += 1
         counters[LAST] = counters[EVENTS]
         counters[POSITIVES] = counters[NEGATIVES] = 0
-        _mean(grid, values[full])
+        if pause:
+            counters[READY] = times[event] + pause
+        _mean(grid, values, full)
         ends[full] = event
         full += 1
     return full

@@ -49,6 +49,9 @@ NO_POSITIVE_CLASS, CHANCE_IS_CERTAIN, MAJORITY_IS_RIGHT, PERSISTENT_IS_RIGHT = r
 EMPTY_MARGIN, NOTHING_TO_AVERAGE, OUT_OF_RANGE, CONSTANT_SCORES, NOT_ASKED, NO_BLOCK = range(11, 17)
 
 
+REFERENCE_GROWS, NO_REFERENCE = range(17, 19)
+
+
 REASONS = (
     "",
     "one class in window",
@@ -67,6 +70,8 @@ REASONS = (
     "constant scores in window",
     "",
     "no block of positives and negatives is full yet",
+    "no event has come after the reference period yet",
+    "the reference period has too few events",
 )
 """The reasons why a measure is null or needs care, by code. The texts of OK and NOT_ASKED are empty.
 
@@ -75,7 +80,10 @@ semicolon.
 """
 
 
-ADDED = (("polynomial_auc", "polynomial_auc_bound"), ("evidence", "evidence_since", "block_events"))
+ADDED = (
+    ("polynomial_auc", "polynomial_auc_bound"),
+    ("evidence", "evidence_since", "block_events", "evidence_bound"),
+)
 """Measures that came after numbers were first stored: for each time that some came, their names."""
 
 

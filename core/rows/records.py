@@ -50,6 +50,7 @@ class Measures(NamedTuple):
     evidence: float | None = None
     evidence_since: float | None = None
     block_events: float | None = None
+    evidence_bound: float | None = None
     tp: float | None = None
     fp: float | None = None
     tn: float | None = None
@@ -149,6 +150,7 @@ class MeasureRow(NamedTuple):
     evidence: float | None
     evidence_since: float | None
     block_events: float | None
+    evidence_bound: float | None
     tp: float | None
     fp: float | None
     tn: float | None

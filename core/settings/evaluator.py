@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple, TypedDict
 from ..errors import ConfigError
 from .classes import class_text
 from .costs import BetaCost, Cost, parse_cost
-from .durations import duration_text, parse_lateness
-from .evidence import DEFAULT_BLOCKS, checked_blocks, checked_bound
+from .durations import Duration, duration_text, microseconds, parse_lateness
+from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_blocks, checked_bound, gap_text
 from .measure_names import named_measures
 from .sketches import checked_sketch_bytes
 from .windows import Emission, EveryEvents, LastEvents, Window, read_number
@@ -86,7 +86,7 @@ def younger_defaults(settings: type) -> dict[str, Any]:
 
 
 def _begins_anew(snapshot: Any, was: object, now: object) -> str:  # noqa: ARG001
-    """Allow every change: evidence of another bound, or of other blocks, begins anew."""
+    """Allow every change: evidence of another bound, of other blocks or of another gap begins anew."""
     return ""
 
 
@@ -131,9 +131,12 @@ class EvaluatorSettings:
     false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1).
     partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1].
     flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does.
-    evidence_below      the AUC that the model must have, in (0, 1): rows have evidence that the AUC is below,
-                        over all events of the (model, slice). None: no evidence.
+    evidence_below      the AUC that the model must have, in (0, 1), or a `PeriodBound` or its text: rows have
+                        evidence that the AUC is below, over all events of the (model, slice). None: no
+                        evidence.
     evidence_blocks     m: a block of evidence has at least m positives and m negatives, 1 to 100.
+    block_gap           a duration: events within the gap behind a full block of evidence are not used for
+                        evidence. None: all events are used.
     positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already.
     order               how the events were ordered: "position", "arrival", "time" (a total sort), or
                         "time:10m": by time, and an event that comes later than 10 minutes in its partition
@@ -168,11 +171,13 @@ class EvaluatorSettings:
         is_younger=True,
     )
     flip_if_below_half: bool = setting(False, "H of -score while AUC < 0.5, as R's hmeasure", of_rows=True)
-    evidence_below: float | None = setting(
+    evidence_below: Bound | None = setting(  # noqa: RUF009  it is frozen
         None,
-        "the AUC that a model must have: rows have evidence that its AUC is below, over all of its events "
+        "the AUC that a model must have: rows have evidence that its AUC is below, over all of its events; a "
+        "number, or '2026-01..2026-02 less 0.02': 0.02 less than the lower end of the AUC in this period "
         "[no evidence]",
         metavar="AUC",
+        parse=lambda text: checked_bound(text, "evidence_below"),
         is_younger=True,
         change=_begins_anew,
     )
@@ -180,6 +185,15 @@ class EvaluatorSettings:
         DEFAULT_BLOCKS,
         "a block of evidence has at least so many positives and so many negatives",
         metavar="M",
+        is_younger=True,
+        change=_begins_anew,
+    )
+    block_gap: str | None = setting(
+        None,
+        "events within so long behind a full block of evidence, by --time, are not used for evidence: for "
+        "events that are alike within such a time [all events are used]",
+        metavar="1h",
+        parse=lambda text: duration_text(microseconds(text, "block_gap")),
         is_younger=True,
         change=_begins_anew,
     )
@@ -223,6 +237,8 @@ class EvaluatorSettings:
             bound = checked_bound(self.evidence_below, "evidence_below")
             object.__setattr__(self, "evidence_below", bound)
         object.__setattr__(self, "evidence_blocks", checked_blocks(self.evidence_blocks, "evidence_blocks"))
+        if self.block_gap is not None:
+            object.__setattr__(self, "block_gap", gap_text(self.block_gap, self.evidence_below))
         measures = named_measures(
             self.measures, probabilities=self.probabilities, evidence=self.evidence_below is not None
         )
@@ -244,7 +260,11 @@ class EvaluatorSettings:
         """Return the setting that needs event times, as on the command line; None = no setting does."""
         if self.window.by_time:
             return f"window {self.window}"
-        return f"every {self.every}" if self.every.micros else None
+        if self.every.micros:
+            return f"every {self.every}"
+        if isinstance(self.evidence_below, PeriodBound):
+            return f"evidence-below {self.evidence_below}"
+        return None if self.block_gap is None else f"block-gap {self.block_gap}"
 
     @property
     def points(self) -> Points:
@@ -316,8 +336,9 @@ class EvaluatorChoices(TypedDict, total=False):
     false_positive_cost: float
     partial_fpr: tuple[float, float]
     flip_if_below_half: bool
-    evidence_below: float | None
+    evidence_below: Bound | str | None
     evidence_blocks: int
+    block_gap: Duration | None
     order: str
     curves: EveryEvents | Literal["end"] | None
 
@@ -375,16 +396,4 @@ def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str,
         raise ConfigError(
             f"window {window}: with {predicted} labels are classes, and nothing is placed among them; name "
             f"the one that is positive with {positive}, or take {str(window).removesuffix('placement')}error"
-        )
-
-
-def check_evidence(settings: EvaluatorSettings, has_weights: bool, evidence: str, weight: str) -> None:
-    """Raise ConfigError for evidence of events with weights.
-
-    evidence, weight  the names under which the caller's users know the bound and the column of weights
-    """
-    if settings.evidence_below is not None and has_weights:
-        raise ConfigError(
-            f"{evidence} with {weight}: nothing is proven about the evidence of weighted events; leave one "
-            "of them out"
         )

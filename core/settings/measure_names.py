@@ -8,7 +8,7 @@ MEASURES = (
     "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
     "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
     "partial_auc", "partial_auc_mcclish", "polynomial_auc", "polynomial_auc_bound",
-    "evidence", "evidence_since", "block_events",
+    "evidence", "evidence_since", "block_events", "evidence_bound",
     "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
     "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
 )  # fmt: skip
@@ -30,7 +30,7 @@ PROBABILITY_MEASURES = ("brier", "log_loss", "calibration_error")
 """Measures that have a meaning only if the scores are probabilities."""
 
 
-EVIDENCE_MEASURES = ("evidence", "evidence_since", "block_events")
+EVIDENCE_MEASURES = ("evidence", "evidence_since", "block_events", "evidence_bound")
 """Measures of all events so far, not of the window: computed whenever there is a bound of the AUC, and only
 then."""
 

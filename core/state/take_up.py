@@ -14,6 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,8 @@ def _carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
     states = [_in_window(state, wanted) for state in states]
     if threshold != before.evaluator.threshold:
         states = [_decided(state, threshold) for state in states]
-    here, there = wanted.evaluator, before.evaluator
-    if (here.evidence_below, here.evidence_blocks) != (there.evidence_below, there.evidence_blocks):
+    of_evidence = attrgetter("evidence_below", "evidence_blocks", "block_gap")
+    if of_evidence(wanted.evaluator) != of_evidence(before.evaluator):
         states = [replace(state, evidence=b"") for state in states]
     settings = replace(wanted, shards=before.shards)
     return replace(snapshot, settings=settings, evaluators=states, beside=beside)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..alerts.grammar import parse_reference
-from ..alerts.rules import Period, Span
+from ..alerts.rules import Span
 from ..errors import ConfigError
+from ..settings.periods import Period
 
 EARLIER = "earlier"
 """The reference that is used where none is named: all earlier windows."""

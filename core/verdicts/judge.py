@@ -20,9 +20,10 @@ from typing import Literal, NamedTuple
 
 from scipy.special import ndtr, ndtri
 
-from ..alerts.rules import Period, Span
+from ..alerts.rules import Span
 from ..arrays import FloatArray
 from ..rows.differences import FEWEST
+from ..settings.periods import Period
 from .reference import (
     Difference,
     apart_in_time,

@@ -24,9 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..alerts.rules import Period, Span
+from ..alerts.rules import Span
 from ..arrays import BoolArray, FloatArray, Int64Array
 from ..rows.differences import first_time
+from ..settings.periods import Period
 from .series import Series
 
 

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from apache_beam.options.pipeline_options import StandardOptions
 
-from ...core.alerts.rules import Period, Span
+from ...core.alerts.rules import Span
 from ...core.errors import ConfigError
 from ...core.join.settings import JoinSettings
 from ...core.process.console import ConsoleFormatter, say
+from ...core.settings.periods import Period
 from ...core.settings.table import TableSettings
 from ...core.state.compile_ahead import compiled_ahead
 from ...core.verdicts.choice import reference_of

@@ -22,12 +22,13 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from ...core.alerts.rules import AlertRule, Period, Span
+from ...core.alerts.rules import AlertRule, Span
 from ...core.errors import ConfigError
 from ...core.ids.sharding import Cut
 from ...core.join.settings import JoinSettings
 from ...core.process.console import say
 from ...core.process.near_names import near_names
+from ...core.settings.periods import Period
 from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
 from ...transforms.beam.metrics import COUNTERS

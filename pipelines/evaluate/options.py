@@ -19,11 +19,11 @@ from ...core.settings.durations import microseconds, parse_lateness
 from ...core.settings.evaluator import (
     CURVES_AT_END,
     EvaluatorSettings,
-    check_evidence,
     check_signal,
     checked_order,
     declared,
 )
+from ...core.settings.evidence import Bound, PeriodBound, bound_text, check_evidence
 from ...core.settings.measure_names import (
     COSTLY_MEASURES,
     EVIDENCE_MEASURES,
@@ -85,7 +85,7 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     evaluator = evaluator_of(options, fields.positive)
     evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
     check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
-    check_evidence(evaluator, options.weight is not None, "--evidence-below", "--weight")
+    check_evidence(evaluator.evidence_below, options.weight is not None, "--evidence-below", "--weight")
     for name, setting in declared(TableSettings).items():
         for column in setting.needs:
             if getattr(fields, column) is None:
@@ -200,7 +200,7 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
     chosen = _settings_of(options, EvaluatorSettings)
     if chosen["evidence_below"] is None:
         alerts = getattr(options, "alert", None)  # prequential has no alerts
-        chosen["evidence_below"] = _bound_of(alerts or ())
+        chosen["evidence_below"] = _bound_of(alerts or (), options.time is not None)
     settings = EvaluatorSettings(
         window=parsed("--window", options.window, parse_window),
         every=parsed("--every", options.every, parse_every),
@@ -214,19 +214,33 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
     return settings
 
 
-def _bound_of(alerts: Sequence[str]) -> float | None:
+def _bound_of(alerts: Sequence[str], has_times: bool) -> Bound | None:
     """Return the bound of the rules on evidence; None without such a rule. Raises ConfigError."""
+    bounds: dict[Bound, str] = {}
+    for text in alerts:
+        rule = _rule_of(text)
+        if isinstance(rule.opens, Surely):
+            bounds[rule.opens.bound] = text
+            if not has_times and isinstance(rule.opens.bound, PeriodBound):
+                raise ConfigError(
+                    f"--alert {text!r}: {rule.needs_times!r} goes by event time; name the column of times "
+                    "with --time"
+                )
+    if len(bounds) > 1:
+        first, second = sorted(map(bound_text, bounds))[:2]
+        raise ConfigError(
+            f"--alert: rules ask for evidence below {first} and below {second}, and a job has evidence below "
+            "one bound; run a job for each"
+        )
+    return next(iter(bounds), None)
+
+
+def _rule_of(text: str) -> AlertRule:
+    """Read the rule of --alert. Raises ConfigError, which names the option."""
     try:
-        rules = [parse_alert(text) for text in alerts]
+        return parse_alert(text)
     except ConfigError as mistake:
         raise ConfigError(f"--{mistake}") from None
-    bounds = sorted({rule.opens.bound for rule in rules if isinstance(rule.opens, Surely)})
-    if len(bounds) > 1:
-        raise ConfigError(
-            f"--alert: rules ask for evidence below {bounds[0]:g} and below {bounds[1]:g}, and a job has "
-            "evidence below one bound; run a job for each"
-        )
-    return bounds[0] if bounds else None
 
 
 def _curves(
@@ -357,10 +371,11 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
             raise refuse(f"where {test}: slices are spelled {slice_forms(fields.slices)}")
         if test.column == "model" and fields.model_name is not None and not test.holds(fields.model_name):
             raise refuse(f"where {test}: the job's one model is --model-name {fields.model_name!r}")
-    if isinstance(rule.opens, Surely) and rule.opens.bound != settings.evidence_below:
+    below = settings.evidence_below
+    if isinstance(rule.opens, Surely) and below is not None and rule.opens.bound != below:
         raise refuse(
-            f"the evidence is below --evidence-below {settings.evidence_below:g}, and a job has evidence "
-            "below one bound; give both the same"
+            f"the evidence is below --evidence-below {bound_text(below)}, and a job has "
+            "evidence below one bound; give both the same"
         )
     if fields.time is None and (part := rule.needs_times) is not None:
         raise refuse(f"{part!r} goes by event time; name the column of times with --time")

@@ -184,7 +184,8 @@ _JOB = Group("the job", (
     repeatable("--alert", "RULE",
         "opens an alert and closes it: 'auc_high < 0.8 for 3 rows', 'kappa_m < 0 for 2h until kappa_m > "
         "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01), 'auc surely < 0.8 at "
-        "1e6' (evidence, with one false alarm in 1e6 blocks at most); at its end may stand "
+        "1e6' (evidence, with one false alarm in 1e6 blocks at most), 'auc surely drops by 0.02 against "
+        "2026-01..2026-02 at 1e6'; at its end may stand "
         "\"where slice = '' and model like 'team1/*'\" and 'at most 3 a day'; repeatable"),
     Argument("--false-alarms", "'N per M'",
         "of rules such as 'auc surely < 0.8': at most N in M events over all models and slices, in the mean; "

@@ -26,6 +26,7 @@ from ...core.rows.rows import Rows
 from ...core.settings.costs import Cost
 from ...core.settings.durations import Duration, microseconds
 from ...core.settings.evaluator import EvaluatorSettings, checked_order, declared
+from ...core.settings.evidence import Bound
 from ...core.settings.table import TableSettings
 from ...core.settings.windows import (
     Emission,
@@ -68,8 +69,9 @@ class FrameChoices(TypedDict, total=False):
     at_fpr: float
     false_positive_cost: float
     partial_fpr: tuple[float, float] | str
-    evidence_below: float | None
+    evidence_below: Bound | str | None
     evidence_blocks: int
+    block_gap: Duration | None
     flip_if_below_half: bool
     order: str | None
     curves: EveryEvents | int | Literal["end"] | None

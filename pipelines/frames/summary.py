@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...core.alerts.rules import Period, Span
+from ...core.alerts.rules import Span
 from ...core.rows.arrow import rows_to_table
 from ...core.rows.rows import Rows
+from ...core.settings.periods import Period
 from ..report.rows import report_rows
 from ..report.verdicts import ModelVerdict, judge_rows, missing
 

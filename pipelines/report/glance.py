@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...core.alerts.rules import Period, Span
+from ...core.alerts.rules import Span
 from ...core.process.console import name_text
+from ...core.settings.periods import Period
 from ..words import DASH, letters, number, with_interval
 from .rows import ReportRows
 from .verdicts import (

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.alerts.rules import Period, Span
+from ...core.alerts.rules import Span
+from ...core.settings.periods import Period
 from ...core.verdicts.judge import STATES, State
 from ..words import all_dates, counted, stamp, with_interval
 from .rows import ReportRows

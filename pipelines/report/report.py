@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ...core.alerts.rules import Period, Span
+from ...core.alerts.rules import Span
 from ...core.errors import ConfigError, InputError
 from ...core.rows.differences import FEWEST
+from ...core.settings.periods import Period
 from ...core.verdicts.series import Series
 from ...core.version import __version__
 from ...transforms.files.formats import has_scheme

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.alerts.rules import Period, Span
+from ...core.alerts.rules import Span
 from ...core.rows.differences import FEWEST
+from ...core.settings.periods import Period
 from ...core.verdicts.judge import Judged, State, Verdict, Why, judge
 from ...core.verdicts.series import Series, series_of
 from ...core.verdicts.since import Since

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from rocsteady.core.alerts.rules import AlertRule, Change, Limit, Period, Span
+from rocsteady.core.alerts.rules import AlertRule, Change, Limit, Span
 from rocsteady.core.rows.records import MeasureRow
+from rocsteady.core.settings.periods import Period
 
 
 class Moment(NamedTuple):

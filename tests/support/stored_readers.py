@@ -39,6 +39,7 @@ from rocsteady.core.events.records import (
     unpack_record,
 )
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.evidence.below import EvidenceBelow
 from rocsteady.core.fleet.members import MemberRows, Settled
 from rocsteady.core.fleet.settings import RollUpSettings
 from rocsteady.core.fleet.table import FleetTable
@@ -313,6 +314,17 @@ def alert_samples():
     ]
 
 
+def evidence_samples():
+    found = []
+    for bound, gap in ((0.8, None), (0.8, "3s"), ("1970-01-01T00:00:10..1970-01-01T00:01 less 0.02", None)):
+        made = EvidenceBelow(bound, blocks=1, gap=gap)
+        numbers = np.arange(50)
+        for start in (0, 50):
+            made.update(numbers % 3 == 0, numbers * 7 % 11, times=numbers + start)
+            found.append(made.to_bytes())
+    return found
+
+
 def pair_settings():
     for window in (rs.LastEvents(7), rs.LastDuration("9s"), rs.Fading(3), rs.AllEvents()):
         yield PairSettings(window, rs.EveryEvents(4), exact=100)
@@ -347,6 +359,12 @@ def pair_packets():
 def use_pair_table(table, data):
     fed(table, [EndOfPartition("s.csv", 0, 2, 1).pack(), EndOfPartition("t.csv", 1, 2, 0).pack()])
     return table.to_bytes()
+
+
+def use_evidence(made, data):
+    numbers = np.arange(90)
+    made.update(numbers % 2, numbers * 5 % 7, times=40 + numbers)
+    return made.since, made.block_events, made.to_bytes()
 
 
 def use_pair(pair, data):
@@ -610,6 +628,9 @@ INHERITED = {
 FORMS: dict[str, Form] = {
     "core.evaluator.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
     "core.alerts.rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
+    "core.evidence.below:EvidenceBelow.from_bytes": Form(
+        evidence_samples, EvidenceBelow.from_bytes, use_evidence
+    ),
     "core.fleet.members:MemberRows.unpack": Form(
         lambda: [of_members().pack()], MemberRows.unpack, use_members
     ),

@@ -11,7 +11,8 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
-from ...core.settings.evaluator import EvaluatorSettings, check_evidence, check_signal, without_defaults
+from ...core.settings.evaluator import EvaluatorSettings, check_signal, without_defaults
+from ...core.settings.evidence import check_evidence
 from ...core.settings.table import TableSettings, checked_spans
 from ..events.dead_letters import CHUNK_ROWS
 from ..events.fields import EventFields, named_fields
@@ -50,7 +51,7 @@ def chosen_settings(choices: Mapping[str, Any]) -> tuple[EventFields, TableSetti
     if of_events.time is None and (needs := evaluator.needs_times) is not None:
         raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
     check_signal(evaluator, predicted is not None, "predicted=", "positive=")
-    check_evidence(evaluator, of_events.weight is not None, "evidence_below=", "weight=")
+    check_evidence(evaluator.evidence_below, of_events.weight is not None, "evidence_below=", "weight=")
     return of_events, settings
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rocsteady.core.alerts.grammar import parse_alert
-from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, NameTest, Period, Span
+from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, NameTest, Span
 from rocsteady.core.alerts.surely import Rate, Surely
 from rocsteady.core.errors import ConfigError
+from rocsteady.core.settings.periods import Period
 
 DAY = 86_400_000_000
 
@@ -69,6 +70,10 @@ SPELLINGS = {
     "auc < 5.0 for 120m": "auc < 5 for 2h",
     "auc > -0.0": "auc > 0",
     "auc surely<.80 at 1e6": "auc surely < 0.8 at 1000000",
+    "auc surely drops by .020 against 2026-01..2026-02-01T00:00Z at 1e6": (
+        "auc surely drops by 0.02 against 2026-01-01..2026-02-01 at 1000000"
+    ),
+    "auc surely drops by 0 against 2026-01-01..2026-02-01": "auc surely drops against 2026-01-01..2026-02-01",
     "auc surely < 0.8 at 3 per 1e6 events": "auc surely < 0.8 at 1 per 333333.3333333333 events",
     "auc drops by 0 against 24h": "auc drops against 1d",
     "h drops by 0 against 1 rows": "h drops by 0 against 1 row",
@@ -160,9 +165,22 @@ MISTAKES = {
     "auc drops against 2013-02-01..2013-02-01": "nothing is in the period",
     "auc drops against 2013-02-01..soon": "'soon' is no time",
     "auc drops against ..": "'' is no time",
-    "auc surely": "ends < behind 'auc surely'",
+    "auc surely": "ends < or drops behind 'auc surely'",
     "auc surley < .8": "'surley' did you mean 'surely'?",
-    "auc surely > .8": "'>' is not '<' behind 'auc surely'; say auc surely < 0.8",
+    "auc surely > .8": "'>' is not '<' or 'drops' behind 'auc surely'; say auc surely < 0.8",
+    "auc surely rises by .1 against 2026-01..2026-02": "'rises' is not '<' or 'drops'",
+    "auc surely drops by .1": "ends 'against'",
+    "auc surely drops by .1 against 7d at 1e6": "7d name a period 2013-01-01..2013-02-01",
+    "auc surely drops by .1 against 9 rows at 1e6": "9 rows name a period",
+    "auc surely drops by -.1 against 2026-01..2026-02 at 9": "-0.1 0 or more and below 1",
+    "auc surely drops by 1 against 2026-01..2026-02 at 9": "1.0 0 or more and below 1",
+    "auc surely drops by .1 against 2026-02..2026-01 at 9": "ends before it starts",
+    "auc surely drops by .1 against 2026-02..2026-02 at 9": "nothing is in the period",
+    "auc surely < .8 at 1e6 until auc_within > .8": "evidence column of rows auc_within roll-up rows",
+    "auc surely < .8 at 1e6 until worst_p > .1 where group = 'models'": "evidence worst_p one kind",
+    "auc surely < .8 at 1e6 where group = 'models'": "group = 'models' evidence model or slice",
+    "auc surely < .8 at 1e6 until auc drops against 7d": "closes on a limit",
+    "auc surely < .8 at 1e6 until auc surely < .9 at 1e6": "closes on a limit",
     "auc surely < 1": "1 between 0 and 1, both excluded",
     "h surely < .8": "h surely auc alone",
     "auc surely < .8 at": "ends behind 'at'; at 1e6 at 1 per 1000000 events",

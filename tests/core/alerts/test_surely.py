@@ -103,6 +103,42 @@ def test_an_alert_says_its_evidence_and_since_when_it_grew() -> None:
     assert "evidence 4 fell to 4.39483 or less; it was opened at row 3" in closed.message
 
 
+def test_an_alert_on_a_drop_says_the_bound_that_its_period_gave() -> None:
+    text = "auc surely drops by 0.02 against 2026-01-01..2026-02-01 at 100"
+    rows = [row_of(0, None), row_of(1, 2.0, 13), row_of(2, 9.0, 12), row_of(3, 4.0, 12)]
+    rows = [row._replace(evidence_bound=0.8125) for row in rows]
+    table = AlertTable([rs.parse_alert(text)])
+    opened = table.watch(rows[:3])[0]
+    (closed,) = AlertTable.from_bytes(table.to_bytes(), table.rules).watch(rows[3:])
+    assert (opened.state, opened.reference_row, opened.reference_value) == ("open", None, 0.8125)
+    assert (closed.state, closed.reference_row, closed.reference_value) == ("closed", None, 0.8125)
+    assert opened.message == (
+        "m: alert opened at row 2, 1970-01-01T00:00:02Z: auc surely drops by 0.02 against "
+        "2026-01-01..2026-02-01, to below 0.8125, the bound that the period gave: evidence 9 >= 4.60517, "
+        f"which grew since row 1, 1970-01-01T00:00:01Z (rule: {text})"
+    )
+
+
+def test_a_drop_is_seen_against_the_period_of_the_stream_itself() -> None:
+    """Whatever its AUC was: two models of unlike AUC, each of which falls by .1."""
+    text = "auc surely drops by 0.02 against 1970-01-01T00:00..1970-01-01T01:00 at 1e4"
+    for seed, auc in enumerate((0.9, 0.7)):
+        rng, rule = np.random.default_rng(seed), rs.parse_alert(text)
+        labels = (rng.random(12_000) < 0.4).astype(np.int8)
+        falls = np.where(np.arange(12_000) < 8_000, auc, auc - 0.1)
+        evaluator = rs.ModelEvaluator(
+            window=rs.LastEvents(100), every=rs.EveryEvents(20), measures="auc",
+            evidence_below=rule.opens.bound,  # type: ignore[union-attr]
+        )  # fmt: skip
+        rows = evaluator.update(
+            labels, rng.normal(math.sqrt(2) * norm.ppf(falls) * labels), times=np.arange(12_000)
+        )
+        (alert,) = AlertTable([rule]).watch(rows)
+        assert 8_000 < 20 * (alert.row + 1) < 10_000
+        assert alert.reference_value == rows[len(rows) - 1].evidence_bound
+        assert auc - 0.06 < (alert.reference_value or 0) < auc - 0.02
+
+
 def test_after_an_alarm_a_rule_asks_for_as_much_again_than_there_was_when_it_closed() -> None:
     states = [(alert.state, alert.row) for alert in alerts_of([0.0, 20.0, 15.0, 19.6, 19.7, 3.0, 7.6, 7.7])]
     assert states == [("open", 1), ("closed", 2), ("open", 4), ("closed", 5), ("open", 7)]

@@ -11,6 +11,7 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.events.records import EndOfInput
+from rocsteady.core.rows.columns import reasons_by_measure
 from rocsteady.core.settings.measure_names import EVIDENCE_MEASURES
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_every, parse_window
@@ -87,6 +88,60 @@ def test_a_row_has_the_evidence_of_all_events_up_to_it_for_any_cut(window: str, 
     )
 
 
+PERIOD = "1970-01-01T00:01..1970-01-01T00:03 less 0.02"
+
+
+@pytest.mark.parametrize("every", ["3", "2s"])
+def test_a_row_says_the_bound_that_a_period_gave_and_why_there_is_no_evidence(every: str) -> None:
+    labels, scores, times = events(400)
+    choices = {"evidence_below": PERIOD, "block_gap": "2s", "every": parse_every(every)}
+    whole = evaluator(**choices)
+    rows = [*whole.update(labels, scores, times=times), *whole.finish()]
+    detector, expected = rs.EvidenceBelow(PERIOD, blocks=2, gap="2s"), []
+    for seq, event in enumerate(zip(labels, scores, times, strict=True), 1):
+        detector.update(*([value] for value in event[:2]), times=[event[2]])
+        since = None if detector.since is None else detector.since + seq - detector.events
+        expected.append((detector.evidence, since, detector.block_events, detector.bound))
+    said = []
+    for row in rows:
+        assert (row.evidence, row.evidence_since, row.block_events, row.evidence_bound) == expected[
+            row.seq - 1
+        ]
+        reason = reasons_by_measure(row.reason).get("evidence", "")
+        said.append((row.evidence is None, row.evidence_bound is None, reason))
+    assert list(dict.fromkeys(said)) == [
+        (True, True, "no event has come after the reference period yet"),
+        (True, False, NO_BLOCK),
+        (False, False, ""),
+    ]
+    cut, parts = evaluator(**choices), []
+    for start in range(0, 400, 37):
+        part = slice(start, start + 37)
+        parts += cut.update(labels[part], scores[part], times=times[part])
+        cut = rs.ModelEvaluator.from_bytes(cut.to_bytes(), cut.settings)
+    assert [*parts, *cut.finish()] == rows
+
+
+def test_a_stream_that_begins_after_the_period_says_so_in_each_row() -> None:
+    labels, scores, times = events(100)
+    rows = evaluator(evidence_below=PERIOD, every=rs.EveryEvents(10)).update(
+        labels, scores, times=times + np.timedelta64(9, "m")
+    )
+    assert {(row.evidence, row.evidence_bound) for row in rows} == {(None, None)}
+    assert all("the reference period has too few events" in str(row.reason) for row in rows)
+
+
+def test_events_without_times_are_refused_where_evidence_needs_times() -> None:
+    for choices, words in (
+        ({"evidence_below": PERIOD}, "evidence-below 1970-01-01T00:01:00Z.*needs the time of every event"),
+        ({"block_gap": "1h"}, "block-gap 1h needs the time of every event"),
+    ):
+        with pytest.raises(rs.InputError, match=words):
+            evaluator(**choices).update([1, 0], [0.5, 0.2])
+    with pytest.raises(rs.ConfigError, match="block_gap='1h': there is no evidence"):
+        rs.ModelEvaluator(block_gap="1h")
+
+
 def test_curves_do_not_change_the_evidence() -> None:
     labels, scores, _ = events(100)
     with_curves = evaluator(every=rs.EveryEvents(7), curves=rs.EveryEvents(5)).update(labels, scores)
@@ -123,7 +178,7 @@ def test_classes_have_evidence_where_one_of_them_is_positive() -> None:
     nameless.update(classes, scores, predicted=classes)
     said = nameless.measures()
     assert said.evidence is None
-    assert "evidence, evidence_since, block_events" in str(said.reason)
+    assert "evidence, evidence_since, block_events, evidence_bound" in str(said.reason)
     assert "no positive class is named" in str(said.reason)
     assert NO_BLOCK not in str(said.reason)
 
@@ -169,7 +224,11 @@ def test_a_job_with_another_bound_goes_on_with_a_state_and_its_evidence_begins_a
     assert newest(begun).evidence == fresh.evidence
     assert newest(begun).evidence_since == 110 + (fresh.since or math.nan)
 
-    for other in (table_of(), table_of(evidence_below=0.7, evidence_blocks=2), table_of(evidence_below=0.8)):
+    for other in (
+        table_of(),
+        table_of(evidence_below=0.7, evidence_blocks=2),
+        table_of(evidence_below=0.8),
+    ):
         table = EvaluatorTable.from_bytes(taken_up(begun.to_bytes(), other), other)
         assert (newest(table).seq, newest(table).evidence) == (350, None)
 
@@ -182,6 +241,8 @@ def test_a_state_whose_evidence_does_not_fit_is_refused() -> None:
     for wrong in (
         rs.EvidenceBelow(0.7, blocks=2).to_bytes(),
         rs.EvidenceBelow(0.8, blocks=3).to_bytes(),
+        rs.EvidenceBelow(0.8, blocks=2, gap="1h").to_bytes(),
+        rs.EvidenceBelow(PERIOD, blocks=2).to_bytes(),
         state.evidence[:-1],
     ):
         broken = Snapshot.of_evaluator(ev.settings, state.__class__(**{**vars(state), "evidence": wrong}))

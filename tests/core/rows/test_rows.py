@@ -38,7 +38,7 @@ def test_a_row_has_the_columns_of_the_interface_in_their_order() -> None:
         "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
         "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
         "partial_auc", "partial_auc_mcclish", "polynomial_auc", "polynomial_auc_bound",
-        "evidence", "evidence_since", "block_events",
+        "evidence", "evidence_since", "block_events", "evidence_bound",
         "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
         "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
         "drift", "reason", "config",
@@ -153,5 +153,6 @@ def test_the_words_of_reasons_are_frozen_and_leave_the_grammar_alone() -> None:
         "the persistent classifier makes no error", "one class in the labels or in the predictions",
         "no positives and no predicted positives in window", "the numbers are beyond what a float holds",
         "constant scores in window", "", "no block of positives and negatives is full yet",
+        "no event has come after the reference period yet", "the reference period has too few events",
     )  # fmt: skip
     assert not any(mark in words for words in REASONS for mark in ":;,")

@@ -137,9 +137,9 @@ def outcome_of(
 
 def settings_of(order: str, every: int = 3, k: int = 5, **more: Any) -> TableSettings:
     window, emission = rs.LastEvents(k), rs.EveryEvents(every)
-    below = more.pop("evidence_below", None)
+    of_evidence = {name: more.pop(name, None) for name in ("evidence_below", "block_gap")}
     evaluator = rs.EvaluatorSettings(
-        window=window, every=emission, order=order, measures=("all",), evidence_below=below, evidence_blocks=1
+        window=window, every=emission, order=order, measures=("all",), evidence_blocks=1, **of_evidence
     )
     return TableSettings(evaluator, **more)
 
@@ -215,6 +215,11 @@ FEATURES: dict[str, dict[str, Any]] = {
     "a cap": {"slices": SLICES, "slice_cap": 2},
     "silence": {"slices": SLICES, "idle_ttl": 12},
     "evidence": {"slices": SLICES, "idle_ttl": 40, "evidence_below": 0.7},
+    "evidence of a period": {
+        "slices": SLICES,
+        "evidence_below": f"1970-01-01..{moments([250])[0]} less 0.01",
+        "block_gap": "3us",
+    },
     "all of it": {"slices": SLICES, "slice_cap": 3, "idle_ttl": 25, "deduplicate": 10},
 }
 

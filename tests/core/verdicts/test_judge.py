@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.alerts.rules import Period, Span
+from rocsteady.core.alerts.rules import Span
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.differences import FEWEST
+from rocsteady.core.settings.periods import Period
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.verdicts.choice import reference_of
 from rocsteady.core.verdicts.judge import STATES, Judged, judge

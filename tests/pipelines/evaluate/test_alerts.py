@@ -57,6 +57,24 @@ def expected(rows, rules=RULES):
     return found.sort_by([(name, "ascending") for name in ALERT_ORDER])
 
 
+PERIOD = "2020-09-13T12:26:40..2020-09-13T12:40"
+"""The first 800 events."""
+
+
+@pytest.mark.parametrize("more", [(), ("--block-gap", "3s")])
+def test_a_rule_on_a_drop_gives_rows_their_evidence(capsys, more):
+    rule = f"auc surely drops by 0.02 against {PERIOD} at 500"
+    options = (*OPTIONS, "--alert", rule, *more)
+    rows = evaluated(capsys, "s.csv", *options, "--alerts", "alerts.parquet")
+    alerts = pq.read_table("alerts.parquet")
+    assert alerts == expected(rows, (rule,))
+    opened = [alert for alert in alerts.to_pylist() if alert["state"] == "open"]
+    assert {alert["model"] for alert in opened} == {"m1"}
+    assert all(0.7 < alert["reference_value"] < 0.85 for alert in opened)
+    same = evaluated(capsys, "s.csv", *OPTIONS, "--evidence-below", f"{PERIOD} less 0.02", *more)
+    assert rows == same
+
+
 def test_the_file_holds_the_alerts_of_the_rows(capsys):
     rows = evaluated(capsys, "s.csv", *OPTIONS, *flags(), "--alerts", "alerts.parquet")
     table = pq.read_table("alerts.parquet")

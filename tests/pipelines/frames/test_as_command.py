@@ -68,6 +68,8 @@ def test_by_position(capsys, tmp_path, options, keywords):
         (("--weight", "w", "--window", "last:7d", "--every", "100"),
          {"weight": "w", "window": "last:7d", "every": 100}),
         (("--max-ahead", "1d"), {"max_ahead": "1d"}),
+        (("--evidence-below", "1970-01-01..1970-01-20 less 0.1", "--block-gap", "1h", "--every", "50"),
+         {"evidence_below": "1970-01-01..1970-01-20 less 0.1", "block_gap": 3600, "every": 50}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip

@@ -201,6 +201,28 @@ def test_alerts_follow_an_evaluation(tmp_path: Path) -> None:
     assert 1000 <= alert.time / 1e6 <= 1500
 
 
+def test_a_drop_against_a_period_is_seen_in_a_pipeline_as_by_an_evaluator(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 2, 3000)
+    scores = rng.normal(np.where(np.arange(3000) < 2000, 2.0, 0.5) * labels)
+    events = [
+        {"score": float(s), "label": int(y), "at": i}
+        for i, (s, y) in enumerate(zip(scores, labels, strict=True))
+    ]
+    rule = "auc surely drops by 0.02 against 1970-01-01..1970-01-01T00:20 at 1000"
+    chosen = {"evidence_below": "1970-01-01..1970-01-01T00:20 less 0.02", "every": rs.EveryEvents(50)}
+    with pipeline() as p:
+        evaluation = p | InOrder(events) | rs.EvaluateModels(time="at", model_name="m", **chosen)
+        evaluation.rows | rs.Alert(rule) | Keep(tmp_path, "alerts")
+    (alert,) = kept(tmp_path, "alerts")
+    evaluator = rs.ModelEvaluator(model="m", **chosen)
+    (wanted,) = rs.AlertTable([rs.parse_alert(rule)]).watch(
+        evaluator.update(labels, scores, times=np.arange(3000))
+    )
+    assert alert.value == wanted
+    assert 2000 <= alert.time / 1e6 <= 2400
+
+
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
