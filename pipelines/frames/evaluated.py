@@ -128,18 +128,28 @@ class Evaluated:
         return polars.DataFrame(self._tables["rows"])
 
     def report(
-        self, path: str | os.PathLike[str], *, title: str | None = None, reference: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        reference: str | None = None,
+        roll_ups: Any = None,
+        pairs: Any = None,
     ) -> int:
         """Write the page about the rows to an HTML file; return its size in bytes.
 
         path       the file to write
         title      stands above the page
         reference  as of `summary`
+        roll_ups   what `roll_up` returned: a frame of polars, pandas or pyarrow, or a list of RollUpRows
+        pairs      rows of pairs of models: a list of PairRows, or a frame
 
-        Raises ConfigError for another reference, InputError where the file cannot be written.
+        Raises ConfigError for another reference, InputError where the file cannot be written, and for
+        objects that are no roll-ups or no pairs.
         """
         from ...core.encoding.json import read_object
         from ..report.report import TITLE, write_report
+        from .given import given_table
 
         canonical = self._settings.canonical()
         return write_report(
@@ -149,6 +159,8 @@ class Evaluated:
             counters=replace(
                 self._lost, read=self.counters["events_read"], applied=self.counters["events_applied"]
             ),
+            roll_ups=None if roll_ups is None else given_table(roll_ups, "roll-ups"),
+            pairs=None if pairs is None else given_table(pairs, "pairs"),
             title=title or TITLE,
             confidence=self._settings.confidence,
             reference=reference_of(reference),

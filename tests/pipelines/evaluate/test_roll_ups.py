@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,36 @@ def test_they_are_what_the_rows_give_on_their_own(events, capsys, order):
     with open("alerts.jsonl") as lines:  # noqa: PTH123
         alerts = [json.loads(line) for line in lines]
     assert {"models", "t/a"} <= {alert["model"] for alert in alerts}
+
+
+def section_of(path):
+    """The section on groups of a page, without what depends on how the page was made."""
+    found = re.search(r'<section id="roll_ups".*?</section>', Path(path).read_text(), re.DOTALL)
+    return found and found.group(0)
+
+
+def test_a_report_has_the_groups_of_the_job_live_or_not(events, capsys, tmp_path):
+    outputs = ("--output", "rows.parquet", "--roll-ups", "found.parquet", "--report", "own.html")
+    ran = call(capsys, "evaluate", "events.parquet", *WINDOW, *GROUPS, *outputs)
+    assert ran.status == 0, ran
+    ran = call(capsys, "report", "rows.parquet", "--roll-ups", "found.parquet", "-o", "again.html")
+    assert ran.status == 0, ran
+    section = section_of("own.html")
+    assert "t/*" in section
+    assert section_of("again.html") == section
+    lines = tmp_path / "events.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in events.to_pylist()))
+    live = ("--output", "live/", "--roll-ups", "live_fleet/", "--report", "live.html")
+    with lines.open() as stdin:
+        ran = run("evaluate", "-", *WINDOW, *GROUPS, *live, stdin=stdin, cwd=tmp_path)
+    assert ran.status == 0, ran
+    assert section_of("live.html") == section
+    ran = call(
+        capsys, "evaluate", "events.parquet", *WINDOW, *GROUPS, *RULES, "--output", "rows.parquet",
+        "--report", "rules.html",
+    )  # fmt: skip
+    assert ran.status == 0, ran
+    assert section_of("rules.html") is None
 
 
 def test_live_input_gives_the_same_while_it_comes(events, tmp_path):

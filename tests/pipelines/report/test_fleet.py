@@ -9,6 +9,7 @@ from base64 import b64decode
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,12 +17,14 @@ import rocsteady as rs
 from command import call
 from fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
 from report_tables import NASTIER, NASTY, START, filled
+from rocsteady.core.errors import InputError
 from rocsteady.pipelines.report.fleet.gaps import gaps_section, page_gaps
 from rocsteady.pipelines.report.fleet.pairs import pairs_section
 from rocsteady.pipelines.report.fleet.roll_ups import MEANS, roll_ups_section
 from rocsteady.pipelines.report.fleet.tables import POINTS, drawn, series_of_table
 from rocsteady.pipelines.report.report import report_page
 from rocsteady.pipelines.report.rows import report_rows
+from roll_up_events import some_events
 
 SECTION = re.compile(r'<section id="(gaps|roll_ups|pairs)".*?</section>', re.DOTALL)
 
@@ -391,3 +394,44 @@ def test_a_file_of_something_else_is_refused_in_a_sentence(option, what, tmp_pat
     assert (ran.status, len(ran.lines)) == (2, 1)
     assert f"rows.parquet holds no {what} of rocsteady" in ran.lines[0]
     assert f"rocsteady evaluate {option}" in ran.lines[0]
+
+
+def test_a_result_in_python_shows_the_same_sections(tmp_path):
+    events = some_events()
+    result = rs.evaluate(events, time="time", window="last:400", every="1h", slices=["c"])
+    rolled = rs.roll_up(result, by=["models", "t/*"])
+    rng = np.random.default_rng(1)
+    pair = rs.PairEvaluator(every=rs.EveryEvents(100), model="new", against="old")
+    compared = pair.update(rng.integers(0, 2, 300), rng.random(300), rng.random(300))
+    of_pairs = pa.Table.from_pylist([row._asdict() for row in compared])
+    pages = []
+    for roll_ups, pairs in (
+        (rolled, compared),
+        (rolled.to_pandas(), of_pairs.to_pandas()),
+        (pl.DataFrame(rolled).lazy(), pl.DataFrame(of_pairs)),
+    ):
+        result.report(tmp_path / "r.html", roll_ups=roll_ups, pairs=pairs)
+        pages.append((tmp_path / "r.html").read_text())
+    assert pages[0] == pages[1] == pages[2]
+    assert list(sections_of(pages[0])) == ["roll_ups", "pairs", "gaps"]
+    result.report(tmp_path / "r.html")
+    assert list(sections_of((tmp_path / "r.html").read_text())) == ["gaps"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"roll_ups": 3}, "'int' holds no roll-ups; give the result of roll_up"),
+        ({"pairs": pa.table({"model": ["a"]})}, "the frame holds no pairs: it has no column 'against'"),
+        (
+            {"pairs": pair_rows({}).to_pandas().assign(seq="many")},
+            "the frame holds no pairs: Failed to parse",
+        ),
+        ({"pairs": ["a"]}, "'list' holds no pairs; give the rows of a PairEvaluator"),
+    ],
+)
+def test_what_is_no_roll_up_and_no_pair_is_refused_in_python(given, said, tmp_path):
+    result = rs.evaluate(some_events(200))
+    with pytest.raises(InputError, match=re.escape(said)):
+        result.report(tmp_path / "r.html", **given)
+    assert not (tmp_path / "r.html").exists()
