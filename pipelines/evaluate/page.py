@@ -24,7 +24,7 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
 
 
 def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
-    """Return the number of dead letters of each model; none of those that no file of this job holds."""
+    """Return the number of dead letters of each model, as far as a file of this job holds the letters."""
     from ...transforms.tables.read import read_tables
     from ..report.rows import letters_by_model
 
