@@ -29,6 +29,7 @@ _TOPICS = (*_JOB, "transforms/kafka", "transforms/sources/streams")
 MEASURED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks/alert_rates.md": ("core/alerts", "core/evidence", "core/rows/differences.py"),
     "docs/benchmarks/core.md": _TREES,
+    "docs/benchmarks/drift.md": ("core/alerts", "core/evidence", "core/evaluator"),
     "docs/benchmarks/false_alarms.md": ("core/evaluator",),
     "docs/benchmarks/flink.md": _TOPICS,
     "docs/benchmarks/hot_model.md": ("core/shard", "core/table", "core/evaluator"),

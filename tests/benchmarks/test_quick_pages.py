@@ -14,7 +14,7 @@ from benchmark_path import ROOT
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tables"),
-    [("core", 6), ("weighted", 3), ("windows", 4), ("hot_model", 1), ("many_models", 5)],
+    [("core", 6), ("weighted", 3), ("windows", 4), ("hot_model", 1), ("many_models", 5), ("drift", 8)],
 )
 def test_a_quick_run_writes_the_page(tmp_path: Path, name: str, tables: int) -> None:
     page = tmp_path / "page.md"
