@@ -10,7 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ....core.arrays import FloatArray, Int64Array
 from ..data import packed_text, script_json
+from ..sparkline import spark
 
 LINES = 25
 """The number of lines that a table shows at once, and that the HTML itself holds."""
@@ -70,3 +74,20 @@ def signed_interval(low: float | None, high: float | None) -> str:
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
     return f"[{signed(low)}, {signed(high)}]"
+
+
+def banded(
+    across: FloatArray, ends: Sequence[FloatArray], rows: Int64Array, least: float, level: float = math.nan
+) -> str:
+    """Return a small drawing of values with their interval; "" for fewer than two that are not null.
+
+    across       where each row stands
+    ends         the values, the low and the high ends of their intervals
+    rows         the rows to draw, in order
+    least, level as of `sparkline.spark`
+    """
+    rows = rows[np.isfinite(ends[0][rows])]
+    if len(rows) < 2:
+        return ""
+    middle, low, high = (np.where(np.isnan(end[rows]), ends[0][rows], end[rows]) for end in ends)
+    return spark(across[rows], middle, low, high, least, level=level)

@@ -13,8 +13,7 @@ from ....core.pairs.rows import BETTER, CONTRADICTED, UNDECIDED, WORSE
 from ....core.rows.columns import reasons_by_measure
 from ...words import all_dates, counted, p_value, share, stamp
 from ..rows import floats
-from ..sparkline import spark
-from .lines import Section, signed, signed_interval
+from .lines import Section, banded, signed, signed_interval
 from .tables import Series, drawn, last_rows, numbers, series_of_table
 
 _LEAST_RANGE = 0.02
@@ -121,6 +120,8 @@ def _line(
         why = ["no instance was scored by both models"]
     elif verdict == UNDECIDED and known:
         why = ["the any-time interval holds 0", *why]
+    across = columns["seq" if np.isnan(columns["time"][one.rows]).any() else "time"]
+    ends = [columns[f"difference{end}"] for end in ("", "_low", "_high")]
     config = one.names[3] if len(one.names) > 3 else ""
     return PairLine(
         place,
@@ -135,23 +136,12 @@ def _line(
         "\u2013" if row["difference"] is None else signed(row["difference"]),
         signed_interval(row["difference_low"], row["difference_high"]),
         p_value(row["p"]),
-        _spark(one, columns),
+        banded(across, ends, one.rows, _LEAST_RANGE, level=0.0),
         signed_interval(row["anytime_low"], row["anytime_high"]) or "\u2013",
         f"{row['seq']:,}",
         row["only_model"] or 0,
         row["only_against"] or 0,
     )
-
-
-def _spark(one: Series, columns: dict[str, FloatArray]) -> str:
-    middle, low, high = (columns[f"difference{end}"][one.rows] for end in ("", "_low", "_high"))
-    known = np.isfinite(middle)
-    if np.count_nonzero(known) < 2:
-        return ""
-    low, high = np.where(np.isnan(low), middle, low), np.where(np.isnan(high), middle, high)
-    time, seq = columns["time"][one.rows], columns["seq"][one.rows]
-    across = seq if np.isnan(time).any() else time
-    return spark(across[known], middle[known], low[known], high[known], _LEAST_RANGE, level=0.0)
 
 
 def _about(last: list[dict[str, Any]]) -> str:

@@ -17,9 +17,8 @@ from ....core.rows.columns import reasons_by_measure
 from ....core.rows.roll_ups import ALL_MODELS
 from ...words import all_dates, counted, p_value, share, stamp, with_interval
 from ..rows import floats
-from ..sparkline import spark
 from .gaps import spread_text
-from .lines import Section, signed, signed_interval
+from .lines import Section, banded, signed, signed_interval
 from .tables import Series, drawn, last_rows, numbers, series_of_table
 
 MEANS = {
@@ -143,7 +142,12 @@ def _line(
         one.name,
         stamp(row["due"], dates=dates),
         with_interval(*mean),
-        _spark(one, columns),
+        banded(
+            columns["due"],
+            [columns[f"auc_mean{end}"] for end in ("", "_low", "_high")],
+            one.rows,
+            _LEAST_RANGE,
+        ),
         spread,
         differ,
         _extreme("worst", "below", row, alpha),
@@ -166,16 +170,6 @@ def _extreme(which: str, where: str, row: dict[str, Any], alpha: float) -> Extre
         f"{where} the others, p {p_value(p)}" if is_sure else f"no difference shown, p {p_value(p)}",
         f"and {sure:,} more {where}" if is_sure and sure else "",
     )
-
-
-def _spark(one: Series, columns: dict[str, FloatArray]) -> str:
-    mean, low, high = (columns[f"auc_mean{end}"][one.rows] for end in ("", "_low", "_high"))
-    known = np.isfinite(mean)
-    if np.count_nonzero(known) < 2:
-        return ""
-    low, high = np.where(np.isnan(low), mean, low), np.where(np.isnan(high), mean, high)
-    across = columns["due"][one.rows]
-    return spark(across[known], mean[known], low[known], high[known], _LEAST_RANGE)
 
 
 def _about(lines: list[RollUpLine], last: list[dict[str, Any]]) -> str:
