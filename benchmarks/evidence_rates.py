@@ -206,9 +206,10 @@ def costs() -> str:
 
 
 def section(share: float) -> str:
-    runs = " and ".join(f"{max(2, round(count * share)):,}" for count in LEVELS.values())
+    counts = [f"{max(2, round(count * share)):,}" for count in LEVELS.values()]
     return TEXT.format(
-        runs=runs,
+        runs=" and ".join(counts),
+        count=counts[0],
         edge=at_the_edge(share),
         period=behind_a_period(share),
         fleet=fleet(share),
@@ -229,9 +230,10 @@ larger. A dash stands for what the command was told to leave out, since it takes
 
 {{edge}}
 
-**At a bound that a period gave.** The AUC is {HIGHER} in a period of {PERIOD_EVENTS:,} events, and the bound
-is {MARGIN} less than the lower end of the period's AUC. Behind the period, the AUC is that bound: the promise
-is conditional on the bound that came out. `too high` is the share of periods whose bound is above
+**At a bound that a period gave.** The AUC is {HIGHER} in a period of {PERIOD_EVENTS:,} events, and the\
+ bound is {MARGIN} less
+than the lower end of the period's AUC. Behind the period, the AUC is that bound: the promise is conditional
+on the bound that came out. A line has {{count}} runs. `too high` is the share of periods whose bound is above
 {HIGHER - MARGIN:.2f}; the promise is 2.5% at most.
 
 {{period}}
