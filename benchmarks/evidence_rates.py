@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 BOUND = 0.8
 PREVALENCES = (0.5, 0.1, 0.01)
-LEVELS = {1_000: 1_000, 10_000: 600}
+LEVELS = {1_000: 1_000, 10_000: 2_000}
 """1/alpha in blocks, and the number of runs."""
 
 LONGEST = 20
