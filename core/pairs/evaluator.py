@@ -15,9 +15,9 @@ from ..encoding.json import read_object, reading
 from ..errors import InputError, check_settings
 from ..events.inputs import OTHER_LABELS, as_array, as_binary, as_numbers, as_times, warn_of
 from ..events.times import checked_unit, doubt_in
+from ..rows.pairs import PairRow
 from ..settings.windows import Emission, Window, parse_every, parse_window
 from .held import PairInstances
-from .rows import PairRow
 from .settings import PairSettings
 from .window import PairWindow
 
