@@ -78,6 +78,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     files = sources_of(options.sources) if source is None else ()
     join = join_of(options, fields, settings)
     pairs = pairs_of(options, fields, settings, of_pairs, on_stream=source is not None)
+    if pairs is not None and runner.in_process:
+        pairs = replace(pairs, most_shards=1)
     if pairs is not None and join is not None:
         shards = pairs.shards(settings)
         join = replace(join, settings=replace(join.settings, evaluator_shards=shards))

@@ -27,22 +27,22 @@ from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import parsed, refuse_given, whole_number
 from ..words import counted
 
-_COMPARING = 8
-"""Most shards that compare models: each gets all events of the champion."""
-
 
 @dataclass(frozen=True)
 class Pairs:
     """The comparisons of a job.
 
-    path      where the rows of pairs go
-    against   the champion, and which events are one instance
-    settings  how two models are compared
+    path         where the rows of pairs go
+    against      the champion, and which events are one instance
+    settings     how two models are compared
+    most_shards  most shards that compare models. Each gets all events of the champion: in one process, one
+                 shard costs a third of what eight cost
     """
 
     path: str
     against: Against
     settings: PairSettings
+    most_shards: int = 8
 
     def table(self, settings: TableSettings) -> PairTableSettings:
         """Return the settings of the shards, of a job whose evaluators have `settings`."""
@@ -52,7 +52,7 @@ class Pairs:
     def shards(self, settings: TableSettings) -> Shards:
         """Return the shards to which events are sent: those of the evaluators, and those that compare."""
         shards = Shards.of(settings.shards or 1)
-        return shards.with_comparisons(self.against, min(_COMPARING, shards.shared))
+        return shards.with_comparisons(self.against, min(self.most_shards, shards.shared))
 
 
 def add_score_of_champion(options: argparse.Namespace) -> None:
