@@ -318,11 +318,11 @@ class AlertRule:
 
     def _refuse_two_kinds(self) -> None:
         """Raise ConfigError for a rule that names columns, or tests names, of two kinds of rows."""
-        kinds = {column: kind_of([column]) for column in self.columns}
-        if len({*kinds.values()}) > 1:
-            one, other = sorted(kinds, key=lambda name: kinds[name] != "row")
+        first = {kind_of([column]): column for column in reversed(self.columns)}
+        if len(first) > 1:
+            one, other = sorted(first, key=lambda kind: kind != "row")
             raise ConfigError(
-                f"{one} is a column of {kinds[one]}s, and {other} one of {kinds[other]}s; give a rule "
+                f"{first[one]} is a column of {one}s, and {first[other]} one of {other}s; give a rule "
                 "columns of one kind"
             )
         of_groups = self.kind == "roll-up row"
