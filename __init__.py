@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from .core.measures.polynomial_auc import PolynomialAuc
     from .core.measures.polynomial_estimate import PolynomialEstimate
     from .core.pairs.evaluator import PairEvaluator
-    from .core.pairs.rows import PairRow
     from .core.pairs.settings import PairSettings
     from .core.river import metrics as river  # noqa: F401  handed on below
     from .core.rows.curves import RocCurve, WindowCurve
+    from .core.rows.pairs import PairRow
     from .core.rows.records import MeasureRow, Measures
     from .core.rows.roll_ups import RollUpRow
     from .core.rows.rows import Rows
@@ -132,7 +132,7 @@ _HOMES = {
     "core.learning.polynomial.learner": ("PolynomialAucLearner",),
     "core.measures.polynomial_auc": ("PolynomialAuc", "PolynomialEstimate"),
     "core.pairs.evaluator": ("PairEvaluator",),
-    "core.pairs.rows": ("PairRow",),
+    "core.rows.pairs": ("PairRow",),
     "core.pairs.settings": ("PairSettings",),
     "core.rows.curves": ("RocCurve", "WindowCurve"),
     "core.rows.records": ("MeasureRow", "Measures"),

@@ -373,6 +373,43 @@ def evidence() -> Picture:
     return picture
 
 
+# ---- pairs
+
+
+def pair() -> Picture:
+    """Compare two models of equal AUC, a row every 200 instances; draw the intervals of both kinds."""
+    n, every = 8_000, 200
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 2, n)
+    shared = rng.normal(size=n) + labels
+    champion, challenger = shared + rng.normal(size=(2, n))
+    compared = rs.PairEvaluator(window=rs.AllEvents(), every=rs.EveryEvents(every))
+    rows = compared.update(labels, challenger, champion)
+    wrong = [row for row in rows if row.p < 0.05]
+    picture = Picture(
+        "Two models of equal AUC, looked at 40 times",
+        680,
+        285,
+        f"Bars around the difference, for one look each, leave out 0 at {len(wrong)} of 40 rows, in red. A "
+        "wider band that only narrows, for all looks at once, always holds 0.",
+    )
+    axes = Axes(picture, (60, 25, 600, 195), (0, n), (-0.1, 0.1))
+    ticks = (-0.1, -0.05, 0, 0.05, 0.1)
+    axes.frame("instances", "difference of the AUCs", range(0, n + 1, 2_000), ticks, thousands)
+    some = [row for row in rows if row.anytime_low is not None]
+    low, high = [max(row.anytime_low, -0.1) for row in some], [min(row.anytime_high, 0.1) for row in some]
+    axes.band([row.seq for row in some], low, high, GREEN)
+    for row in rows:
+        colour = RED if row in wrong else BLUE
+        axes.curve([row.seq] * 2, [max(row.difference_low, -0.1), min(row.difference_high, 0.1)], colour, 2.2)
+        axes.dot(row.seq, row.difference, colour, 2)
+    axes.curve([0, n], [0, 0], DARK, 1.2, "6 3")
+    picture.text(60, 274, "bars: the interval for one look", BLUE)
+    picture.text(265, 274, f"red: {len(wrong)} looks with p < 0.05", RED)
+    picture.text(450, 274, "green: the interval for all looks", GREEN)
+    return picture
+
+
 PICTURES = {
     "intervals-coverage": coverage,
     "intervals-overlap": overlap,
@@ -382,6 +419,7 @@ PICTURES = {
     "verdicts-chain": verdict,
     "fleet-members": fleet,
     "evidence-alarm": evidence,
+    "pairs-looks": pair,
 }
 
 

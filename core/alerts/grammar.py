@@ -14,10 +14,10 @@ Words stand apart, comparisons need not:
     test      = ("model" | "slice" | "group") ("=" | "!=" | "like" | "not" "like") TEXT
     cap       = "at" "most" N "a" "day"
 
-COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`), or of a roll-up row (`GROUP_NUMBERS`): the
-rule then watches groups. DURATION is 90s, 30m, 2h or 7d, PERIOD is START..END of RFC 3339 times, dates or
-months (no zone = UTC), the end exclusive. TEXT stands in quotes and may hold any character; a quote within
-the TEXT is doubled: 'it''s'.
+COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`). Or it is one of a roll-up row
+(`GROUP_NUMBERS`) or of a pair row (`PAIR_NUMBERS`): the rule then watches groups, or pairs. DURATION is 90s,
+30m, 2h or 7d, PERIOD is START..END of RFC 3339 times, dates or months (no zone = UTC), the end exclusive.
+TEXT stands in quotes and may hold any character; a quote within the TEXT is doubled: 'it''s'.
 
     auc_high < 0.8 for 3 rows                   in three rows, the whole interval is below 0.8
     kappa_m < 0 for 2h until kappa_m > 0.1      hysteresis
@@ -29,6 +29,8 @@ the TEXT is doubled: 'it''s'.
     auc < 0.7 where slice = '' and model like 'team1/*' at most 3 a day
     auc_within < 0.8 for 3 rows where group = 'models'      the whole fleet
     worst_p < 0.001                                         a member of any group stands out
+    anytime_high < 0                                        any model is worse than the champion
+    difference_high < 0 for 3 rows where model = 'v2'       "v2" is, in three windows
 """
 
 from __future__ import annotations

@@ -25,10 +25,11 @@ from ..process.console import name_text, visible
 from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
 from ..rows.differences import comparable_half_width
 from ..rows.display import figure
+from ..rows.pairs import PairRow, pair_name
 from ..rows.records import MeasureRow
-from ..rows.roll_ups import GROUP_NUMBERS, RollUpRow
+from ..rows.roll_ups import RollUpRow
 from ..rows.rows import Rows
-from .rules import AlertRule, Change, Limit
+from .rules import AlertRule, Change, Kind, Limit, kind_of
 from .surely import Surely
 
 MAGIC = b"RSAB"
@@ -48,7 +49,8 @@ class AlertRow(NamedTuple):
 
     rule             the rule in its canonical spelling
     state            "open" or "closed"
-    model, slice     whose rows the rule watches
+    model, slice     whose rows the rule watches; `model` is the group of a roll-up row, and of a pair row a
+                     name such as "v2 against v1"
     pane_start, pane_end
                      the Beam window of the rows, if the input is windowed
     row, time        the row at which the alert opened or closed; `time` is the row's `due`, or else its
@@ -82,8 +84,8 @@ class AlertRow(NamedTuple):
     message: str
 
 
-SomeRows = Rows | Sequence[MeasureRow] | Sequence[RollUpRow]
-"""Rows that rules watch: rows in columns, single rows, or roll-up rows."""
+SomeRows = Rows | Sequence[MeasureRow] | Sequence[RollUpRow] | Sequence[PairRow]
+"""Rows that rules watch: rows in columns, single rows, roll-up rows, or pair rows."""
 
 
 class WatchedRows(NamedTuple):
@@ -104,24 +106,21 @@ class WatchedRows(NamedTuple):
 
     @classmethod
     def of(cls, rows: SomeRows, columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows. O(cells). Raises InputError for rows without one of the columns."""
+        """Make watched rows. O(cells). Raises InputError for rows of another kind than the columns are."""
         if isinstance(rows, Rows):
             return cls.of_rows(rows, columns)
         try:
             return cls.of_records(rows, columns)
         except AttributeError as missing:
             raise InputError(
-                f"a {type(missing.obj).__name__!r} has no {missing.name!r}, which a rule reads; rules on "
-                "groups watch roll-up rows, and others watch rows"
+                f"a {type(missing.obj).__name__!r} has no {missing.name!r}, which a rule reads; give it "
+                f"{kind_of(columns)}s"
             ) from None
 
     @classmethod
     def of_rows(cls, rows: Rows, columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows from rows in columns. O(cells). Raises InputError if columns are of groups."""
-        if wrong := [name for name in columns if name in GROUP_NUMBERS]:
-            raise InputError(
-                f"rows have no {wrong[0]!r}, which is a column of roll-up rows; rules on groups watch those"
-            )
+        """Make watched rows from rows in columns. O(cells). Raises InputError for columns of other rows."""
+        check_kind("row", columns)
 
         def number(name: str) -> FloatArray:
             if name in COUNT_COLUMNS:
@@ -134,9 +133,17 @@ class WatchedRows(NamedTuple):
         return cls(tuple(columns), rows.keys, rows.key_codes, rows.integers, numbers)
 
     @classmethod
-    def of_records(cls, records: Sequence[MeasureRow | RollUpRow], columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows from single rows, or from roll-up rows. O(cells), in Python."""
-        rows: list[Any] = [_RollUp(row) if isinstance(row, RollUpRow) else row for row in records]
+    def of_records(
+        cls, records: Sequence[MeasureRow | RollUpRow | PairRow], columns: Sequence[str]
+    ) -> WatchedRows:
+        """Make watched rows from single rows, roll-up rows or pair rows. O(cells), in Python.
+
+        Raises InputError for rows of another kind than that of the columns.
+        """
+        watched = [_watched(row) for row in records]
+        for kind in {kind for kind, _ in watched}:
+            check_kind(kind, columns)
+        rows = [row for _, row in watched]
         keys: dict[tuple[str, str], int] = {}
         codes = [keys.setdefault((row.model, row.slice), len(keys)) for row in rows]
         integers = [
@@ -208,6 +215,33 @@ class WatchedRows(NamedTuple):
         if n and not 0 <= codes.min() <= codes.max() < len(keys):
             raise CorruptBytesError(f"a record of watched rows has rows of more keys than its {len(keys)}")
         return cls(columns, keys, codes, integers, numbers)
+
+
+def check_kind(kind: Kind, columns: Sequence[str]) -> None:
+    """Raise InputError if the columns of rules are those of other rows."""
+    if kind != (wanted := kind_of(columns)):
+        raise InputError(
+            f"a {kind} was given to rules that watch {wanted}s, such as a rule on {columns[0]}; give "
+            f"{wanted}s"
+        )
+
+
+def _watched(row: Any) -> tuple[Kind, Any]:
+    """Return the kind of a single row, and the row as rules watch it."""
+    if isinstance(row, RollUpRow):
+        return "roll-up row", _RollUp(row)
+    return ("pair row", _Pair(row)) if isinstance(row, PairRow) else ("row", row)
+
+
+class _Pair:
+    """A pair row as a row that rules watch: the pair is its model."""
+
+    def __init__(self, row: PairRow) -> None:
+        self.model = pair_name(row.model, row.against)
+        self.pair_row = row
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pair_row, name)
 
 
 class _RollUp:

@@ -15,11 +15,12 @@ def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
     for rule in rules:
         if not isinstance(rule, AlertRule):
             raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
-    if len({rule.of_groups for rule in rules}) > 1:
-        of_groups = next(rule for rule in rules if rule.of_groups)
+    if len({rule.kind for rule in rules}) > 1:
+        rows_last = sorted(rules, key=lambda rule: rule.kind == "row")
+        one, other, *_ = {rule.kind: rule for rule in rows_last}.values()
         raise ConfigError(
-            f"alert {str(of_groups)!r} watches roll-up rows, and other rules watch rows; give the rules of "
-            "groups apart"
+            f"alert {str(one)!r} watches {one.kind}s, and alert {str(other)!r} watches {other.kind}s; give a "
+            "table the rules of one kind"
         )
     with_budget(rules, None)
     if not rules:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
@@ -15,6 +16,7 @@ from typing import Any, Literal, get_args
 from ..errors import ConfigError
 from ..process.near_names import near_names
 from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from ..rows.pairs import PAIR_NUMBERS, models_of
 from ..rows.roll_ups import GROUP_NUMBERS
 from ..settings.durations import duration_text
 from ..settings.evidence import PeriodBound
@@ -25,8 +27,12 @@ from .surely import Surely
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
 """Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
 
-A rule may also name columns of roll-up rows (`GROUP_NUMBERS`): the rule then watches groups.
+A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches groups, or columns of rows of
+pairs (`PAIR_NUMBERS`), and then watches pairs.
 """
+
+Kind = Literal["row", "roll-up row", "pair row"]
+"""The kinds of rows that rules watch."""
 
 Comparison = Literal["<", "<=", ">", ">="]
 Direction = Literal["drops", "rises"]
@@ -48,16 +54,27 @@ def finite(value: Any, what: str) -> float:
     return float(value) + 0.0
 
 
+def kind_of(columns: Iterable[str]) -> Kind:
+    """Return the kind of rows that have columns of rules, which are of one kind."""
+    first = next(iter(columns), "")
+    return "roll-up row" if first in GROUP_NUMBERS else "pair row" if first in PAIR_NUMBERS else "row"
+
+
 def check_column(name: Any) -> None:
     """Raise ConfigError unless a rule may name the column."""
-    if name in RULE_COLUMNS or name in GROUP_NUMBERS:
+    if name in (*RULE_COLUMNS, *GROUP_NUMBERS, *PAIR_NUMBERS):
         return
+    if name == "verdict":
+        raise ConfigError(
+            "'verdict' is a text, and a rule speaks of numbers; anytime_high < 0 is the verdict worse, and "
+            "anytime_low > 0 the verdict better"
+        )
     if name in TIME_COLUMNS:
         raise ConfigError(
             f"{name!r} is a time, and a rule speaks of numbers; name a measure, or hold a condition "
             "for a duration"
         )
-    near = near_names(str(name), (*RULE_COLUMNS, *GROUP_NUMBERS), 2)
+    near = near_names(str(name), (*RULE_COLUMNS, *GROUP_NUMBERS, *PAIR_NUMBERS), 2)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(RULE_COLUMNS)}"
     raise ConfigError(f"{name!r} is no number of a row; {hint}")
 
@@ -158,6 +175,11 @@ class Change:
             raise ConfigError(
                 f"{self.column} {self.direction}: a change compares two windows of a model, and "
                 f"{self.column} is of a group; give a limit, such as {self.column} < 0.8"
+            )
+        if self.column.startswith("anytime_"):
+            raise ConfigError(
+                f"{self.column} {self.direction}: a change compares two windows, and {self.column} is about "
+                f"all instances; give a limit, such as {self.column} < 0"
             )
         if self.direction not in DIRECTIONS:
             raise ConfigError(f"{self.direction!r} is no direction of a change; use drops or rises")
@@ -281,28 +303,34 @@ class AlertRule:
         return " ".join(parts)
 
     def covers(self, model: str, slice_: str) -> bool:
-        """Return whether the rule watches the rows of `model` and of its slice `slice_`. O(tests)."""
+        """Return whether the rule watches the rows of `model` and of its slice `slice_`. O(tests).
+
+        model  of a rule on groups the name of the group, of a rule on pairs that of the pair
+        """
+        if self.where and self.kind == "pair row":
+            model, _ = models_of(model)
         return all(test.holds(slice_ if test.column == "slice" else model) for test in self.where)
 
     @property
-    def of_groups(self) -> bool:
-        """Whether the rule watches roll-up rows; its `model` is then the name of a group."""
-        return self.opens.column in GROUP_NUMBERS
+    def kind(self) -> Kind:
+        """The kind of rows that the rule watches."""
+        return kind_of(self.columns)
 
     def _refuse_two_kinds(self) -> None:
-        """Raise ConfigError for a rule that names columns, or tests names, of both rows and roll-up rows."""
-        kinds = {column: column in GROUP_NUMBERS for column in self.columns}
-        if len({*kinds.values()}) > 1:
-            row, group = (next(name for name in kinds if kinds[name] == of) for of in (False, True))
+        """Raise ConfigError for a rule that names columns, or tests names, of two kinds of rows."""
+        first = {kind_of([column]): column for column in reversed(self.columns)}
+        if len(first) > 1:
+            one, other = sorted(first, key=lambda kind: kind != "row")
             raise ConfigError(
-                f"{row} is a column of rows, and {group} one of roll-up rows; give a rule columns of one kind"
+                f"{first[one]} is a column of {one}s, and {first[other]} one of {other}s; give a rule "
+                "columns of one kind"
             )
+        of_groups = self.kind == "roll-up row"
         for test in self.where:
-            if (test.column == "group") != self.of_groups:
-                names = "group" if self.of_groups else "model or slice"
-                what = "a roll-up row" if self.of_groups else "a row"
+            if (test.column == "group") != of_groups:
+                names = "group" if of_groups else "model or slice"
                 raise ConfigError(
-                    f"where {test}: {self.opens.column} is a column of {what}; test its {names}"
+                    f"where {test}: {self.opens.column} is a column of a {self.kind}; test its {names}"
                 )
 
     @property

@@ -26,8 +26,8 @@ from ..arrays import NO_INT64, FloatArray, Int8Array, Int64Array
 from ..encoding.json import reading
 from ..errors import InputError, RocsteadyError
 from ..events.columns import TextColumn
-from ..events.inputs import GivenEvents, as_event_scores, as_times, given_events, warn_of
-from ..events.times import NO_TIME, checked_unit, doubt_in
+from ..events.inputs import GivenEvents, TimesReader, as_event_scores, given_events
+from ..events.times import NO_TIME
 from ..measures.decisions import SEQ
 from ..measures.steps import ENTERS, Steps
 from ..process.console import name_text
@@ -83,7 +83,7 @@ class ModelEvaluator:
         self.slice = slice
         self.pane = pane
         self._engine = WindowEngine(settings, model, slice, pane)
-        self._doubted = False
+        self._times = TimesReader()
 
     def __repr__(self) -> str:
         names = [repr(name) for name in (self.model, self.slice) if name]
@@ -148,17 +148,9 @@ class ModelEvaluator:
         times look like numbers in another unit.
         """
         score_array = as_event_scores(scores, self.settings.probabilities)
-        time_array = None if times is None else self._read_times(times, time_unit)
+        time_array = None if times is None else self._times.read(times, time_unit)
         positive = self.settings.positive
         return self.apply(*given_events(score_array, labels, time_array, weights, predicted, positive))
-
-    def _read_times(self, times: npt.ArrayLike, unit: str) -> Int64Array:
-        """Return times as microseconds; warn once if the unit looks wrong. Called by `update` alone."""
-        micros, are_numbers = as_times(times, checked_unit(unit))
-        if are_numbers and not self._doubted and (doubt := doubt_in(micros, unit)) is not None:
-            self._doubted = True
-            warn_of(doubt, stacklevel=3)
-        return micros
 
     def apply(
         self,
@@ -231,7 +223,7 @@ class ModelEvaluator:
 
         Only rows on a grid of times depend on `clock`; if rows come after events, `advance` does nothing.
         """
-        moments = self._read_times(np.array([clock]), time_unit)
+        moments = self._times.read(np.array([clock]), time_unit)
         return self.advance_to(int(moments[0]))
 
     def advance_to(self, clock: int) -> Rows:

@@ -18,7 +18,17 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError, TimeUnitWarning
 from ..settings.classes import class_text
 from .columns import TextColumn
-from .times import NO_TIME, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit, micros_of
+from .times import (
+    NO_TIME,
+    Doubt,
+    checked_unit,
+    doubt_in,
+    from_float_ticks,
+    from_ticks,
+    likely_form,
+    likely_unit,
+    micros_of,
+)
 
 OTHER_LABELS = "map other labels to 1 and 0 before"
 
@@ -233,6 +243,21 @@ def warn_of(doubt: Doubt, stacklevel: int) -> None:
     """Warn that an evaluator's times look like numbers of another unit."""
     remedy = _remedy(doubt.other, doubt.form, ", if that is not meant")
     warnings.warn(f"times: {doubt.finding}; {remedy}", TimeUnitWarning, stacklevel=stacklevel + 1)
+
+
+class TimesReader:
+    """Reads the times that users give to an evaluator, and warns once if their unit looks wrong."""
+
+    def __init__(self) -> None:
+        self._doubted = False
+
+    def read(self, times: npt.ArrayLike, unit: str) -> Int64Array:
+        """Return times as microseconds; see `as_times`. Only methods that users call may call it."""
+        micros, are_numbers = as_times(times, checked_unit(unit))
+        if are_numbers and not self._doubted and (doubt := doubt_in(micros, unit)) is not None:
+            self._doubted = True
+            warn_of(doubt, stacklevel=3)
+        return micros
 
 
 def writeable(array: npt.NDArray[Any]) -> Any:

@@ -1,6 +1,6 @@
 """Two models over the same instances: which one ranks better, in a window and since the beginning.
 
-`settings` has the settings of a comparison, and `rows` its rows. `placements` computes two AUCs and DeLong's
+`settings` has the settings of a comparison. `placements` computes two AUCs and DeLong's
 variance of their difference. `anytime` has the verdict that holds however often one looks. `window` is one
 pair of models in one slice, `held` its instances, and `evaluator` is the class around it for users.
 `matching` finds the instances that both models scored, and `table` (`PairTable`) compares all models of a

@@ -63,8 +63,8 @@ import numpy as np
 
 from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array
 from ..encoding.fields import Reader
+from ..rows.pairs import BETTER, CONTRADICTED, EMPTY, FEW_SO_FAR, UNDECIDED, WORSE
 from .placements import PairFigures, compare
-from .rows import BETTER, CONTRADICTED, EMPTY, FEW_SO_FAR, UNDECIDED, WORSE
 from .settings import PairSettings
 
 LEAST: Final = 30

@@ -9,15 +9,14 @@ from typing import Literal, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int64Array
+from ..arrays import FloatArray
 from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import read_object, reading
 from ..errors import InputError, check_settings
-from ..events.inputs import OTHER_LABELS, as_array, as_binary, as_numbers, as_times, warn_of
-from ..events.times import checked_unit, doubt_in
+from ..events.inputs import OTHER_LABELS, TimesReader, as_array, as_binary, as_numbers
+from ..rows.pairs import PairRow
 from ..settings.windows import Emission, Window, parse_every, parse_window
 from .held import PairInstances
-from .rows import PairRow
 from .settings import PairSettings
 from .window import PairWindow
 
@@ -71,7 +70,7 @@ class PairEvaluator:
         settings = settings_of(choices, settings)
         self.settings = settings
         self._window = PairWindow(settings, model, against, slice)
-        self._doubted = False
+        self._times = TimesReader()
 
     def __len__(self) -> int:
         """Return how many instances the window holds."""
@@ -112,7 +111,7 @@ class PairEvaluator:
             _scores(name, each) for name, each in (("scores", scores), ("scores_against", scores_against))
         )
         label_list = as_array("labels", labels)
-        moments = None if times is None else self._read_times(times, time_unit)
+        moments = None if times is None else self._times.read(times, time_unit)
         columns = {"labels": label_list, "scores_against": other, "times": moments}
         for name, column in columns.items():
             if column is not None and column.shape != mine.shape:
@@ -131,7 +130,7 @@ class PairEvaluator:
         clock      a time, as `update` takes times
         time_unit  the unit of `clock` where it is a number
         """
-        return self._window.advance_to(int(self._read_times(np.array([clock]), time_unit)[0]))
+        return self._window.advance_to(int(self._times.read(np.array([clock]), time_unit)[0]))
 
     def finish(self) -> list[PairRow]:
         """Return the last row, unless the row before tells of everything that was taken in."""
@@ -143,13 +142,6 @@ class PairEvaluator:
         It is no look: later intervals do not depend on it. Its `verdict` includes the interval of now.
         """
         return self._window.row_now()
-
-    def _read_times(self, times: npt.ArrayLike, unit: str) -> Int64Array:
-        micros, are_numbers = as_times(times, checked_unit(unit))
-        if are_numbers and not self._doubted and (doubt := doubt_in(micros, unit)) is not None:
-            self._doubted = True
-            warn_of(doubt, stacklevel=3)
-        return micros
 
     def to_bytes(self) -> bytes:
         """Return a snapshot, from which `from_bytes` goes on. O(instances held)."""

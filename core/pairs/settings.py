@@ -12,7 +12,7 @@ import scipy  # its parts take up to .5 s of processor time to import, each when
 
 from ..errors import ConfigError
 from ..settings.evaluator import config_of, plain
-from ..settings.windows import Adaptive, Emission, EveryEvents, LastEvents, Window, is_count
+from ..settings.windows import Adaptive, Emission, EveryEvents, LastEvents, Window, is_count, needs_times
 
 LEAST_TUNED = 100
 """Least `anytime_at`: for fewer instances a normal distribution is no approximation."""
@@ -67,9 +67,7 @@ class PairSettings:
     @property
     def needs_times(self) -> str | None:
         """The setting that needs event times, as on the command line; None: no setting does."""
-        if self.window.by_time:
-            return f"window {self.window}"
-        return f"every {self.every}" if self.every.micros else None
+        return needs_times(self.window, self.every)
 
     @cached_property
     def z(self) -> float:

@@ -30,6 +30,7 @@ from ..events.columns import TextColumn
 from ..events.records import unpack_record
 from ..events.rejected import Rejected
 from ..events.times import NO_TIME
+from ..rows.pairs import PairRow
 from ..settings.against import Against
 from ..settings.evaluator import checked_order
 from ..settings.table import checked_slices
@@ -37,7 +38,6 @@ from ..shard.orders import ArrivalOrder, order_of
 from ..table.slices import SliceNumbers
 from .held import PairInstances
 from .matching import Instance, Matcher
-from .rows import PairRow
 from .settings import PairSettings
 from .window import PairWindow
 

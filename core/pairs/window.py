@@ -36,11 +36,11 @@ from ..events.times import END_OF_TIME, NO_TIME
 from ..measures.decisions import HELD, SEQ
 from ..measures.steps import ROW_DUE
 from ..rows.columns import INTEGER_COLUMNS, reason_clauses
+from ..rows.pairs import NO_PAIRS, NO_VARIANCE, ONE_CLASS, TOO_FEW, PairRow
 from ..settings.windows import DURATION
 from .anytime import Anytime
 from .held import NOTHING, Held, Moving, PairInstances
 from .placements import compare, compare_weighted
-from .rows import NO_PAIRS, NO_VARIANCE, ONE_CLASS, TOO_FEW, PairRow
 from .settings import PairSettings
 
 _FARTHEST = 2**61

@@ -23,7 +23,7 @@ from .durations import Duration, duration_text, microseconds, parse_lateness
 from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_blocks, checked_bound, gap_text
 from .measure_names import named_measures
 from .sketches import checked_sketch_bytes
-from .windows import Emission, EveryEvents, LastEvents, Window, read_number
+from .windows import Emission, EveryEvents, LastEvents, Window, needs_times, read_number
 
 _KEY = "declared"
 
@@ -258,10 +258,8 @@ class EvaluatorSettings:
     @property
     def needs_times(self) -> str | None:
         """Return the setting that needs event times, as on the command line; None = no setting does."""
-        if self.window.by_time:
-            return f"window {self.window}"
-        if self.every.micros:
-            return f"every {self.every}"
+        if (of_both := needs_times(self.window, self.every)) is not None:
+            return of_both
         if isinstance(self.evidence_below, PeriodBound):
             return f"evidence-below {self.evidence_below}"
         return None if self.block_gap is None else f"block-gap {self.block_gap}"

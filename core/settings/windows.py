@@ -348,3 +348,14 @@ def read_number(text: str, what: str) -> float:
 def number_text(number: float) -> str:
     """Return the shortest text that `read_number` reads as this number."""
     return repr(number).removesuffix(".0")
+
+
+def needs_times(window: Window, every: Emission) -> str | None:
+    """Return the one of both that needs event times, as on the command line; None: neither does.
+
+    >>> needs_times(LastEvents(5), parse_every("1h")), needs_times(LastEvents(5), EveryEvents(5))
+    ('every 1h', None)
+    """
+    if window.by_time:
+        return f"window {window}"
+    return f"every {every}" if every.micros else None

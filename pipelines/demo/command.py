@@ -4,7 +4,7 @@ At each scheduled departure, every learner predicts how likely the flight is to 
 when the flight has landed. Predictions and labels are two streams, both out of order (`streams`). They go
 through the job that `rocsteady evaluate PREDICTIONS --labels LABELS` runs: joined by the flight's id and
 evaluated in order of landing. Windows are sliding per learner and per (learner, carrier), and adaptive per
-learner.
+learner. Naive Bayes is the champion, and the other learners are compared with it, flight by flight.
 
 A cancelled or diverted flight is predicted too, but its label never comes: its predictions become unmatched
 dead letters. Every other record that does not count becomes a dead letter with its reason. At the end, the
@@ -29,7 +29,10 @@ from pyarrow import parquet
 
 from ...core.errors import InputError, RocsteadyError
 from ...core.join.settings import JoinSettings
+from ...core.pairs.settings import PairSettings
 from ...core.process.console import redraw, say, show
+from ...core.rows.pairs import UNDECIDED
+from ...core.settings.against import Against
 from ...core.settings.durations import duration_text
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
@@ -42,6 +45,7 @@ from ...transforms.sinks.table import check_output
 from ...transforms.sources.files.listing import list_sources
 from ..evaluate.job import Beside, Evaluation, Join
 from ..evaluate.on_beam import evaluate_and_report
+from ..evaluate.pairs import Pairs
 from ..outputs import check_outputs
 from ..report.report import check_report_path
 from .flights import LATE_MINUTES, MINUTE
@@ -63,6 +67,9 @@ median window holds 1,403 landings, a day and a half); 173 at 1e-6, 82 at 1e-20 
 landings: three weeks). The other signals report drift as often: at .002, error in 241 rows, brier in 230.
 """
 
+CHAMPION = "naive-bayes"
+"""The learner that the others are compared with."""
+
 _TITLE = f"Flights from New York, 2013: who lands {LATE_MINUTES} minutes late or more?"
 _FATES = ("unmatched", "late", "duplicate", "invalid")
 _HEAD = f"  {'learner':<13}  {'AUC [95% interval]':<23} {'H':>6} {'KS':>6} {'kappa':>6} {'kappa_m':>8}  "
@@ -81,8 +88,8 @@ def run_demo(output: str, *, first: int | None = None) -> int:
     if not output:
         raise InputError("--output '': name a folder")
     folder = Path(output)
-    names = ("rows", "adaptive", "curves", "dead_letters")
-    rows, adaptive, curves, dead_letters = paths = [folder / f"{name}.parquet" for name in names]
+    names = ("rows", "adaptive", "curves", "dead_letters", "pairs")
+    rows, adaptive, curves, dead_letters, pairs = paths = [folder / f"{name}.parquet" for name in names]
     page = folder / "report.html"
     with _made(folder):
         files = [("--output", str(path), path.stem, check_output) for path in paths]
@@ -91,7 +98,9 @@ def run_demo(output: str, *, first: int | None = None) -> int:
         evaluator = EvaluatorSettings(sliding, every, order="time", curves=EveryEvents(MAJORITY_WINDOW))
         settings = TableSettings(evaluator, (("carrier",),), _SHARDS)
         in_adaptive = TableSettings(EvaluatorSettings(ADAPTIVE, every, order="time"), (), _SHARDS)
-        join = JoinSettings(TTL, lead=0, evaluator_shards=_SHARDS)
+        how = PairSettings(sliding, EveryEvents(MAJORITY_WINDOW))
+        compared = Pairs(str(pairs), Against(CHAMPION, within=0), how, most_shards=1)
+        join = JoinSettings(TTL, lead=0, evaluator_shards=compared.shards(settings))
         with compiled_ahead(settings, in_adaptive, join):
             with _training_line() as report:
                 training = train(report, first=first)
@@ -110,11 +119,13 @@ def run_demo(output: str, *, first: int | None = None) -> int:
                 notes=(_note(training),),
                 beside=(Beside(in_adaptive, str(adaptive)),),
                 join=Join(list_sources([str(training.labels)]), "time", join),
+                pairs=compared,
             )
             counts = evaluate_and_report(job).counts
     evaluated, changing = parquet.read_table(rows), parquet.read_table(adaptive)
     say(f"in the window {ADAPTIVE}: {changing.num_rows:,} rows in {adaptive}")
     show(*_report(evaluated, changing, training.models).split("\n"))
+    show(*_compared(parquet.read_table(pairs)).split("\n"))
     show(*_accounts(training, evaluated, parquet.read_table(dead_letters), counts).split("\n"))
     show("", f"The year in charts, and when each learner ranked worse: open {page} in a browser")
     return 0
@@ -211,6 +222,34 @@ def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:
         events, share = columns["window_events"][last_of[0]], columns["prevalence"][last_of[0]]
         lines.append(f"  {name.partition('=')[2]:<8} {events:>8,} {share:>6.1%}  {shown}")
     return "\n".join(lines)
+
+
+def _compared(pairs: pa.Table) -> str:
+    """Return the table of the pairs: the last difference, how many windows differ, the verdict."""
+    columns = _columns(pairs)
+    head = f"  {'learner':<13}  {'last difference [95%]':<25} {'better in':>9} {'worse in':>9}  "
+    lines = [
+        f"\nAUC less that of {CHAMPION}, on the same landings, in windows of {MAJORITY_WINDOW:,}:\n",
+        f"{head}verdict on all landings",
+    ]
+    for model in sorted({str(name) for name in columns["model"]}):
+        rows = np.flatnonzero((columns["model"] == model) & (columns["slice"] == ""))
+        at, low, high = (columns[name][rows] for name in ("difference", "difference_low", "difference_high"))
+        better, worse = np.count_nonzero(low > 0), np.count_nonzero(high < 0)
+        found = f"{at[-1]:+.4f} [{low[-1]:+.3f}, {high[-1]:+.3f}]"
+        lines.append(
+            f"  {model:<13}  {found:<25} {better:>3} of {len(rows):>2} {worse:>3} of {len(rows):>2}  "
+            f"{_verdicts(columns, rows)}"
+        )
+    return "\n".join(lines)
+
+
+def _verdicts(columns: dict[str, Any], rows: Any) -> str:
+    """Return the verdicts of a pair that are not "undecided", each with the day of its first row."""
+    found: dict[str, str] = {}
+    for row in rows:
+        found.setdefault(str(columns["verdict"][row]), _day(columns["time"][row]))
+    return ", ".join(f"{each} ({day})" for each, day in found.items() if each != UNDECIDED) or UNDECIDED
 
 
 def _accounts(training: Training, rows: pa.Table, letters: pa.Table, counts: Mapping[str, int]) -> str:

@@ -71,12 +71,15 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     _refuse_report(options, runner)
     source = topics_of(options) or growing_source(options, beam_flags)
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
-    of_groups = () if alerts is None else alerts.rules_of(groups=True)
+    of_groups = () if alerts is None else alerts.rules_of("roll-up row")
+    of_pairs = () if alerts is None else alerts.rules_of("pair row")
     roll_ups = roll_ups_of(options, settings.evaluator, of_groups)
     settings = with_sketches(settings, options)
     files = sources_of(options.sources) if source is None else ()
     join = join_of(options, fields, settings)
-    pairs = pairs_of(options, fields, settings, on_stream=source is not None)
+    pairs = pairs_of(options, fields, settings, of_pairs, on_stream=source is not None)
+    if pairs is not None and runner.in_process:
+        pairs = replace(pairs, most_shards=1)
     if pairs is not None and join is not None:
         shards = pairs.shards(settings)
         join = replace(join, settings=replace(join.settings, evaluator_shards=shards))

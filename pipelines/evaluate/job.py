@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from ...core.alerts.rules import AlertRule, Span
+from ...core.alerts.rules import AlertRule, Kind, Span
 from ...core.errors import ConfigError
 from ...core.ids.sharding import Cut
 from ...core.join.settings import JoinSettings
@@ -85,7 +85,7 @@ class Streams:
 class Alerts:
     """The alert rules of a job, and where their alerts go.
 
-    rules       rules on rows, and rules on roll-up rows (`AlertRule.of_groups`).
+    rules       rules on rows, on roll-up rows, and on pair rows (`AlertRule.kind`).
     path        path of the alerts; None: the alerts go to stderr.
     recipients  who is called for each alert.
     copy        path of a Parquet file that holds the alerts too, for a job on Beam to read at its end.
@@ -96,9 +96,9 @@ class Alerts:
     recipients: tuple[Recipient, ...] = ()
     copy: str | None = None
 
-    def rules_of(self, *, groups: bool) -> tuple[AlertRule, ...]:
-        """Return the rules on roll-up rows, or those on rows."""
-        return tuple(rule for rule in self.rules if rule.of_groups == groups)
+    def rules_of(self, kind: Kind) -> tuple[AlertRule, ...]:
+        """Return the rules on a kind of rows."""
+        return tuple(rule for rule in self.rules if rule.kind == kind)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Evaluation:
     report        path of the page about the job, or None; `title` and `notes` (sentences) are its head.
     beside        evaluations of the same events under other settings, shown on the same page.
     reference     what the latest windows are compared with, on the page and in the table.
-    alerts        the rules that watch the rows and the roll-up rows, if any.
+    alerts        the rules that watch the rows, the roll-up rows and the pair rows, if any.
     roll_ups      the groups whose rows are rolled up, if any.
     sinks         how topics and folders are written.
     streams       the input instead of `sources`.

@@ -24,6 +24,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from ...core.alerts.rows import SomeRows
+from ...core.alerts.rules import Kind
 from ...core.alerts.table import AlertTable
 from ...core.errors import InputError, RocsteadyError
 from ...core.events.records import EndOfInput, StateImport
@@ -32,12 +34,11 @@ from ...core.events.times import NO_TIME
 from ...core.fleet.members import MemberRows, Settled
 from ...core.fleet.table import FleetTable
 from ...core.ids.sharding import number_of, shard_key
-from ...core.pairs.rows import PairRow
 from ...core.pairs.table import PairTable
 from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
-from ...core.rows.roll_ups import RollUpRow
+from ...core.rows.pairs import PairRow
 from ...core.rows.rows import Rows
 from ...core.state.compile_ahead import warm_up
 from ...core.state.exported import ShardState
@@ -106,7 +107,8 @@ class LiveEvaluation:
         self._table = TableFactory(job.settings, job.begins_with is not None, tells).new(None, shard_key(0))
         self._pairs = None if job.pairs is None else PairTable(job.pairs.table(job.settings))
         self._fleet = None if job.roll_ups is None else FleetTable(job.roll_ups.settings)
-        self._alerts, self._group_alerts = (_alerts_of(job, groups=groups) for groups in (False, True))
+        kinds: tuple[Kind, ...] = ("row", "roll-up row", "pair row")
+        self._alerts, self._group_alerts, self._pair_alerts = (_alerts_of(job, kind) for kind in kinds)
         self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
         self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
@@ -192,7 +194,7 @@ class LiveEvaluation:
 
     def _counted(self) -> Counter[str]:
         counts = self._counts + Counter(self._table.counts())
-        for table in (self._pairs, self._fleet, self._alerts, self._group_alerts):
+        for table in (self._pairs, self._fleet, self._alerts, self._group_alerts, self._pair_alerts):
             if table is not None:
                 counts += Counter(table.counts())
         return counts
@@ -202,6 +204,7 @@ class LiveEvaluation:
         given = [] if self._pairs is None else self._pairs.apply(record)
         if rows := [row for row in given if isinstance(row, PairRow)]:
             self._take_records("pairs", rows)
+            self._watch(self._pair_alerts, rows)
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
@@ -230,7 +233,7 @@ class LiveEvaluation:
             self._take_records("roll-ups", found)
             self._watch(self._group_alerts, found)
 
-    def _watch(self, table: AlertTable | None, rows: Rows | Sequence[RollUpRow]) -> None:
+    def _watch(self, table: AlertTable | None, rows: SomeRows) -> None:
         """Apply alert rules to rows; alerts without a file are printed at once."""
         if table is None or not (alerts := table.watch(rows)):
             return
@@ -257,9 +260,9 @@ class LiveEvaluation:
             self._reasons[kind, reason] = number + 1, min(first, position)
 
 
-def _alerts_of(job: Evaluation, *, groups: bool) -> AlertTable | None:
-    """Return the table of the rules on roll-up rows, or on rows; None without such rules."""
-    rules = () if job.alerts is None else job.alerts.rules_of(groups=groups)
+def _alerts_of(job: Evaluation, kind: Kind) -> AlertTable | None:
+    """Return the table of the rules on a kind of rows; None without such rules."""
+    rules = () if job.alerts is None else job.alerts.rules_of(kind)
     return AlertTable(rules) if rules else None
 
 

@@ -20,6 +20,7 @@ from apache_beam.metrics.metric import Metrics
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from ...core.alerts.rules import Kind
 from ...core.errors import ConfigError
 from ...core.join.settings import JoinSettings
 from ...core.process.console import show
@@ -157,8 +158,9 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         packets, unmatched, join_states = packets | "Join" >> shards
         letters.append(unmatched)
         states.append(join_states)
+    pairs = None
     if job.pairs is not None:
-        packets = compared(packets, job.pairs, job.settings, job.fields, job.cache_bytes, job.sinks)
+        packets, pairs = compared(packets, job.pairs, job.settings, job.fields, job.cache_bytes, job.sinks)
     begun, brings = _with_states(packets, job, job.settings)
     evaluate = EvaluateShards(
         job.settings,
@@ -186,11 +188,13 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         from ...transforms.evaluate.alert import Alert
 
         watched = []
-        for label, watched_rows, rules in (
-            ("Alert", rows, job.alerts.rules_of(groups=False)),
-            ("Alert of groups", rolled, job.alerts.rules_of(groups=True)),
-        ):
-            if rules:
+        of_kinds: tuple[tuple[str, Any, Kind], ...] = (
+            ("Alert", rows, "row"),
+            ("Alert of groups", rolled, "roll-up row"),
+            ("Alert of pairs", pairs, "pair row"),
+        )
+        for label, watched_rows, kind in of_kinds:
+            if rules := job.alerts.rules_of(kind):
                 watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
                 watched.append(watched_rows | label >> watch)
         alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()

@@ -300,9 +300,8 @@ def alerts_of(
             rules.append(parse_alert(text))
             _check_rule(rules[-1], settings, fields)
         rules = with_budget(rules, budget)
-        for groups in (False, True):
-            if chosen := [rule for rule in rules if rule.of_groups == groups]:
-                checked_rules(chosen)
+        for kind in {rule.kind for rule in rules}:
+            checked_rules([rule for rule in rules if rule.kind == kind])
     except ConfigError as mistake:
         raise ConfigError(f"--{mistake}") from None
     if options.alerts is None and not here:
@@ -334,13 +333,20 @@ def _is_slice(name: str, slices: Sequence[tuple[str, ...]]) -> bool:
     return not columns or columns in slices
 
 
+def _names_of_job(fields: EventFields) -> list[str]:
+    """Return the names of the models of a job whose options name its model; else none."""
+    if not (model := fields.model_name):
+        return []
+    return [f"{model}/{score}" for score in fields.scores] or [model]
+
+
 def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) -> None:
     """Raise ConfigError where the rows of an evaluation can never satisfy a rule."""
 
     def refuse(sentence: str) -> ConfigError:
         return ConfigError(f"alert {str(rule)!r}: {sentence}")
 
-    if rule.of_groups:
+    if rule.kind == "roll-up row":
         return
     for column in rule.columns:
         if column in MEASURES and column not in (settings.measures or ()):
@@ -369,8 +375,12 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
             )
         if test.column == "slice" and test.comparison == "=" and not _is_slice(test.text, fields.slices):
             raise refuse(f"where {test}: slices are spelled {slice_forms(fields.slices)}")
-        if test.column == "model" and fields.model_name is not None and not test.holds(fields.model_name):
-            raise refuse(f"where {test}: the job's one model is --model-name {fields.model_name!r}")
+        names = _names_of_job(fields)
+        if test.column == "model" and names and not any(map(test.holds, names)):
+            said = f"the job's one model is --model-name {fields.model_name!r}"
+            if fields.scores:
+                said = f"with --model-name {fields.model_name!r} the models are {', '.join(map(repr, names))}"
+            raise refuse(f"where {test}: {said}")
     below = settings.evidence_below
     if isinstance(rule.opens, Surely) and below is not None and rule.opens.bound != below:
         raise refuse(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
+from ...core.alerts.rules import AlertRule
 from ...core.errors import ConfigError
 from ...core.ids.sharding import number_of
 from ...core.pairs.settings import PairSettings
 from ...core.pairs.table import PairTableSettings
+from ...core.rows.pairs import PairRow
 from ...core.settings.against import Against
 from ...core.settings.durations import parse_lateness
 from ...core.settings.table import Shards, TableSettings
@@ -25,22 +27,22 @@ from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import parsed, refuse_given, whole_number
 from ..words import counted
 
-_COMPARING = 8
-"""Most shards that compare models: each gets all events of the champion."""
-
 
 @dataclass(frozen=True)
 class Pairs:
     """The comparisons of a job.
 
-    path      where the rows of pairs go
-    against   the champion, and which events are one instance
-    settings  how two models are compared
+    path         where the rows of pairs go
+    against      the champion, and which events are one instance
+    settings     how two models are compared
+    most_shards  most shards that compare models. Each gets all events of the champion: in one process, one
+                 shard costs a third of what eight cost
     """
 
     path: str
     against: Against
     settings: PairSettings
+    most_shards: int = 8
 
     def table(self, settings: TableSettings) -> PairTableSettings:
         """Return the settings of the shards, of a job whose evaluators have `settings`."""
@@ -50,7 +52,7 @@ class Pairs:
     def shards(self, settings: TableSettings) -> Shards:
         """Return the shards to which events are sent: those of the evaluators, and those that compare."""
         shards = Shards.of(settings.shards or 1)
-        return shards.with_comparisons(self.against, min(_COMPARING, shards.shared))
+        return shards.with_comparisons(self.against, min(self.most_shards, shards.shared))
 
 
 def add_score_of_champion(options: argparse.Namespace) -> None:
@@ -67,10 +69,23 @@ def add_score_of_champion(options: argparse.Namespace) -> None:
 
 
 def pairs_of(
-    options: argparse.Namespace, fields: EventFields, settings: TableSettings, *, on_stream: bool
+    options: argparse.Namespace,
+    fields: EventFields,
+    settings: TableSettings,
+    rules: Sequence[AlertRule],
+    *,
+    on_stream: bool,
 ) -> Pairs | None:
-    """Return the comparisons that the options ask for; None without --pairs. Raises ConfigError."""
+    """Return the comparisons that the options ask for; None without --pairs. Raises ConfigError.
+
+    rules  the rules that watch pairs
+    """
     if options.pairs is None:
+        if rules:
+            raise ConfigError(
+                f"--alert {str(rules[0])!r} watches pairs of models; say where their rows go with --pairs "
+                "PATH"
+            )
         why = " is for rows of pairs; say where they go with --pairs PATH"
         refuse_given(options, why, "champion", "against", "pair_within", "anytime_at")
         return None
@@ -84,8 +99,8 @@ def pairs_of(
         raise ConfigError(f"{said}: pairs of models are compared with equal weights; leave --weight out")
     if fields.predicted is not None and fields.positive is None:
         raise ConfigError(f"{said}: AUCs need the class that is positive; name it with --positive VALUE")
-    for name in ("export_state", "import_state", "control"):
-        refuse_given(options, " and --pairs: the state of pairs cannot be exported; leave one out", name)
+    own_job = "the state of pairs is not exported in this version; give --pairs to a job of its own"
+    refuse_given(options, f" and --pairs: {own_job}", "export_state", "import_state", "control")
     by_record = options.against is not None and not options.labels and not on_stream
     if not by_record and fields.id is None:
         raise ConfigError(f"{said}: models are compared by the ids of events; name their column with --id")
@@ -120,8 +135,8 @@ def compared(
     fields: EventFields,
     cache_bytes: int,
     sinks: SinkOptions,
-) -> beam.PCollection[tuple[str, bytes]]:
-    """Compare models and write the rows of pairs; return the packets that are for the evaluators.
+) -> tuple[beam.PCollection[tuple[str, bytes]], beam.PCollection[PairRow]]:
+    """Compare models and write the rows of pairs; return the packets for the evaluators, and the rows.
 
     Late events are dead letters of the evaluators, which get them too.
     """
@@ -133,7 +148,7 @@ def compared(
     write = write_batches(pairs.path, PAIRS, sinks)
     _ = rows | "Pairs in columns" >> InBatches(PAIRS) | "Write pairs" >> write
     mine = packets | "For evaluators" >> beam.Filter(lambda packet: number_of(packet[0]) < own)
-    return typed(mine, "Evaluators' packets", keys)
+    return typed(mine, "Evaluators' packets", keys), rows
 
 
 def told_pairs(pairs: Pairs, counts: Counter[str]) -> Iterator[str]:

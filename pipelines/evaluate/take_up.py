@@ -33,6 +33,7 @@ from ...core.evaluator import snapshot
 from ...core.evaluator.snapshot import Snapshot
 from ...core.join import state as label_join_state
 from ...core.join.state import JoinState
+from ...core.pairs import table as pair_table
 from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.settings.table import Shards, TableSettings
@@ -243,6 +244,8 @@ def check_savepoint(job: Evaluation) -> None:
     wanted: dict[str, dict[str, Any]] = {"evaluators": job.settings.whole_meaning()}
     if job.join is not None:
         wanted["join"] = job.join.settings.meaning()
+    if job.pairs is not None:
+        wanted["pairs"] = job.pairs.table(job.settings).meaning()
     added = _magics_beside(job)
     for step, there in _settings_in(str(path), [magic for magics in added.values() for magic in magics]):
         if isinstance(step, bytes):
@@ -254,6 +257,11 @@ def check_savepoint(job: Evaluation) -> None:
         try:
             check_settings(wanted.pop(step), there)
         except OtherConfigurationError as other:
+            if job.pairs is not None:
+                raise InputError(
+                    f"--savepoint_path {path}: {other}. Of a job with --pairs no export takes the state to "
+                    "other settings"
+                ) from None
             raise InputError(
                 f"--savepoint_path {path}: {other}. With --control on the old job, rocsteady state export "
                 "and then --import-state take the state to settings that may change (docs/how-to/state.md)"
@@ -294,7 +302,8 @@ def _settings_in(path: str, others: Sequence[bytes]) -> Iterator[tuple[str | byt
     others  how other frames begin: of such a frame, (its beginning, {}) is yielded
     """
     folder = urlsplit(path).path if urlsplit(path).scheme == "file" else path
-    head = re.compile(b"|".join(map(re.escape, (snapshot.MAGIC, label_join_state.MAGIC, *others))))
+    known = (snapshot.MAGIC, label_join_state.MAGIC, pair_table.MAGIC)
+    head = re.compile(b"|".join(map(re.escape, (*known, *others))))
     left = _MOST_BYTES
     with suppress(Exception):  # each file system of Beam has its own errors
         files = FileSystems.match([f"{folder.rstrip('/')}/*"])[0].metadata_list
@@ -322,6 +331,10 @@ def _heads(data: bytes, head: re.Pattern[bytes]) -> Iterator[tuple[str | bytes, 
                 said = json.loads(_text(data, found.start() + HEAD_BYTES))
                 if isinstance(said, dict) and "evaluator_shards" in said:
                     yield "join", said
+            elif found[0] == pair_table.MAGIC:
+                said = json.loads(_text(data, found.start() + HEAD_BYTES))
+                if isinstance(said, dict) and "champion" in said:
+                    yield "pairs", said
             else:
                 version, reserved = struct.unpack_from("<HH", data, found.end())
                 if version < _MOST_VERSION and not reserved:

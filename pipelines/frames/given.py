@@ -9,7 +9,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from ...core.errors import InputError
-from ...core.pairs.rows import PairRow
+from ...core.rows.pairs import PairRow
 from ...core.rows.roll_ups import RollUpRow
 from ...transforms.events.dead_letters import in_columns
 from ...transforms.sinks.kinds import PAIR_SCHEMA, ROLL_UP_SCHEMA

@@ -140,6 +140,49 @@ def test_roll_ups_and_alerts_on_groups_are_those_of_the_local_runner(streams, ru
     assert all(f'"{column}",' in alerts for column in ("worst_gap", "auc_within", "auc"))
 
 
+def pairs(folder, output, runner=()):
+    """Compare three models with a champion, and watch the pairs; return the rows and the alerts."""
+    names = {name: output / f"{name}.csv" for name in ("output", "pairs", "alerts")}
+    outputs = [word for name, path in names.items() for word in (f"--{name}", str(path))]
+    how = [
+        "--id=id", "--time=time", "--every=1h", "--window=last:300", "--slice=country", "--order=time:30m",
+        "--pair-within=20m", "--champion=m0", "--alert", "difference_low > 0 for 2 rows",
+    ]  # fmt: skip
+    evaluate([str(folder / "*.jsonl"), *how, *outputs], runner)
+    return {name: path.read_text() for name, path in names.items()}
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """Events of four models over the same ids, of which each lacks some, and the local runner's pairs."""
+    folder = tmp_path_factory.mktemp("scored")
+    rng = np.random.default_rng(17)
+    events = []
+    for number in range(1_500):
+        label = int(rng.integers(0, 2))
+        for place, strength in enumerate((0.8, 1.6, 0.8, 0.2)):
+            if (number + place) % 9:
+                time, score = number * 60 + place * 500, round(float(rng.normal(strength * label, 1)), 3)
+                country = "NZ" if number % 3 else "DE"
+                events.append(
+                    {"id": f"i{number}", "model": f"m{place}", "time": time, "score": score, "label": label,
+                     "country": country}
+                )  # fmt: skip
+    events.sort(key=lambda event: event["time"] + event["score"] * 100)
+    for part in range(2):
+        lines = "\n".join(map(json.dumps, events[part::2]))
+        (folder / f"{part}.jsonl").write_text(lines + "\n")
+    output = tmp_path_factory.mktemp("local-pairs")
+    return folder, pairs(folder, output)
+
+
+def test_pairs_and_their_alerts_are_those_of_the_local_runner(scored, runner, tmp_path):
+    folder, expected = scored
+    assert expected["pairs"].count("\n") > 100
+    assert "m1 against m0" in expected["alerts"]
+    assert pairs(folder, tmp_path, runner) == expected
+
+
 @pytest.fixture(scope="module")
 def topics(broker, streams):
     """The same records in two topics of two partitions each."""

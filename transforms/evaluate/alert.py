@@ -18,13 +18,14 @@ from apache_beam.coders import RowCoder, registry
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.grammar import parse_alert
-from ...core.alerts.rows import AlertRow, WatchedRows, numbers_of, watched_columns
+from ...core.alerts.rows import AlertRow, WatchedRows, check_kind, numbers_of, watched_columns
 from ...core.alerts.rule_sets import checked_rules
 from ...core.alerts.rules import AlertRule
 from ...core.alerts.table import AlertTable
 from ...core.errors import ConfigError
 from ...core.ids.sharding import shard_of
 from ...core.rows.columns import INTEGER_COLUMNS, TIME_COLUMNS
+from ...core.rows.pairs import pair_name
 from ...core.rows.rows import Rows
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
@@ -32,7 +33,10 @@ from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
 from .pack_rows import PackRows
 from .row_columns import RowColumns
 
-_HOW = "apply it to .rows or .batches of EvaluateModels, or with rules on groups to RollUp"
+_HOW = (
+    "apply it to .rows or .batches of EvaluateModels, with rules on groups to RollUp, with rules on pairs to "
+    ".rows or .batches of ComparePairs"
+)
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,9 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
 
     Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`. Rules
-    that name columns of roll-up rows, such as "auc_within < 0.8", watch the RollUpRows of `RollUp`. The
-    input must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
+    that name columns of roll-up rows, such as "auc_within < 0.8", watch the RollUpRows of `RollUp`. Rules
+    that name columns of pairs, such as "anytime_high < 0", watch the PairRows of `ComparePairs`. The input
+    must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
     later rows until the input ends. Every (model, slice, pane) has its own alerts. The Beam timestamp of an
     alert is the alert's time; without a time, the timestamp of its rows. An alert is in the window of its
     rows. `AlertTable` describes the state.
@@ -123,14 +128,19 @@ class _PackRowsDoFn(PackRows[WatchedRows]):
 
 
 def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
-    """Return the columns that rules read, from a record batch of rows (ROW_SCHEMA). O(cells).
+    """Return the columns that rules read, from a record batch of rows (ROW_SCHEMA, PAIR_SCHEMA). O(cells).
 
     Missing columns of times are read as null. Raises InputError, which names the column, for any other
-    missing column, and for one of another type.
+    missing column, for one of another type, and for rows of another kind than that of the columns.
     """
+    of_pairs = "against" in batch.schema.names
+    check_kind("pair row" if of_pairs else "row", columns)
     read = RowColumns(batch, "an alert", _HOW, TIME_COLUMNS)
     keys: dict[tuple[str, str], int] = {}
-    named = zip(read.names("model"), read.names("slice"), strict=True)
+    models = read.names("model")
+    if of_pairs:
+        models = list(map(pair_name, models, read.names("against")))
+    named = zip(models, read.names("slice"), strict=True)
     codes = np.array([keys.setdefault(key, len(keys)) for key in named], np.int32)
     numbers = numbers_of(columns, read.number, batch.num_rows)
     return WatchedRows(tuple(columns), tuple(keys), codes, read.integers(*INTEGER_COLUMNS), numbers)

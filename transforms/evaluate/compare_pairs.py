@@ -21,9 +21,9 @@ from ...core.events.batch import EventBatch
 from ...core.events.records import Batch
 from ...core.ids.sharding import shard_key, split_for_comparisons
 from ...core.pairs.placements import compare
-from ...core.pairs.rows import PairRow
 from ...core.pairs.settings import PairSettings
 from ...core.pairs.table import PairTable, PairTableSettings
+from ...core.rows.pairs import PairRow
 from ...core.settings.against import Against
 from ...core.settings.durations import Duration, microseconds, parse_lateness
 from ...core.settings.windows import Emission, Window

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.alerts.rows import AlertRow
-from ...core.pairs.rows import PairRow
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.rows.curves import WindowCurve
+from ...core.rows.pairs import PairRow
 from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ....core.arrays import FloatArray
-from ....core.pairs.rows import BETTER, CONTRADICTED, UNDECIDED, WORSE
 from ....core.rows.columns import reasons_by_measure
+from ....core.rows.pairs import BETTER, CONTRADICTED, UNDECIDED, WORSE
 from ...words import all_dates, counted, p_value, share, stamp
 from ..rows import floats
 from .lines import Section, banded, signed, signed_interval

@@ -177,6 +177,51 @@ def test_the_interval_over_blocks_holds_as_well_and_is_hardly_wider(correlation)
 
 
 @pytest.mark.at_length
+@pytest.mark.parametrize("law", ["alike at .7", "close to each other", "heavy tails", "ties", "2% positives"])
+def test_beyond_the_first_block_the_interval_of_the_default_holds_too(law):
+    """50,000 instances are five blocks; a row every 250 is a look, from the first 250 on."""
+    runs, instances = at_length((300, 50_000), (4, 11_000))
+    prevalence, draw, truth = LAWS[law]
+    missed = 0
+    for run in range(runs):
+        rng = np.random.default_rng([3, run])
+        labels = (rng.random(instances) < prevalence).astype(np.int64)
+        pair = rs.PairEvaluator(every=rs.EveryEvents(250), window=rs.LastEvents(100))
+        last = pair.update(labels, *draw(rng, labels))[-1]
+        assert last.anytime_blocks >= instances // 10_000
+        missed += last.verdict == "contradicted" or not last.anytime_low <= truth <= last.anytime_high
+    assert missed <= most(runs), f"{missed} of {runs}"
+
+
+def correlated(rng, labels, *aucs):
+    """Normal scores of two models of these AUCs, correlated by 0.49 within a class."""
+    shared, *own = rng.standard_normal((3, len(labels)))
+    return [
+        0.7 * shared + math.sqrt(0.51) * noise + labels * norm.ppf(auc) * math.sqrt(2)
+        for noise, auc in zip(own, aucs, strict=True)
+    ]
+
+
+@pytest.mark.at_length
+def test_blocks_cost_hardly_any_power():
+    """AUC .84 against .83, correlated: how many of the streams are decided, and by when."""
+    runs = at_length(100, 2)
+    found = {10_000: [], 50_000: []}
+    for run in range(runs):
+        rng = np.random.default_rng([4, run])
+        labels = (rng.random(50_000) < 0.3).astype(np.int64)
+        champion, challenger = correlated(rng, labels, 0.83, 0.84)
+        for exact, ends in found.items():
+            pair = rs.PairEvaluator(every=rs.EveryEvents(1_000), window=rs.LastEvents(100), exact=exact)
+            rows = pair.update(labels, challenger, champion)
+            assert {row.verdict for row in rows} <= {"undecided", "better"}
+            ends.append(next((row.seq for row in rows if row.verdict == "better"), 99_999))
+    in_blocks, whole = (np.array(ends) for ends in found.values())
+    assert np.count_nonzero(in_blocks < 99_999) >= 0.9 * runs
+    assert abs(np.median(in_blocks) - np.median(whole)) <= 0.05 * np.median(whole)
+
+
+@pytest.mark.at_length
 def test_a_challenger_that_is_better_is_found_in_time():
     """AUC .85 against .83, correlated: a fixed-n test of 80% power needs some 3,100 instances."""
     runs = at_length(100, 10)
@@ -184,11 +229,7 @@ def test_a_challenger_that_is_better_is_found_in_time():
     for run in range(runs):
         rng = np.random.default_rng([2, run])
         labels = (rng.random(20_000) < 0.3).astype(np.int64)
-        shared, *own = rng.standard_normal((3, 20_000))
-        champion, challenger = (
-            0.7 * shared + math.sqrt(0.51) * noise + labels * norm.ppf(auc) * math.sqrt(2)
-            for noise, auc in zip(own, (0.83, 0.85), strict=True)
-        )
+        champion, challenger = correlated(rng, labels, 0.83, 0.85)
         rows = rs.PairEvaluator(every=rs.EveryEvents(500)).update(labels, challenger, champion)
         assert {row.verdict for row in rows} <= {"undecided", "better"}
         found.append(next((row.seq for row in rows if row.verdict == "better"), 99_999))

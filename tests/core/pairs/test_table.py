@@ -16,9 +16,9 @@ from rocsteady.core.events.records import EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.ids.sharding import number_of, split_for_comparisons, split_records
 from rocsteady.core.pairs.matching import Matcher
-from rocsteady.core.pairs.rows import PairRow
 from rocsteady.core.pairs.settings import PairSettings
 from rocsteady.core.pairs.table import PairTable, PairTableSettings
+from rocsteady.core.rows.pairs import PairRow
 from rocsteady.core.settings.against import Against
 from rocsteady.core.settings.table import Shards
 from rocsteady.core.settings.windows import EveryEvents, EverySeconds, LastEvents

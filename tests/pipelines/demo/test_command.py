@@ -63,8 +63,8 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     assert any(
         "window adaptive:1e-20:placement: 16 rows in there/flights/adaptive.parquet" in x for x in lines
     )
-    left = ["adaptive.parquet", "curves.parquet", "dead_letters.parquet", "report.html", "rows.parquet"]
-    assert names("there/flights") == left
+    left = ["adaptive.parquet", "curves.parquet", "dead_letters.parquet", "pairs.parquet", "report.html"]
+    assert names("there/flights") == [*left, "rows.parquet"]
     page = Path("there/flights/report.html").read_text()
     assert "<h1>Flights from New York, 2013: who lands 15 minutes late or more?</h1>" in page
     for number in (4 * FEW, 4 * landed, 4 * unlabelled):
@@ -91,6 +91,28 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     told = json.loads(re.search(r'id="meta">(.*?)</script>', page, re.DOTALL).group(1))
     assert told["ways"] == ["last:10000", "adaptive:1e-20:placement"]
     assert told["models"] == sorted(f"{model} ({way})" for model in MODELS for way in told["ways"])
+    assert any(
+        f"pairs: {3 * landed:,} instances scored by a model and its champion" in line for line in lines
+    )
+    pairs = {
+        row["model"]: row
+        for row in pq.read_table("there/flights/pairs.parquet").to_pylist()
+        if not row["slice"]
+    }
+    assert set(pairs) == {*MODELS} - {"naive-bayes"}
+    beneath = next(
+        place for place, line in enumerate(text) if line.startswith("AUC less that of naive-bayes")
+    )
+    for model, row in pairs.items():
+        assert (row["seq"], row["only_model"], row["only_against"]) == (landed, 0, 0)
+        ours, champion = last[model, ""], last["naive-bayes", ""]
+        assert (row["auc"], row["auc_against"]) == (ours["auc"], champion["auc"])
+        line = next(line for line in text[beneath:] if line.startswith(f"  {model} "))
+        assert (
+            f" {row['difference']:+.4f} [{row['difference_low']:+.3f}, {row['difference_high']:+.3f}] "
+            in line
+        )
+        assert row["verdict"] in line
     carriers = sorted({name for _, name in last} - {""})
     assert len(carriers) > 10
     for name in carriers:

@@ -222,6 +222,10 @@ def test_alerts_do_not_depend_on_how_the_input_is_cut(capsys):
             ("--model-name", "n", "--alert", "auc < .8 where model like 'm*'"),
             "where model like 'm*': the job's one model is --model-name 'n'",
         ),
+        (
+            ("--model-name", "n", "--score", "a", "--score", "b", "--alert", "auc < .8 where model = 'n'"),
+            "where model = 'n': with --model-name 'n' the models are 'n/a', 'n/b'",
+        ),
         (("--alert", ""), "--alert '': it ends where it needs a column"),
     ],
 )

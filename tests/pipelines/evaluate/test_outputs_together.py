@@ -29,8 +29,9 @@ COMMON = (
 PAIRS = ("--champion", "a", "--pair-within", "0s")
 GROUPS = ("--roll-up", "models", "--roll-up", "a*")
 ON_GROUPS = ("--alert", "auc_mean > 0.5 where group = 'models'")
+ON_PAIRS = ("--alert", "difference > 0.01 where model = 'b'")
 SURELY = ("--alert", "auc surely < 0.9", "--false-alarms", "1 per 1000000")
-"""Rules on rows and on groups have one budget."""
+"""Rules on rows, on groups and on pairs have one budget."""
 
 
 @pytest.fixture
@@ -69,21 +70,22 @@ def test_each_output_is_that_of_a_job_of_its_own(events, capsys):
 
     evaluate(
         "all", *PAIRS, "--pairs", "pairs.jsonl", *GROUPS, "--roll-ups", "roll-ups.jsonl",
-        *ON_GROUPS, *SURELY, "--alerts", "alerts.jsonl",
+        *ON_GROUPS, *ON_PAIRS, *SURELY, "--alerts", "alerts.jsonl",
     )  # fmt: skip
-    evaluate("1", *PAIRS, "--pairs", "pairs-1.jsonl")
+    evaluate("1", *PAIRS, "--pairs", "pairs-1.jsonl", *ON_PAIRS, "--alerts", "alerts-3.jsonl")
     evaluate("2", *GROUPS, "--roll-ups", "roll-ups-1.jsonl", *ON_GROUPS, "--alerts", "alerts-1.jsonl")
     evaluate("3", *SURELY, "--alerts", "alerts-2.jsonl")
     assert lines("all.jsonl") == lines("1.jsonl") == lines("2.jsonl") == lines("3.jsonl")
     assert lines("pairs.jsonl") == lines("pairs-1.jsonl") != []
     assert lines("roll-ups.jsonl") == lines("roll-ups-1.jsonl") != []
-    assert lines("alerts.jsonl") == sorted(lines("alerts-1.jsonl") + lines("alerts-2.jsonl"))
-    assert {model for _, model, _, _ in told("alerts.jsonl")} == {"models", "a", "b"}
+    apart = [line for number in (1, 2, 3) for line in lines(f"alerts-{number}.jsonl")]
+    assert lines("alerts.jsonl") == sorted(apart)
+    assert {model for _, model, _, _ in told("alerts.jsonl")} == {"models", "a", "b", "b against a"}
 
 
 def test_a_live_job_has_the_outputs_of_a_job_of_files(events, tmp_path, capsys):
     Path("events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in events.to_pylist()))
-    options = (*COMMON, *PAIRS, *GROUPS, *ON_GROUPS, *SURELY)
+    options = (*COMMON, *PAIRS, *GROUPS, *ON_GROUPS, *ON_PAIRS, *SURELY)
 
     def outputs(name):
         kinds = ("output", "pairs", "roll-ups", "alerts")

@@ -14,6 +14,7 @@ from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.fleet.table import FleetTable
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.pairs.table import PairTable
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.pipelines.commands import command_parser
 from rocsteady.pipelines.evaluate import take_up as savepoint
@@ -87,6 +88,24 @@ def test_another_number_of_shards_is_named(tmp_path):
     stored(tmp_path / "sp", table(job.settings))
     with pytest.raises(InputError, match="shards was 4 and is now 5"):
         check_savepoint(replace(job, settings=replace(job.settings, shards=5)))
+
+
+PAIRS = ["--pairs", "pairs.csv", "--champion", "old", "--pair-within", "1h"]
+
+
+def test_another_champion_is_named_and_a_job_that_had_none_is_told(tmp_path, capsys):
+    job = planned(*PAIRS)
+    settings = job.pairs.table(job.settings)
+    other = replace(settings, against=replace(settings.against, champion="older"))
+    stored(tmp_path / "sp", table(job.settings), PairTable(other).to_bytes())
+    with pytest.raises(InputError, match=r"champion was 'older' and is now 'old'.*--pairs no export takes"):
+        check_savepoint(job)
+    (tmp_path / "sp" / "file-1").unlink()
+    check_savepoint(job)
+    assert "sp: no settings of the pairs were found there" in capsys.readouterr().err
+    (tmp_path / "sp" / "file-2").write_bytes(PairTable(settings).to_bytes())
+    check_savepoint(job)
+    assert not capsys.readouterr().err
 
 
 @pytest.mark.parametrize("names", [[], ["evaluators"], ["evaluators", "join"], None])

@@ -223,6 +223,28 @@ def test_a_drop_against_a_period_is_seen_in_a_pipeline_as_by_an_evaluator(tmp_pa
     assert 2000 <= alert.time / 1e6 <= 2400
 
 
+def test_rules_on_pairs_watch_single_rows_and_batches_of_a_comparison(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 2000)
+    new, newer, old = (rng.normal(strength * labels) for strength in (1.4, 0.4, 1.0))
+    columns = zip(labels.tolist(), new.tolist(), newer.tolist(), old.tolist(), strict=True)
+    events = [dict(zip(("label", "new", "newer", "old"), each, strict=True)) for each in columns]
+    rules = ("anytime_high < 0", "difference_low > 0 for 2 rows where model = 'new'")
+    how: dict[str, Any] = {"every": rs.EveryEvents(100), "window": rs.LastEvents(500)}
+    (tmp_path / "a").mkdir()
+    with pipeline() as p:
+        compared = p | InOrder(events) | rs.ComparePairs(score=["new", "newer"], against="old", **how)
+        compared.rows | rs.Alert(*rules, shards=2) | Keep(tmp_path, "alerts")
+        compared.batches | "of batches" >> rs.Alert(*rules) | "in a" >> Keep(tmp_path / "a", "alerts")
+    table = AlertTable([rs.parse_alert(rule) for rule in rules])
+    wanted: list[rs.AlertRow] = []
+    for name, scores in (("new", new), ("newer", newer)):
+        pair = rs.PairEvaluator(model=name, against="old", **how)
+        wanted += table.watch([*pair.update(labels, scores, old), *pair.finish()])
+    assert alerts_in(tmp_path) == alerts_in(tmp_path / "a") == sorted(map(tuple, wanted), key=repr)
+    assert {alert.model for alert in wanted} == {"new against old", "newer against old"}
+
+
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
@@ -262,3 +284,5 @@ def test_a_batch_needs_the_columns_of_its_rules_and_no_times() -> None:
     watched = watched_batch(bare, ("auc",))
     np.testing.assert_array_equal(watched.numbers[:, 0], ROWS.number("auc"))
     assert watched_batch(batch, ("auc",)).integers.tolist() == ROWS.integers.tolist()
+    with pytest.raises(InputError, match="a row was given to rules that watch pair rows"):
+        watched_batch(batch, ("p",))

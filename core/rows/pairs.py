@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .columns import COLUMNS
+
 BETTER, WORSE, UNDECIDED, CONTRADICTED = "better", "worse", "undecided", "contradicted"
 
 NO_PAIRS = "no instance in window was scored by both models"
@@ -80,3 +82,33 @@ class PairRow(NamedTuple):
     only_against: int
     reason: str | None
     config: str
+
+
+PAIR_NUMBERS = tuple(name for name in PairRow._fields if name not in (*COLUMNS, "against", "verdict"))
+"""The columns of a pair row that hold counts and figures, and that no measure row has."""
+
+_BETWEEN = " against "
+
+
+def pair_name(model: str, against: str) -> str:
+    r"""Return the name of a pair, such as "v2 against v1". Other models have other names.
+
+    In the name of a model, a backslash is doubled, and one more stands before each "against".
+
+    >>> pair_name("v2", "v1"), pair_name("for or against", "v1")
+    ('v2 against v1', 'for or \\against against v1')
+    """
+    escaped = (name.replace("\\", "\\\\").replace("against", "\\against") for name in (model, against))
+    return _BETWEEN.join(escaped)
+
+
+def models_of(name: str) -> tuple[str, str]:
+    r"""Return the model and the champion of a pair's name. Raises ValueError for any other text.
+
+    >>> models_of("v2 against v1"), models_of("for or \\against against v1")
+    (('v2', 'v1'), ('for or against', 'v1'))
+    """
+    model, against = (
+        part.replace("\\against", "against").replace("\\\\", "\\") for part in name.split(_BETWEEN)
+    )
+    return model, against
