@@ -22,6 +22,7 @@ from .formulas import roll_up_numbers, variances
 from .members import NUMBERS, are_possible, packed_bytes, read_bytes
 from .pooled import POOLED, pooled_columns
 from .settings import RollUpSettings
+from .surely import surely_columns
 
 _GROUP = struct.Struct("<2qI")
 _ROW = struct.Struct(f"<?q{len(NUMBERS)}d")
@@ -117,7 +118,7 @@ class Group:
     def _roll_up(self, due: int, settings: RollUpSettings) -> RollUpRow:
         members = sorted(self.last)
         numbers = np.array([self.last[member].numbers for member in members])
-        auc, low, high, positives, negatives = numbers.T
+        auc, low, high, positives, negatives, log_e = numbers.T
         variance = variances(auc, low, high, settings.confidence)
         known = np.isfinite(auc) & np.isfinite(variance) & (positives > 0) & (negatives > 0)
         counts = known & (variance > 0)
@@ -155,6 +156,7 @@ class Group:
             without_reason=min(without, key=lambda why: (-without[why], why), default=None),
             **found,
             **pooled,
+            **surely_columns(members, log_e, settings.confidence),
             intervals="dependent" if dependent else "independent",
             config=self.config,
         )
@@ -203,7 +205,7 @@ def _equal(one: MemberRow, other: MemberRow) -> bool:
 
 def _why(row: MemberRow, variance: float) -> str:
     """Return why a member does not count."""
-    auc, low, high, positives, negatives = row.numbers
+    auc, low, high, positives, negatives, _ = row.numbers
     if variance == 0:
         return REASONS[DEGENERATE]
     if not np.isfinite(auc) or not np.isfinite(low + high):

@@ -1,10 +1,10 @@
 """The input of roll-ups: rows of measures, each for the groups that it belongs to.
 
-A row of measures takes 400 bytes, and its AUC with interval, counts and time 64.
+A row of measures takes 400 bytes, and its AUC with interval, counts, evidence and time 72.
 
 Wire form, version 1: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a shard
 (see `Settled`), and how many rows were taken and left out; keys (u32 count; two texts each), texts (u32
-count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a row), numbers f64 (five a
+count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a row), numbers f64 (six a
 row), sketches (u32 count, 0 or one for each row; a u32 length and bytes each). A text is a u32 length and
 UTF-8.
 """
@@ -29,12 +29,18 @@ from ..rows.records import MeasureRow
 from ..rows.rows import Rows
 from ..settings.measure_names import MEASURES
 from .settings import RollUpSettings
+from .surely import log_e_values
 
 MAGIC = b"RSFM"
 VERSION = 1
 
 INTEGERS = ("due", "pane_start", "pane_end")
-NUMBERS = ("auc", "auc_low", "auc_high", "positives", "negatives")
+COLUMNS = ("auc", "auc_low", "auc_high", "positives", "negatives")
+NUMBERS = (*COLUMNS, "log_e")
+"""Columns of a row of measures, and the logarithm of its e-value (fleet/surely.py)."""
+
+EVIDENCE = ("evidence", "block_events")
+"""Columns of a row of measures, which with `seq` make `log_e`."""
 
 _WORD = struct.Struct("<2I2q2Q")
 _UNKNOWN = "its interval is not known"
@@ -66,7 +72,7 @@ class MemberRows:
     texts      the reasons and the configurations that occur
     text_codes int32[n, 2], the places in `texts` of why the AUC or its interval is null, and of the `config`
     integers   int64[n, 3], `INTEGERS`; NO_TIME stands for null
-    numbers    float64[n, 5], `NUMBERS`; NaN stands for null
+    numbers    float64[n, 6], `NUMBERS`; NaN stands for null
     word       what a shard says of its rows
     sketches   the bytes of an `AucSketch` of each row's window, b"" for a row without; () = of no row
     taken      how many rows of the input were put into groups
@@ -97,7 +103,9 @@ class MemberRows:
         texts = (*(text or _UNKNOWN for text in REASONS), rows.config)
         text_codes = np.stack([why, np.full(len(rows), len(REASONS))], axis=1).astype(np.int32)
         integers = np.stack([rows.integer(name) for name in INTEGERS], axis=1)
-        numbers = np.stack([rows.number(name) for name in NUMBERS], axis=1)
+        numbers = with_log_e(
+            [rows.number(name) for name in (*COLUMNS, *EVIDENCE)], rows.integer("seq").astype(np.float64)
+        )
         return cls._of(
             rows.keys, rows.key_codes, texts, text_codes, integers, numbers, rows.sketches, settings, word
         )
@@ -117,8 +125,12 @@ class MemberRows:
                 ],
                 np.int64,
             ).reshape(len(rows), len(INTEGERS)),
-            np.array([[getattr(row, name) for name in NUMBERS] for row in rows], np.float64).reshape(
-                len(rows), len(NUMBERS)
+            with_log_e(
+                [
+                    np.array([getattr(row, name) for row in rows], np.float64)
+                    for name in (*COLUMNS, *EVIDENCE)
+                ],
+                np.array([row.seq for row in rows], np.float64),
             ),
             settings,
         )
@@ -265,9 +277,19 @@ class MemberRows:
         )  # fmt: skip
 
 
+def with_log_e(columns: Sequence[FloatArray], events: FloatArray) -> FloatArray:
+    """Return `NUMBERS` of rows, float64[n, 6].
+
+    columns  those of measures, then `EVIDENCE`
+    events   `seq` of the rows
+    """
+    *measures, evidence, block_events = columns
+    return np.stack([*measures, log_e_values(evidence, block_events, events)], axis=1)
+
+
 def are_possible(numbers: FloatArray) -> bool:
     """Return whether `NUMBERS` of rows (NaN = null) are possible: AUCs in [0, 1], counts finite."""
-    ranks, counts = numbers[:, :3], numbers[:, 3:]
+    ranks, counts = numbers[:, :3], numbers[:, 3:5]
     inside = np.isnan(ranks) | ((ranks >= 0) & (ranks <= 1))
     return bool(inside.all() and (np.isnan(counts) | ((counts >= 0) & np.isfinite(counts))).all())
 

@@ -55,6 +55,10 @@ class RollUpRow(NamedTuple):
     worst_p, best_p  the p-value of the gap, corrected for the number of members (Holm)
     members_below, members_above
                      how many members are below, and above, the mean of the others by the corrected p-value
+    members_surely_below, surely_below
+                     how many members have evidence of an AUC below their bound (e-BH: of those named, at most
+                     the share 1 - confidence is wrong in the mean), and their names, joined by ", "; null
+                     without `evidence` in the members' rows (`evaluate --evidence-below`)
     auc_low_decile, auc_median
                      quantiles of the members' AUC: 0.1 and 0.5
     intervals        "independent": intervals hold for members that share no events; "dependent": for any
@@ -109,6 +113,8 @@ class RollUpRow(NamedTuple):
     best_p: float | None
     members_below: int | None
     members_above: int | None
+    members_surely_below: int | None
+    surely_below: str | None
     auc_low_decile: float | None
     auc_median: float | None
     intervals: str
@@ -123,7 +129,7 @@ class RollUpRow(NamedTuple):
         return f"RollUpRow({', '.join(parts)})"
 
 
-_TEXTS = ("group", "without_reason", "worst", "best", "intervals", "reason", "config")
+_TEXTS = ("group", "without_reason", "worst", "best", "surely_below", "intervals", "reason", "config")
 _PLACES = ("row", "due", "pane_start", "pane_end")
 
 GROUP_NUMBERS = tuple(name for name in RollUpRow._fields if name not in (*_TEXTS, *_PLACES))

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.errors import InputError
-from ...core.fleet.members import INTEGERS, NUMBERS, MemberRows, are_possible
+from ...core.fleet.members import COLUMNS, EVIDENCE, INTEGERS, MemberRows, are_possible, with_log_e
 from ...core.fleet.settings import RollUpSettings
 from .row_columns import RowColumns
 
-_OPTIONAL = ("pane_start", "pane_end", "reason", "config")
+_OPTIONAL = ("pane_start", "pane_end", "reason", "config", "seq", *EVIDENCE)
 
 
 def members_of_table(rows: pa.Table | pa.RecordBatch, settings: RollUpSettings, how: str) -> MemberRows:
@@ -18,11 +18,12 @@ def members_of_table(rows: pa.Table | pa.RecordBatch, settings: RollUpSettings, 
 
     how  the remedy in errors: which tables have the columns that are needed
 
-    A missing column of a pane, `reason` or `config` is null. Raises InputError, which names the column, for
-    any other missing column, and for a column of another type.
+    A missing column of a pane, of evidence, `reason` or `config` is null. Raises InputError, which names the
+    column, for any other missing column, and for a column of another type.
     """
     columns = RowColumns(rows, "a roll-up", how, _OPTIONAL)
-    numbers = np.stack([columns.number(name) for name in NUMBERS], axis=1)
+    events = columns.integers("seq")[:, 0].astype(np.float64)
+    numbers = with_log_e([columns.number(name) for name in (*COLUMNS, *EVIDENCE)], events)
     if not are_possible(numbers):
         raise InputError(f"rows have an AUC beyond 0 and 1, or a count that is none; {how}")
     return MemberRows.of_columns(
