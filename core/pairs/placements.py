@@ -149,8 +149,9 @@ def compare_weighted(
         is_enough &= beyond >= 1 - 1e-9  # two events of one weight are enough
         if is_enough and differences.min() < differences.max():
             variance += float(np.dot(weight, (differences - difference) ** 2)) / total / beyond
-    masses = (float(weights[which].sum()) for which in (of_positive, ~of_positive))
-    return PairFigures(*masses, aucs[0], aucs[1], difference, variance if is_enough else None)
+    positives, negatives = (float(weights[which].sum()) for which in (of_positive, ~of_positive))
+    found = variance if is_enough else None
+    return PairFigures(positives, negatives, aucs[0], aucs[1], difference, found)
 
 
 def _whole(weights: FloatArray, count: int) -> FloatArray:
