@@ -22,6 +22,10 @@ The rate
     N is a number of blocks, or follows from a budget of events: the events in which one false alarm is
     allowed, divided by the mean number of events of a block so far. An event counts once for its model and
     once for each slice. Expected false alarms of models add up, however models depend on each other.
+    The promise by events needs blocks that do not become smaller. While their mean grows, N falls: M reaches
+    N within n blocks with probability n / N at most for the N of block n, which is the budget's share. Where
+    blocks become smaller, N rises late: simulated, 1.2 false alarms came for each one allowed where the share
+    of positives rose from 1% to 50%, and 1.6 where it rose from .1%.
 
 An alert closes at the first row at which M has fallen to 1/N of its greatest value while the alert was open:
 as much evidence is then against the fall as was asked for it.

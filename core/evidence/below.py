@@ -41,7 +41,7 @@ A bound that a period gives
     and bets on the events behind the period, without those before. Events in the period and before the period
     have no evidence. The promise is conditional on the period: it holds for the bound that came out. An AUC
     that has dropped by no more than the margin is at the bound or above, unless `auc_low` is above the AUC of
-    the period. That has a chance of 2.5% at most, once for each stream and period.
+    the period. That has a chance of 2.5% at most, once for each stream and period, if events are independent.
 
 Bounded state
     A block holds the newest MOST_KEPT scores of each class; with a share of positives of .01 and m = 4 a
@@ -159,7 +159,8 @@ class EvidenceBelow:
         self.wanted = checked_bound(bound, "bound")
         self.blocks = checked_blocks(blocks, "blocks")
         self.gap = checked_gap(gap, "gap")
-        self.reference = Reference(self.wanted) if isinstance(self.wanted, PeriodBound) else None
+        zeros = 2 if self.blocks == 1 else 1
+        self.reference = Reference(self.wanted, zeros) if isinstance(self.wanted, PeriodBound) else None
         self.restart()
 
     def restart(self) -> None:

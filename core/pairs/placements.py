@@ -14,7 +14,8 @@ Equal weights
     variance are exactly 0 if both models rank alike, and no result depends on the order of instances.
 With weights
     A mean is weighted, and the number of instances of a class is its effective size (sum w)^2 / sum w^2, as
-    for the AUC of one model. A factor common to all weights of a class changes nothing.
+    for the AUC of one model. A factor common to all weights of a class changes nothing. Weights are rounded,
+    so that their sums are exact, too: models that rank alike have a difference and a variance of exactly 0.
 
 Cost: O(n log n). Two models and 10,000 instances take 0.4 ms.
 """
@@ -129,7 +130,7 @@ def compare_weighted(
     of_positive = labels == 1
     if of_positive.all() or not of_positive.any():
         return None
-    own, other = weights[of_positive], weights[~of_positive]
+    own, other = (_whole(weights[which], len(labels)) for which in (of_positive, ~of_positive))
     mass, other_mass = float(own.sum()), float(other.sum())
     placed = [
         (
@@ -146,9 +147,21 @@ def compare_weighted(
     for weight, total, differences in parts:
         beyond = total * total / float(np.dot(weight, weight)) - 1
         is_enough &= beyond >= 1 - 1e-9  # two events of one weight are enough
-        if is_enough:
+        if is_enough and differences.min() < differences.max():
             variance += float(np.dot(weight, (differences - difference) ** 2)) / total / beyond
-    return PairFigures(mass, other_mass, aucs[0], aucs[1], difference, variance if is_enough else None)
+    positives, negatives = (float(weights[which].sum()) for which in (of_positive, ~of_positive))
+    found = variance if is_enough else None
+    return PairFigures(positives, negatives, aucs[0], aucs[1], difference, found)
+
+
+def _whole(weights: FloatArray, count: int) -> FloatArray:
+    """Return a class's weights as whole numbers, of which `count` have a sum below 2^52. O(n).
+
+    So sums are exact in any order, and instances that two models rank alike have one placement under both.
+    Relative to the greatest weight the error is count / 2^52.
+    """
+    most = 2.0 ** (51 - count.bit_length())
+    return np.asarray(np.rint(weights / weights.max() * most))
 
 
 def _shares(scores: FloatArray, others: FloatArray, weights: FloatArray) -> FloatArray:

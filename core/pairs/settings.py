@@ -91,6 +91,11 @@ class PairSettings:
             x = start + math.log1p(x)
         return x / self.anytime_at
 
+    @cached_property
+    def bad_instances(self) -> float:
+        """How many bad instances of each class `anytime` adds to the variance: 2, and more beyond 95%."""
+        return max(2.0, 2 / 3 * math.log(1 / self.alpha))
+
     def meaning(self) -> dict[str, Any]:
         """Return, by name, what decides the values of rows and the meaning of a state."""
         return {name: plain(value) for name, value in vars(self).items() if name in _FIELDS}

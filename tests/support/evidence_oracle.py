@@ -42,7 +42,7 @@ def bound_of_period(labels, scores, times, period, margin, least, gap=0):
     aucs = [float(auc(positives, negatives)) for _, positives, negatives in blocks]
     if before == len(times) or len(aucs) < 2:
         return before, None
-    values = [*aucs, 0.0]
+    values = [*aucs, 0.0] if least > 1 else [*aucs, 0.0, 0.0]
     spread = statistics.stdev(values) / math.sqrt(len(values))
     bound = statistics.fmean(values) - t.ppf(0.975, len(values) - 1) * spread - margin
     return before, bound if bound > 0 else None

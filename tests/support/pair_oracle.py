@@ -234,7 +234,8 @@ class PairOracle:
             return
         self.any_look = True
         t = positives + negatives
-        error = math.sqrt(variances / weights**2 + 2 / positives**2 + 2 / negatives**2)
+        added = max(2, math.log(self.alpha) * -2 / 3)
+        error = math.sqrt(variances / weights**2 + added / positives**2 + added / negatives**2)
         half = error * math.sqrt(best_width_squared(t, self.alpha, self.anytime_at))
         middle = differences / weights
         self.low, self.high = max(self.low, middle - half), min(self.high, middle + half)

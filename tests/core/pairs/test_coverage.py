@@ -145,6 +145,35 @@ def test_the_interval_holds_at_all_times_at_once(law):
     assert missed <= most(runs), f"{missed} of {runs}"
 
 
+def missed_by_seldom_wrong(share, confidence, anytime_at, runs):
+    """The share of streams of few positives whose interval misses the truth at some positive.
+
+    The champion is constant, and the challenger is right but for a share of positives, below all of many
+    negatives. So the difference and its variance follow from the number of such positives.
+    """
+    settings = PairSettings(confidence=confidence, anytime_at=anytime_at)
+    rng, wrong, missed = np.random.default_rng(8), np.zeros(runs), np.zeros(runs, np.bool_)
+    for positives in range(1, round(14 / share) + 60):
+        wrong += rng.random(runs) < share
+        if positives < LEAST:
+            continue
+        found = wrong / positives
+        variance = found * (1 - found) / (positives - 1) + settings.bad_instances / positives**2
+        x = 20 * positives * settings.rho_squared  # 5% are positive
+        width = math.sqrt(2 * (x + 1) / x * math.log(math.sqrt(x + 1) / settings.alpha))
+        missed |= np.abs(found - share) > np.sqrt(variance) * width
+    return np.count_nonzero(missed) / runs
+
+
+@pytest.mark.at_length
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99, 0.999])
+@pytest.mark.parametrize("anytime_at", [1_000, 10_000])
+def test_the_interval_holds_for_rare_mistakes_at_every_confidence(confidence, anytime_at):
+    runs, shares = at_length((100_000, (0.006, 0.01, 0.015, 0.03, 0.06, 0.1)), (40_000, (0.015, 0.06)))
+    for share in shares:
+        assert missed_by_seldom_wrong(share, confidence, anytime_at, runs) < 1 - confidence
+
+
 @pytest.mark.at_length
 def test_delongs_variance_alone_would_not_do():
     runs, instances = at_length((300, 10_000), (40, 2_000))

@@ -102,8 +102,8 @@ def test_rows_are_those_of_slow_formulas_at_every_prefix_for_any_cut(instances, 
 
 
 @pytest.mark.parametrize("kind", ["random", "tied", "sorted", "alike", "perfect", "opposed", "rare"])
-@pytest.mark.parametrize("exact", [100, 10_000])
-def test_the_interval_at_any_time_is_that_of_slow_formulas(kind, exact):
+@pytest.mark.parametrize(("exact", "confidence"), [(100, 0.95), (10_000, 0.95), (10_000, 0.99)])
+def test_the_interval_at_any_time_is_that_of_slow_formulas(kind, exact, confidence):
     rng = np.random.default_rng(3)
     n = 330
     labels = (rng.random(n) < (0.12 if kind == "rare" else 0.45)).astype(int)
@@ -117,9 +117,10 @@ def test_the_interval_at_any_time_is_that_of_slow_formulas(kind, exact):
     elif kind in ("perfect", "opposed"):
         a = labels + rng.random(n) / 2
         b = -a if kind == "opposed" else np.zeros(n)
-    pair = rs.PairEvaluator(window=rs.LastEvents(50), every=rs.EveryEvents(55), exact=exact)
+    window, every = rs.LastEvents(50), rs.EveryEvents(55)
+    pair = rs.PairEvaluator(window=window, every=every, exact=exact, confidence=confidence)
     instances = [Instance(*each) for each in zip(labels.tolist(), a.tolist(), b.tolist(), strict=True)]
-    expected = oracle_rows(instances, last=50, every=55, exact=exact)
+    expected = oracle_rows(instances, last=50, every=55, exact=exact, alpha=1 - confidence)
     rows = []
     for first in range(0, n, 7):
         rows += pair.update(*(column[first : first + 7] for column in (labels, a, b)))
@@ -157,6 +158,21 @@ def test_no_order_of_instances_within_a_window_changes_a_figure():
         for o in (np.arange(500), order)
     ]
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("half_life", [7, 30, 150])
+def test_models_without_a_mistake_do_not_differ_in_a_fading_window(half_life):
+    """However each orders the instances within a class: sums of weights are exact in any order."""
+    rng = np.random.default_rng(9)
+    labels = (rng.random(2_000) < 0.3).astype(int)
+    a, b = labels + rng.random((2, 2_000)) * 0.9
+    window = {"window": rs.Fading(half_life), "every": rs.EveryEvents(50)}
+    for row in rs.PairEvaluator(**window).update(labels, a, b)[4:]:
+        assert (row.auc, row.auc_against, row.difference, row.p) == (1.0, 1.0, 0.0, 1.0)
+        assert row.difference_low is None
+        assert "no variance" in row.reason
+    for row in rs.PairEvaluator(**window).update(labels, a, np.zeros(2_000))[4:]:
+        assert (row.difference, row.p, row.difference_low) == (0.5, None, None)
 
 
 def test_both_models_swapped_give_the_opposite():
