@@ -353,8 +353,8 @@ class EvidenceBelow:
         negatives: FloatArray,
     ) -> None:
         """Take a state; ValueError if the state contradicts itself."""
-        full, waiting = int(counters[BLOCKS]), int(counters[POSITIVES] + counters[NEGATIVES])
-        used = int(counters[EVENTS] - counters[LAST])
+        full, waiting = int(counters[BLOCKS]), int(counters[POSITIVES]) + int(counters[NEGATIVES])
+        used = int(counters[EVENTS]) - int(counters[LAST])
         fits = (
             min(counters[POSITIVES], counters[NEGATIVES]) < self.blocks
             and counters[:READY].min() >= 0

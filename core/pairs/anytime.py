@@ -264,8 +264,14 @@ class Anytime:
         counts = (self._closed, self._positives, self._negatives, self.left_out, self.events, self.blocks)
         if min(counts) < 0 or self._instances != self._positives + self._negatives:
             raise ValueError(f"{self._instances} instances in {self._closed} blocks")
+        fewest = LEAST * self._closed  # of each class, so that a block's weight is LEAST / 2 or more
+        sums = self._mass - 0.49 * fewest, abs(self._differences), self._variances
+        if min(self._positives, self._negatives) < fewest or not all(0 <= each < math.inf for each in sums):
+            raise ValueError(f"{self._closed} blocks of {self._instances} instances have sums of {sums}")
         if held > self._seen or not np.isin(self._labels, (0, 1)).all() or self._is_complete():
             raise ValueError(f"a block of {held} instances that were {self._seen}")
+        if not (np.isfinite(self._scores).all() and np.isfinite(self._against).all()):
+            raise ValueError("an instance of a block without a score of both models")
         if not (-1 <= self.low <= self.high <= 1):
             raise ValueError(f"an interval from {self.low} to {self.high}")
         return self

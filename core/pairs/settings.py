@@ -53,7 +53,7 @@ class PairSettings:
         if not isinstance(self.every, Emission):
             raise ConfigError(f"every={self.every!r}: give EveryEvents(n) or EverySeconds('1h')")
         given: Any = self.confidence
-        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < 1:
+        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < 1 - given < 1:
             raise ConfigError(f"confidence={given!r}: give the share of intervals that hold, between 0 and 1")
         object.__setattr__(self, "confidence", float(given))
         for name in ("anytime_at", "exact"):

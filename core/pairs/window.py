@@ -295,8 +295,10 @@ class PairWindow:
         self._course.counters[HELD] = held
         if not (np.isin(labels, (0, 1)).all() and np.isfinite(scores).all() and np.isfinite(against).all()):
             raise ValueError("an instance without a label or a score of both models")
-        least = min(self.only_model, self.only_against, counters[0], counters[1])
-        if least < 0 or held > min(self.seq, self.settings.window.size or held):
+        counts = (*counters[:2], self.only_model, self.only_against, self._reported, held)
+        if not 0 <= min(counts) <= max(counts) < _FARTHEST or held > min(
+            self.seq, self.settings.window.size or held
+        ):
             raise ValueError(f"{held} of {self.seq} instances are held")
         if times is not None:
             self._course.load(times)

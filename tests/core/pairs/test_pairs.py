@@ -12,6 +12,7 @@ from batches import flips, truncations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pair_oracle import Instance, PairOracle
+from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import (
     ConfigError,
     FutureVersionError,
@@ -284,6 +285,7 @@ def test_what_is_now_is_no_look():
         ({"every": 100}, "give EveryEvents"),
         ({"confidence": 1.0}, "between 0 and 1"),
         ({"confidence": True}, "between 0 and 1"),
+        ({"confidence": 1e-17}, "between 0 and 1"),
         ({"anytime_at": 99}, "100 or more"),
         ({"exact": 10.5}, "100 or more"),
     ],
@@ -330,3 +332,23 @@ def test_a_snapshot_of_other_settings_or_other_bytes_is_refused():
             rs.PairEvaluator.from_bytes(damaged)
     with pytest.raises(FutureVersionError):
         rs.PairEvaluator.from_bytes(data[:4] + b"\x02" + data[5:])
+
+
+@pytest.mark.parametrize("place", ["score of the window", "score of the block", "mass", "row"])
+def test_a_state_that_contradicts_itself_under_a_right_checksum_is_refused(place):
+    pair = rs.PairEvaluator(window=rs.LastEvents(5), every=rs.EveryEvents(50), exact=100)
+    labels, scores = np.tile([0, 1], 65), np.arange(130.0)
+    pair.update(labels, scores, scores[::-1])
+    assert pair.now().anytime_blocks == 1
+    payload = bytearray(unframed(pair.to_bytes(), b"RSPW", 1, "a test"))
+    scored = payload.index(np.arange(125.0, 130.0).tobytes())
+    value = np.array([np.nan]).tobytes()
+    if place == "score of the block":
+        scored = payload.index(np.arange(100.0, 130.0).tobytes())
+    elif place == "mass":  # 50 positives and 50 negatives weigh 25
+        scored, value = payload.index(np.array([25.0]).tobytes()), np.array([1e-310]).tobytes()
+    elif place == "row":  # the counters begin with how many instances came, and the next row
+        scored, value = payload.index(np.array([130, 2]).tobytes()) + 8, np.array([2**63 - 1]).tobytes()
+    payload[scored : scored + 8] = value
+    with pytest.raises(WireError):
+        rs.PairEvaluator.from_bytes(framed(b"RSPW", 1, bytes(payload)))
