@@ -57,7 +57,7 @@ class _Held:
 
     event: _Event
     number: int
-    met: list[str] = field(default_factory=list)
+    met: dict[str, None] = field(default_factory=dict)
 
 
 class Instance(NamedTuple):
@@ -179,7 +179,7 @@ class Matcher:
         elif model in theirs.met:
             self.repeated += 1
         else:
-            theirs.met.append(model)
+            theirs.met[model] = None
             yield from self._meet(model, champion, event, theirs.event)
 
     def _take_champion(
@@ -193,7 +193,7 @@ class Matcher:
         else:
             held = self._champions[stem, id_] = self._held((stem, id_), None, event)
             for model, mine in self._waiting.pop((stem, id_), {}).items():
-                held.met.append(model)
+                held.met[model] = None
                 yield from self._meet(model, champion, mine.event, event)
 
     def _meet(self, model: str, champion: str, mine: _Event, theirs: _Event) -> Iterator[Instance]:
@@ -284,7 +284,7 @@ class Matcher:
             stem, size = reader.text(), reader.number(_COUNT.format)
             key, model = (stem, bytes(reader.read(size))), reader.text()
             event = _Event(label, score, time, tuple(reader.text() for _ in range(columns)))
-            met = [reader.text() for _ in range(reader.number(_COUNT.format))]
+            met = dict.fromkeys(reader.text() for _ in range(reader.number(_COUNT.format)))
             if label not in (0, 1) or not math.isfinite(score):
                 raise ValueError(f"an event of the label {label} and the score {score}")
             held = _Held(event, number, met)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -304,3 +305,31 @@ def test_a_snapshot_of_other_settings_or_other_bytes_is_refused():
     for damaged in (*flips(data), *truncations(data), b"", b"RSPT"):
         with pytest.raises(WireError):
             PairTable.from_bytes(damaged, how)
+
+
+def test_an_event_costs_the_same_for_any_number_of_models_that_met_its_champion():
+    compared = []
+
+    class Name(str):
+        """A name that notes when it is compared with another one."""
+
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            compared.append(self)
+            return str.__eq__(self, other)
+
+    def met(models):
+        matcher = Matcher(Against("champion"))
+        instances = list(matcher.match(events([("champion", 0.5, 1, None, "i", "")])))
+        for number in range(models):
+            batch = events([("x", 0.5, 1, None, "i", "")])
+            models_of = TextColumn(batch.models.codes, (Name(f"m{number}"),))
+            instances += matcher.match(replace(batch, models=models_of))
+        assert [len(instances), matcher.repeated] == [models, 0]
+        return len(compared)
+
+    few = met(20)
+    compared.clear()
+    assert met(200) <= 15 * few
