@@ -128,6 +128,11 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     missing = [name for name in NEEDED[what] if name not in names]
     if what == "rows" and not missing and "point" in names:
         raise InputError(f"{source.name} holds curves, not rows; give it with --curves")
+    if what == "rows" and not missing and "against" in names:
+        raise InputError(
+            f"{source.name} holds rows of pairs of models, not rows of measures; give a file that {command} "
+            "wrote"
+        )
     if missing:
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise InputError(

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.rows.arrow import rows_to_arrow
-from rocsteady.transforms.events.dead_letters import DeadLetter
-from rocsteady.transforms.sinks.kinds import ROWS
+from rocsteady.transforms.events.dead_letters import DeadLetter, in_columns
+from rocsteady.transforms.sinks.kinds import PAIRS, ROWS
 from rocsteady.transforms.sinks.open import PartFiles
 from rocsteady.transforms.sinks.table import write_table
 from rocsteady.transforms.tables.read import read_tables
@@ -134,6 +134,9 @@ def test_what_cannot_be_read_is_said(tmp_path):
         next(read_rows(tmp_path / "rows.csv", follow=True))
     with pytest.raises(InputError, match="holds no rows of rocsteady"):
         list(read_rows(tmp_path / "other"))
+    write_table(pa.Table.from_batches([in_columns([], PAIRS.schema)]), tmp_path / "pairs.csv")
+    with pytest.raises(InputError, match="holds rows of pairs of models, not rows of measures"):
+        list(read_rows(tmp_path / "pairs.csv"))
     with pytest.raises(InputError, match="cannot be listed: No such file"):
         list(read_rows(f"{tmp_path}/none/"))
     with pytest.raises(InputError, match="does not exist"):
