@@ -147,9 +147,10 @@ def _plain_means(
     z: float,
     dependent: bool,
 ) -> None:
-    most = max(positives.max(), negatives.max())  # products of masses of 1e200 stay finite
-    p, n = positives / most, negatives / most
-    for name, weights in zip(PLAIN, (np.ones(len(auc)), p + n, p, p * n), strict=True):
+    p, n = positives / positives.max(), negatives / negatives.max()  # masses may be 1e200 or 1e-200
+    most = max(positives.max(), negatives.max())
+    events = positives / most + negatives / most
+    for name, weights in zip(PLAIN, (np.ones(len(auc)), events, p, p * n), strict=True):
         _put(found, name, auc, variance, weights, z, dependent)
 
 

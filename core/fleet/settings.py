@@ -57,7 +57,7 @@ class RollUpSettings:
             raise ConfigError(f"stale={self.stale!r}: give microseconds, 0 or more")
         if isinstance(self.confidence, bool) or not isinstance(self.confidence, int | float):
             raise ConfigError(f"confidence={self.confidence!r}: give a level between 0 and 1, such as .95")
-        if not 0 < self.confidence < 1:
+        if not 0.5 < (1 + self.confidence) / 2 < 1:  # so that a normal quantile is neither 0 nor infinite
             raise ConfigError(f"confidence={self.confidence!r}: give a level between 0 and 1, such as .95")
 
     def groups_of(self, model: str, slice_: str) -> list[tuple[str, str]]:
@@ -87,7 +87,11 @@ def choices_of(by: str | Iterable[str]) -> tuple[str, ...]:
     >>> choices_of("models"), choices_of(["models", "slices"])
     (('models',), ('models', 'slices'))
     """
-    return (by,) if isinstance(by, str) else tuple(by)
+    if isinstance(by, str):
+        return (by,)
+    if not isinstance(by, Iterable):
+        raise ConfigError(f"by={by!r}: {_REMEDY}")
+    return tuple(by)
 
 
 def _check_choice(choice: Any) -> None:

@@ -70,8 +70,10 @@ def duration_text(micros: int) -> str:
     return f"{micros // size}{unit}"
 
 
-def parse_lateness(text: str) -> int:
+def parse_lateness(text: str, what: str = "lateness") -> int:
     """Read how late an event may come: a duration, or 0. Returns microseconds.
+
+    what  names the duration in errors
 
     >>> parse_lateness("10m"), parse_lateness("0s"), parse_lateness("0")
     (600000000, 0, 0)
@@ -79,7 +81,7 @@ def parse_lateness(text: str) -> int:
     found = _DURATION.fullmatch(text.strip())
     if text.strip() == "0" or (found is not None and not Decimal(found[1])):
         return 0
-    return microseconds(text, "lateness")
+    return microseconds(text, what)
 
 
 def lateness_of(duration: Duration, what: str) -> int:
@@ -89,7 +91,7 @@ def lateness_of(duration: Duration, what: str) -> int:
     (0, 0, 60000000)
     """
     if isinstance(duration, str):
-        return parse_lateness(duration)
+        return parse_lateness(duration, what)
     if duration == timedelta(0) or (duration == 0 and not isinstance(duration, bool)):
         return 0
     return microseconds(duration, what)

@@ -307,6 +307,8 @@ def test_shards_that_contradict_each_other_are_refused():
         ({"stale": True}, "give microseconds"),
         ({"confidence": 1.0}, "a level between 0 and 1"),
         ({"confidence": "0.9"}, "a level between 0 and 1"),
+        ({"confidence": 1e-17}, "a level between 0 and 1"),
+        ({"confidence": 1 - 1e-16}, "a level between 0 and 1"),
     ],
 )
 def test_other_settings_are_refused_in_a_sentence(chosen, said):
@@ -374,3 +376,20 @@ def test_rows_are_split_by_group_and_every_shard_hears_the_word():
     assert sum(map(len, groups)) == len(set.union(*groups)) == 3
     again = MemberRows.unpack(parts[0].pack())
     assert again.pack() == parts[0].pack()
+
+
+@pytest.mark.parametrize("by", [None, 5])
+def test_groups_that_are_no_names_are_refused_in_a_sentence(by):
+    with pytest.raises(ConfigError, match=f"by={by}: give models, slices, or a pattern"):
+        rs.roll_up([measured()], by=by)
+    with pytest.raises(ConfigError, match="stale: 'x' is no duration"):
+        rs.roll_up([measured()], stale="x")
+
+
+def test_means_of_masses_of_any_size_are_numbers():
+    rows = [
+        measured(model, auc=auc, positives=1e-200, negatives=1e200) for model, auc in (("a", 0.7), ("b", 0.8))
+    ]
+    [row] = whole(rows, RollUpSettings())
+    means = row.auc_mean, row.auc_by_events, row.auc_by_positives, row.auc_within
+    assert means == pytest.approx((0.75,) * 4)
