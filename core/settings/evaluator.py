@@ -20,7 +20,15 @@ from ..errors import ConfigError
 from .classes import class_text
 from .costs import BetaCost, Cost, parse_cost
 from .durations import Duration, duration_text, microseconds, parse_lateness
-from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_blocks, checked_bound, gap_text
+from .evidence import (
+    DEFAULT_BLOCKS,
+    NO_EVIDENCE,
+    Bound,
+    PeriodBound,
+    checked_blocks,
+    checked_bound,
+    gap_text,
+)
 from .measure_names import named_measures
 from .sketches import checked_sketch_bytes
 from .windows import Emission, EveryEvents, LastEvents, Window, needs_times, read_number
@@ -236,7 +244,10 @@ class EvaluatorSettings:
         if self.evidence_below is not None:
             bound = checked_bound(self.evidence_below, "evidence_below")
             object.__setattr__(self, "evidence_below", bound)
-        object.__setattr__(self, "evidence_blocks", checked_blocks(self.evidence_blocks, "evidence_blocks"))
+        blocks = checked_blocks(self.evidence_blocks, "evidence_blocks")
+        object.__setattr__(self, "evidence_blocks", blocks)
+        if blocks != DEFAULT_BLOCKS and self.evidence_below is None:
+            raise ConfigError(f"evidence_blocks={blocks}: {NO_EVIDENCE}")
         if self.block_gap is not None:
             object.__setattr__(self, "block_gap", gap_text(self.block_gap, self.evidence_below))
         measures = named_measures(

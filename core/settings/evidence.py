@@ -14,6 +14,9 @@ DEFAULT_BLOCKS = 4
 MOST_BLOCKS = 100
 """Largest m. A bet is at most 1 / (1 - bound), so large blocks are slow, whatever they show."""
 
+NO_EVIDENCE = "there is no evidence; say what AUC the model must have with evidence_below"
+"""What is wrong with another setting of evidence without a bound."""
+
 _BOUNDS = "give the AUC that the model must have, between 0 and 1, both excluded, such as 0.8"
 _LESS = " less "
 
@@ -111,9 +114,7 @@ def gap_text(gap: Duration, bound: Bound | None) -> str:
     """Return the spelling of a gap between blocks. Raises ConfigError for a gap without a bound."""
     text = duration_text(microseconds(gap, "block_gap"))
     if bound is None:
-        raise ConfigError(
-            f"block_gap={text!r}: there is no evidence; say what AUC the model must have with evidence_below"
-        )
+        raise ConfigError(f"block_gap={text!r}: {NO_EVIDENCE}")
     return text
 
 

@@ -140,6 +140,8 @@ def test_events_without_times_are_refused_where_evidence_needs_times() -> None:
             evaluator(**choices).update([1, 0], [0.5, 0.2])
     with pytest.raises(rs.ConfigError, match="block_gap='1h': there is no evidence"):
         rs.ModelEvaluator(block_gap="1h")
+    with pytest.raises(rs.ConfigError, match="evidence_blocks=3: there is no evidence"):
+        rs.ModelEvaluator(evidence_blocks=3)
 
 
 def test_curves_do_not_change_the_evidence() -> None:

@@ -79,7 +79,7 @@ CHANGES: list[dict[str, Any]] = [
     {"cost": rs.BetaCost(2, 2.0000000000000004)}, {"priors": 0.5}, {"threshold": 0.25},
     {"confidence": 0.9}, {"probabilities": True}, {"at_fpr": 0.02}, {"false_positive_cost": 0.5},
     {"flip_if_below_half": True}, {"partial_fpr": (0.0, 0.2)}, {"partial_fpr": (0.05, 0.1)},
-    {"evidence_below": 0.8}, {"evidence_below": 0.9}, {"evidence_blocks": 2},
+    {"evidence_below": 0.8}, {"evidence_below": 0.9}, {"evidence_below": 0.8, "evidence_blocks": 2},
     {"evidence_below": "2026-01..2026-02"}, {"evidence_below": "2026-01..2026-02 less 0.01"},
     {"evidence_below": 0.8, "block_gap": "1h"},
     {"order": "position"}, {"order": "time"},
