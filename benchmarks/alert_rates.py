@@ -198,7 +198,7 @@ def main() -> None:
 
 TEXT = f"""# False alarms of alert rules, and their delays
 
-`python -m benchmarks.alert_rates`, an hour of one core: {{streams}} streams for each column, a
+`python -m benchmarks.alert_rates`, half an hour of one core: {{streams}} streams for each column, a
 fifth of that where the window is `last:{SETTINGS[-1].window}`. Scores are those of two normal distributions,
 the AUC is {AUC}, rows have the usual 95% interval. Ten rows make a window: neighbouring rows share nine
 tenths of their events, and a reference {LAG_WINDOWS * WINDOW_ROWS} rows back lies {LAG_WINDOWS} windows back.

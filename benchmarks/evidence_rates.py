@@ -108,7 +108,7 @@ def at_the_edge(share: float) -> str:
             cells = []
             for level, runs in LEVELS.items():
                 if share < 1 and prevalence < 0.1 and level > 1_000:  # a tenth of a second a run
-                    cells.append("-")
+                    cells.append("left out")
                     continue
                 count = max(2, round(runs * share))
                 cells.append(
@@ -226,7 +226,7 @@ promise. Its false alarms and delays stand in the tables above, beside those of 
 **At the edge of the promise.** The AUC is {BOUND} and so is the bound. The table has the blocks to the first
 alarm, as a multiple of 1/alpha: the mean of {{runs}} runs. The promise is 1 or more. In brackets stands the
 lower end of a one-sided 95% interval. A run ends after {LONGEST} times 1/alpha blocks, so the true means are
-larger. A dash stands for what the command was told to leave out, since it takes long.
+larger.
 
 {{edge}}
 
