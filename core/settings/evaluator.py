@@ -20,15 +20,7 @@ from ..errors import ConfigError
 from .classes import class_text
 from .costs import BetaCost, Cost, parse_cost
 from .durations import Duration, duration_text, microseconds, parse_lateness
-from .evidence import (
-    DEFAULT_BLOCKS,
-    NO_EVIDENCE,
-    Bound,
-    PeriodBound,
-    checked_blocks,
-    checked_bound,
-    gap_text,
-)
+from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_bound, checked_evidence
 from .measure_names import named_measures
 from .sketches import checked_sketch_bytes
 from .windows import Emission, EveryEvents, LastEvents, Window, needs_times, read_number
@@ -241,15 +233,9 @@ class EvaluatorSettings:
                 f"window={str(self.window)!r}: the signal brier is the squared error of a probability; "
                 "say that scores are probabilities (probabilities=True, --probabilities), or take another"
             )
-        if self.evidence_below is not None:
-            bound = checked_bound(self.evidence_below, "evidence_below")
-            object.__setattr__(self, "evidence_below", bound)
-        blocks = checked_blocks(self.evidence_blocks, "evidence_blocks")
-        object.__setattr__(self, "evidence_blocks", blocks)
-        if blocks != DEFAULT_BLOCKS and self.evidence_below is None:
-            raise ConfigError(f"evidence_blocks={blocks}: {NO_EVIDENCE}")
-        if self.block_gap is not None:
-            object.__setattr__(self, "block_gap", gap_text(self.block_gap, self.evidence_below))
+        of_evidence = checked_evidence(self.evidence_below, self.evidence_blocks, self.block_gap)
+        for name, value in zip(("evidence_below", "evidence_blocks", "block_gap"), of_evidence, strict=True):
+            object.__setattr__(self, name, value)
         measures = named_measures(
             self.measures, probabilities=self.probabilities, evidence=self.evidence_below is not None
         )

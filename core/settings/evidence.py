@@ -14,9 +14,6 @@ DEFAULT_BLOCKS = 4
 MOST_BLOCKS = 100
 """Largest m. A bet is at most 1 / (1 - bound), so large blocks are slow, whatever they show."""
 
-NO_EVIDENCE = "there is no evidence; say what AUC the model must have with evidence_below"
-"""What is wrong with another setting of evidence without a bound."""
-
 _BOUNDS = "give the AUC that the model must have, between 0 and 1, both excluded, such as 0.8"
 _LESS = " less "
 
@@ -110,12 +107,22 @@ def checked_gap(gap: Duration | None, name: str) -> int:
     return 0 if gap is None else microseconds(gap, name)
 
 
-def gap_text(gap: Duration, bound: Bound | None) -> str:
-    """Return the spelling of a gap between blocks. Raises ConfigError for a gap without a bound."""
-    text = duration_text(microseconds(gap, "block_gap"))
-    if bound is None:
-        raise ConfigError(f"block_gap={text!r}: {NO_EVIDENCE}")
-    return text
+def checked_evidence(
+    bound: object, blocks: object, gap: Duration | None
+) -> tuple[Bound | None, int, str | None]:
+    """Return the bound, m, and the spelling of the gap between blocks. Raises ConfigError.
+
+    bound  None: there is no evidence, so that another m than the default, or a gap, is refused
+    """
+    checked = None if bound is None else checked_bound(bound, "evidence_below")
+    least = checked_blocks(blocks, "evidence_blocks")
+    text = None if gap is None else duration_text(microseconds(gap, "block_gap"))
+    for name, value, default in (("evidence_blocks", least, DEFAULT_BLOCKS), ("block_gap", text, None)):
+        if checked is None and value != default:
+            raise ConfigError(
+                f"{name}={value!r}: there is no evidence; say with evidence_below what AUC the model must have"
+            )
+    return checked, least, text
 
 
 def check_evidence(bound: Bound | None, has_weights: bool, evidence: str, weight: str) -> None:

@@ -138,8 +138,10 @@ def outcome_of(
 def settings_of(order: str, every: int = 3, k: int = 5, **more: Any) -> TableSettings:
     window, emission = rs.LastEvents(k), rs.EveryEvents(every)
     of_evidence = {name: more.pop(name, None) for name in ("evidence_below", "block_gap")}
+    if of_evidence["evidence_below"] is not None:
+        of_evidence["evidence_blocks"] = 1
     evaluator = rs.EvaluatorSettings(
-        window=window, every=emission, order=order, measures=("all",), evidence_blocks=1, **of_evidence
+        window=window, every=emission, order=order, measures=("all",), **of_evidence
     )
     return TableSettings(evaluator, **more)
 
@@ -272,7 +274,7 @@ def test_rows_on_a_grid_are_the_same_however_events_are_cut(
 ) -> None:
     evaluator = rs.EvaluatorSettings(
         window=parse_window(window), every=rs.EverySeconds(7), order="time",
-        evidence_below=None if weighted else below, evidence_blocks=1,
+        **({} if weighted or below is None else {"evidence_below": below, "evidence_blocks": 1}),
     )  # fmt: skip
     settings = TableSettings(evaluator, slices=("carrier",), idle_ttl=25_000_000)
     events = [replace(event, time=event.time * 1_000_000) for event in some_events(80, 5, 30)]
