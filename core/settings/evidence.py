@@ -112,7 +112,8 @@ def checked_evidence(
 ) -> tuple[Bound | None, int, str | None]:
     """Return the bound, m, and the spelling of the gap between blocks. Raises ConfigError.
 
-    bound  None: there is no evidence, so that another m than the default, or a gap, is refused
+                f"{name}={value!r}: there is no evidence; say with evidence_below what AUC the model must "
+                "have"
     """
     checked = None if bound is None else checked_bound(bound, "evidence_below")
     least = checked_blocks(blocks, "evidence_blocks")
