@@ -112,8 +112,8 @@ def checked_evidence(
 ) -> tuple[Bound | None, int, str | None]:
     """Return the bound, m, and the spelling of the gap between blocks. Raises ConfigError.
 
-                f"{name}={value!r}: there is no evidence; say with evidence_below what AUC the model must "
-                "have"
+    f"{name}={value!r}: there is no evidence; say with evidence_below what AUC the model must "
+    "have"
     """
     checked = None if bound is None else checked_bound(bound, "evidence_below")
     least = checked_blocks(blocks, "evidence_blocks")
