@@ -3,6 +3,6 @@
 `settings` has the settings of a comparison. `placements` computes two AUCs and DeLong's
 variance of their difference. `anytime` has the verdict that holds however often one looks. `window` is one
 pair of models in one slice, `held` its instances, and `evaluator` is the class around it for users.
-`matching` finds the instances that both models scored, and `table` (`PairTable`) compares all models of a
-shard with one.
+`matching` finds the instances that both models scored: those of a whole batch with `together`, into the
+columns of `found`. `table` (`PairTable`) compares all models of a shard with one.
 """

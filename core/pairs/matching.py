@@ -12,8 +12,14 @@ is later by more. Without `within` it waits to the end of the input. By record, 
 event of the champion is alone for every model that has had an event by then; of the models of columns of
 scores, for all of them.
 
-Cost: 2 microseconds an event. State by id: some 300 bytes for each event of the champion, and for each event
-without a partner, that came within `within`.
+A batch is matched in columns (`together`). By id these are the events of an id that has no event that waits
+already, no second event of a model, and whose waits all end within the batch or all last beyond it. Other
+events are taken one by one. Events are numbered in their order, from 1 on.
+
+Cost: in batches of 10,000 or more .1 microseconds an event by record and .3 by id, and 2 to 3 for an event by
+id that waits beyond its batch or is taken by itself. A batch costs .2 ms at the least, or .4 ms by id.
+State by id: some 300 bytes for each event of the champion, and for each event without a partner, that came
+within `within`.
 
 Wire form of the state, little-endian: models (u32, then stem and model as texts), events (u32), then each
 event as `_EVENT`, its stem, id and model (texts) and slice values, and of the champion the models that were
@@ -25,17 +31,21 @@ from __future__ import annotations
 import heapq
 import math
 import struct
-from collections.abc import Iterator
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import BoolArray, Int64Array
 from ..encoding.fields import Reader, packed_text
 from ..errors import InputError
 from ..events.batch import NEGATIVE, EventBatch
+from ..events.columns import IdColumn
 from ..events.times import NO_TIME
 from ..settings.against import Against
+from .found import OWN, Finding, Instances, Single, in_order
+from .together import Columns, Met, Models, Waits, first_of_record, keys_of, of_ids, of_records, simple_ids
 
 _EVENT = struct.Struct("<qqdb?I")
 _COUNT = struct.Struct("<I")
@@ -52,24 +62,12 @@ class _Event(NamedTuple):
 class _Held:
     """An event that waits; of the champion also the models that it has met.
 
-    number  its place among the events that wait for a moment; 0: it waits to the end of the input
+    number  that of the event, if it waits for a moment; 0: it waits to the end of the input
     """
 
     event: _Event
     number: int
     met: dict[str, None] = field(default_factory=dict)
-
-
-class Instance(NamedTuple):
-    """An instance of a model and its champion. NaN: one of them did not score it; time NO_TIME: none."""
-
-    model: str
-    against: str
-    label: int
-    score: float
-    score_against: float
-    time: int
-    slices: tuple[str, ...]
 
 
 _Key = tuple[str, bytes]
@@ -87,163 +85,258 @@ class Matcher:
     ...     TextColumn.of(["new", "champion", "new"]), np.array([0.7, 0.6, 0.2]), np.array([1, 1, 0]),
     ...     ids=IdColumn.of(["i", "i", "j"]),
     ... )
-    >>> [(found.model, found.score, found.score_against) for found in matcher.match(batch)]
-    [('new', 0.7, 0.6)]
-    >>> [(found.model, found.score, found.score_against) for found in matcher.finish()]
-    [('new', 0.2, nan)]
+    >>> found = matcher.match(batch)
+    >>> found.models.to_list(), found.pairs.scores, found.pairs.against
+    (['new'], array([0.7]), array([0.6]))
+    >>> matcher.finish().pairs.scores
+    array([0.2])
     """
 
     def __init__(self, against: Against) -> None:
         self.against = against
         self.repeated = self.contradicted = 0
         self._names: dict[str, tuple[str, str]] = {}
-        self._models: dict[str, dict[str, None]] = {}
+        # by stem, the models; each with the number of the event since which it is known
+        self._models: dict[str, dict[str, int]] = {}
         self._champions: dict[_Key, _Held] = {}
         self._waiting: dict[_Key, dict[str, _Held]] = {}
         self._alone_at: list[tuple[int, int, _Key, str | None]] = []
         self._number = 0
         self._greatest = NO_TIME
+        # of the batch that is being matched: the clock at each event, and what was found by itself
+        self._clock: list[int] = []
+        self._found: list[Single] = []
 
     def __len__(self) -> int:
         """Return how many events wait for a partner or for a repetition."""
         return len(self._champions) + sum(map(len, self._waiting.values()))
 
-    def match(self, batch: EventBatch) -> Iterator[Instance]:
-        """Take in events in their order; yield the instances that are complete, and events that are alone."""
+    def match(self, batch: EventBatch) -> Instances:
+        """Take in events in their order; return the complete instances, and the events that are alone."""
         if batch.labels.min(initial=0) < NEGATIVE:
             raise InputError("labels are classes and none is named as positive; name it with --positive")
-        columns = [[text or "" for text in column.to_list()] for _, column in batch.slices]
-        slices = list(zip(*columns, strict=True)) if columns else [()] * len(batch)
-        times = [NO_TIME] * len(batch) if batch.times is None else batch.times.tolist()
-        events = map(_Event, batch.labels.tolist(), batch.scores.tolist(), times, slices)
-        codes, values = batch.models.codes.tolist(), batch.models.values
-        if self.against.by_record:
-            yield from self._by_record(batch, [values[code] for code in codes], list(events))
-            return
-        if batch.ids is None:
+        by_record, ids = self.against.by_record, batch.ids
+        if not by_record and ids is None:
             raise InputError("models are compared by the ids of events; name the column with --id")
-        for code, key, event in zip(codes, batch.ids.encoded(), events, strict=True):
-            yield from self._take(values[code], key, event)
+        if not len(batch):
+            return in_order([])
+        times = np.full(len(batch), NO_TIME) if batch.times is None else batch.times
+        models, events = self._models_of(batch), Columns(batch.labels, batch.scores, times)
+        if by_record or ids is None:
+            findings = [*of_records(models, events, first_of_record(batch))]
+        else:
+            findings = self._by_id(batch, ids, models, events)
+        self._number += len(batch)
+        found, self._found, self._clock = self._found, [], []
+        return in_order(found, findings, models.names, [column for _, column in batch.slices])
 
-    # ---- by record
+    def _models_of(self, batch: EventBatch) -> Models:
+        """Return the models of a batch, numbered; note them in the order in which they come."""
+        index: dict[str, int] = {}
+        table = np.array([index.setdefault(name, len(index)) for name in batch.models.values], np.int64)
+        of_event, names = table[batch.models.codes], list(index)
+        first = np.full(len(names), len(batch))
+        first[of_event[::-1]] = np.arange(len(batch))[
+            ::-1
+        ]  # the last of several rows, here the first, counts
+        for code in np.argsort(first, kind="stable").tolist():
+            if first[code] < len(batch):
+                self._note(names[code], self._number + 1 + int(first[code]))
+        return Models.of(names, of_event, [self._name(name) for name in names], self._models)
 
-    def _by_record(self, batch: EventBatch, models: list[str], events: list[_Event]) -> Iterator[Instance]:
-        """Yield the instances of whole records: in order of time, then of their first event."""
-        if batch.positions is None:
-            raise InputError("a packet of events has no positions; its reader must give them")
-        sources = batch.event_sources().codes.astype(np.int64)
-        records = batch.positions + sources * (int(batch.positions.max(initial=0)) + 1)
-        _, first, record = np.unique(records, return_index=True, return_inverse=True)
-        place = first[record]  # of the record's first event
-        found: dict[tuple[str, int], dict[str, _Event]] = {}
-        for row in np.argsort(place, kind="stable").tolist():
-            stem, _ = self._name(models[row])
-            found.setdefault((stem, int(place[row])), {})[models[row]] = events[row]
-        for (stem, _), of_record in found.items():
-            champion = self._name(next(iter(of_record)))[1]
-            theirs = of_record.pop(champion, None)
-            for model, mine in of_record.items():
-                yield _together(model, champion, mine, theirs)
-            if theirs is not None:
-                for model in self._models[stem]:
-                    if model not in of_record:
-                        yield _alone_of_champion(model, champion, theirs, theirs.time)
+    def _note(self, model: str, number: int) -> None:
+        """Note that a model is there since the event of a number, with the models of its other columns."""
+        stem, champion = self._name(model)
+        known = self._models.setdefault(stem, {})
+        for column in self.against.columns:
+            if column != self.against.champion:
+                known.setdefault(f"{stem}/{column}" if stem else column, number)
+        if model != champion:
+            known.setdefault(model, number)
+
+    def champion_of(self, model: str) -> str:
+        """Return the name of the model that a model is compared with."""
+        return self._name(model)[1]
 
     def _name(self, model: str) -> tuple[str, str]:
         """Return what stands before the column in a model's name, and the model's champion."""
         if model not in self._names:
-            stem, _champion = self._names[model] = self.against.champion_of(model)
-            others = (column for column in self.against.columns if column != self.against.champion)
-            names = (f"{stem}/{column}" if stem else column for column in others)
-            self._models.setdefault(stem, {}).update(dict.fromkeys(names))
+            self._names[model] = self.against.champion_of(model)
         return self._names[model]
 
     # ---- by id
 
-    def _take(self, model: str, id_: bytes | None, event: _Event) -> Iterator[Instance]:
-        self._greatest = max(self._greatest, event.time)
-        yield from self.go_on_to(self._greatest)
-        stem, champion = self._name(model)
-        if model == champion:
-            yield from self._take_champion(stem, id_, champion, event)
-            return
-        self._models.setdefault(stem, {})[model] = None
-        if id_ is None:
-            yield _alone_of_model(model, champion, event, event.time)
-        elif (theirs := self._champions.get((stem, id_))) is None:
-            of_id = self._waiting.setdefault((stem, id_), {})
-            if model in of_id:
-                self.repeated += 1
+    def _by_id(self, batch: EventBatch, ids: IdColumn, models: Models, events: Columns) -> list[Finding]:
+        """Match events by id: in columns those that can be, the others one by one."""
+        clock = np.maximum.accumulate(np.maximum(events.times, self._greatest))
+        waits = Waits.of(events.times, clock, self.against.within, self._number)
+        key, keys = keys_of(ids, models)
+        simple = simple_ids(models, waits, key, self._waits_already(ids, models, key, keys))
+        in_columns = key >= 0
+        in_columns[in_columns] = simple[key[in_columns]]
+        met = of_ids(models, events, waits, key, np.flatnonzero(in_columns), keys)
+        self.contradicted += met.contradicted
+        self._one_by_one(batch, ids, models, clock, in_columns, met)
+        return met.findings
+
+    def _waits_already(self, ids: IdColumn, models: Models, key: Int64Array, keys: int) -> BoolArray:
+        """Return whether an event of an id waits, by key."""
+        found = np.zeros(keys, np.bool_)
+        if self._champions or self._waiting:
+            rows = np.empty(keys, np.int64)
+            there = np.flatnonzero(key >= 0)
+            rows[key[there]] = there
+            stems = models.stem[models.of_event[rows]].tolist()
+            for number, (stem, id_) in enumerate(zip(stems, ids.take(rows).encoded(), strict=True)):
+                place = models.stems[stem], id_ or b""
+                found[number] = place in self._champions or place in self._waiting
+        return found
+
+    def _one_by_one(
+        self,
+        batch: EventBatch,
+        ids: IdColumn,
+        models: Models,
+        clock: Int64Array,
+        in_columns: BoolArray,
+        met: Met,
+    ) -> None:
+        """Take the events that were not matched in columns; let those wait that were, and have to."""
+        waits = np.zeros(len(batch), np.bool_)
+        waits[met.waiting] = True
+        rows = np.flatnonzero(waits | ~in_columns)
+        self._clock = clock.tolist() if self._alone_at or len(rows) else []
+        met_by: dict[int, dict[str, None]] = {}
+        for row, model in zip(met.champion.tolist(), met.model.tolist(), strict=True):
+            met_by.setdefault(row, {})[models.names[model]] = None
+        texts = [[text or "" for text in column.take(rows).to_list()] for _, column in batch.slices]
+        slices = list(zip(*texts, strict=True)) if texts else [()] * len(rows)
+        times = [NO_TIME] * len(rows) if batch.times is None else batch.times[rows].tolist()
+        given = map(_Event, batch.labels[rows].tolist(), batch.scores[rows].tolist(), times, slices)
+        names = [models.names[model] for model in models.of_event[rows].tolist()]
+        columns = rows.tolist(), names, ids.take(rows).encoded(), given, waits[rows].tolist()
+        for row, model, id_, event, only_waits in zip(*columns, strict=True):
+            number = self._number + 1 + row
+            self._give_up_until(self._clock[row])
+            if only_waits:
+                stem, champion = self._name(model)
+                self._hold((stem, id_ or b""), model if model != champion else None, event, number)
+                if row in met_by:
+                    self._champions[stem, id_ or b""].met = met_by[row]
             else:
-                of_id[model] = self._held((stem, id_), model, event)
-        elif model in theirs.met:
+                self._take(model, id_, event, number)
+        self._greatest = int(clock[-1])
+        if in_columns[-1] and not waits[-1]:  # else it was done before the last event began to wait
+            self._give_up_until(self._greatest)
+
+    def _take(self, model: str, id_: bytes | None, event: _Event, number: int) -> None:
+        stem, champion = self._name(model)
+        if id_ is None:
+            alone = self._known(stem, number + 1) if model == champion else [model]
+            for each in alone:
+                self._alone(each, event, event.time, number, is_champion=model == champion)
+            return
+        key = stem, id_
+        theirs = self._champions.get(key)
+        if model == champion:
+            if theirs is not None:
+                self.repeated += 1
+                return
+            theirs = self._hold(key, None, event, number)
+            for other, mine in self._waiting.pop(key, {}).items():
+                theirs.met[other] = None
+                self._meet(other, mine.event, event, number)
+        elif model in (self._waiting.get(key, ()) if theirs is None else theirs.met):
             self.repeated += 1
+        elif theirs is None:
+            self._hold(key, model, event, number)
         else:
             theirs.met[model] = None
-            yield from self._meet(model, champion, event, theirs.event)
+            self._meet(model, event, theirs.event, number)
 
-    def _take_champion(
-        self, stem: str, id_: bytes | None, champion: str, event: _Event
-    ) -> Iterator[Instance]:
-        if id_ is None:
-            for model in self._models.get(stem, ()):
-                yield _alone_of_champion(model, champion, event, event.time)
-        elif (stem, id_) in self._champions:
-            self.repeated += 1
-        else:
-            held = self._champions[stem, id_] = self._held((stem, id_), None, event)
-            for model, mine in self._waiting.pop((stem, id_), {}).items():
-                held.met[model] = None
-                yield from self._meet(model, champion, mine.event, event)
+    def _known(self, stem: str, before: int) -> list[str]:
+        """Return the models that are there since an event before the one of a number."""
+        return [model for model, since in self._models.get(stem, {}).items() if since < before]
 
-    def _meet(self, model: str, champion: str, mine: _Event, theirs: _Event) -> Iterator[Instance]:
+    def _meet(self, model: str, mine: _Event, theirs: _Event, number: int) -> None:
+        time = max(mine.time, theirs.time)
         if mine.label == theirs.label:
-            yield _together(model, champion, mine, theirs)
+            scores = mine.score, theirs.score
+            self._found.append(Single(number, OWN, 0, model, mine.label, *scores, time, mine.slices))
             return
         self.contradicted += 1
-        time = max(mine.time, theirs.time)
-        yield _alone_of_model(model, champion, mine, time)
-        yield _alone_of_champion(model, champion, theirs, time)
+        self._alone(model, mine, time, number, is_champion=False)
+        self._alone(model, theirs, time, number, is_champion=True)
 
-    def _held(self, key: _Key, model: str | None, event: _Event) -> _Held:
-        """Return an event that waits; `model` None: the champion's."""
-        if self.against.within is None or event.time == NO_TIME:
-            return _Held(event, 0)
-        self._number += 1
-        heapq.heappush(self._alone_at, (event.time + self.against.within, self._number, key, model))
-        return _Held(event, self._number)
+    def _alone(
+        self,
+        model: str,
+        event: _Event,
+        time: int,
+        at: int,
+        *,
+        is_champion: bool,
+        given_up: int = 0,
+    ) -> None:
+        """Note an event that stayed alone for a model; `given_up`: the number of one whose wait has ended."""
+        scores = (math.nan, event.score) if is_champion else (event.score, math.nan)
+        moment = time if given_up else OWN
+        self._found.append(Single(at, moment, given_up, model, event.label, *scores, time, event.slices))
 
-    def go_on_to(self, clock: int) -> Iterator[Instance]:
-        """Yield the events that are alone, as every later event has a time of `clock` or more."""
+    def _hold(self, key: _Key, model: str | None, event: _Event, number: int) -> _Held:
+        """Let an event wait; `model` None: the champion's."""
+        held = _Held(event, 0)
+        if self.against.within is not None and event.time != NO_TIME:
+            held.number = number
+            heapq.heappush(self._alone_at, (event.time + self.against.within, number, key, model))
+        if model is None:
+            self._champions[key] = held
+        else:
+            self._waiting.setdefault(key, {})[model] = held
+        return held
+
+    def go_on_to(self, clock: int) -> Instances:
+        """Return the events that are alone, as every later event has a time of `clock` or more."""
+        self._give_up_until(clock)
+        return self._singles()
+
+    def _give_up_until(self, clock: int) -> None:
         while self._alone_at and self._alone_at[0][0] < clock:
             moment, number, key, model = heapq.heappop(self._alone_at)
             waiting = self._champions.get(key) if model is None else self._waiting.get(key, {}).get(model)
             if waiting is not None and waiting.number == number:
-                yield from self._give_up(key, model, moment)
+                at = max(number, self._number + bisect_right(self._clock, moment)) + 1
+                self._give_up(key, model, moment, at, number)
 
-    def _give_up(self, key: _Key, model: str | None, moment: int) -> Iterator[Instance]:
-        """Forget an event; yield it for every model for which it stayed alone."""
+    def _give_up(self, key: _Key, model: str | None, moment: int, at: int, number: int) -> None:
+        """Forget an event; note it for every model for which it stayed alone."""
         if model is None:
-            held, stem = self._champions.pop(key), key[0]
-            champion = f"{stem}/{self.against.champion}" if stem else self.against.champion
-            for other in self._models.get(stem, ()):
+            held = self._champions.pop(key)
+            for other in self._known(key[0], at):
                 if other not in held.met:
-                    yield _alone_of_champion(other, champion, held.event, moment)
+                    self._alone(other, held.event, moment, at, is_champion=True, given_up=number)
             return
         of_id = self._waiting[key]
         event = of_id.pop(model).event
         if not of_id:
             del self._waiting[key]
-        yield _alone_of_model(model, self._name(model)[1], event, moment)
+        self._alone(model, event, moment, at, is_champion=False, given_up=number)
 
-    def finish(self) -> Iterator[Instance]:
-        """Yield the events that still wait, as alone, at the greatest time that came: the input has ended."""
+    def finish(self) -> Instances:
+        """Return the events that still wait, as alone, at the greatest time: the input has ended."""
         self._alone_at = []
+        at = self._number + 1
         for key in list(self._champions):
-            yield from self._give_up(key, None, self._greatest)
+            self._give_up(key, None, self._greatest, at, 0)
         for key in list(self._waiting):
             for model in list(self._waiting[key]):
-                yield from self._give_up(key, model, self._greatest)
+                self._give_up(key, model, self._greatest, at, 0)
+        return self._singles()
+
+    def _singles(self) -> Instances:
+        """Return what was found one by one."""
+        found, self._found = self._found, []
+        return in_order(found)
 
     # ---- state
 
@@ -278,7 +371,7 @@ class Matcher:
         self._greatest = reader.number("<q")
         for _ in range(reader.number(_COUNT.format)):
             stem, model = reader.text(), reader.text()
-            self._models.setdefault(stem, {})[model] = None
+            self._models.setdefault(stem, {})[model] = 0
         for _ in range(reader.number(_COUNT.format)):
             number, time, score, label, is_champion, columns = reader.numbers(_EVENT.format)
             stem, size = reader.text(), reader.number(_COUNT.format)
@@ -297,18 +390,3 @@ class Matcher:
                 moment = time + (against.within or 0)
                 heapq.heappush(self._alone_at, (moment, number, key, None if is_champion else model))
         return self
-
-
-def _together(model: str, champion: str, mine: _Event, theirs: _Event | None) -> Instance:
-    if theirs is None:
-        return _alone_of_model(model, champion, mine, mine.time)
-    time = max(mine.time, theirs.time)
-    return Instance(model, champion, mine.label, mine.score, theirs.score, time, mine.slices)
-
-
-def _alone_of_model(model: str, champion: str, event: _Event, time: int) -> Instance:
-    return Instance(model, champion, event.label, event.score, math.nan, time, event.slices)
-
-
-def _alone_of_champion(model: str, champion: str, event: _Event, time: int) -> Instance:
-    return Instance(model, champion, event.label, math.nan, event.score, time, event.slices)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_bytes, packed_t
 from ..encoding.json import read_object, reading
 from ..errors import ConfigError, InputError, check_settings
 from ..events.batch import EventBatch, LabelBatch, PredictionBatch
-from ..events.columns import TextColumn
 from ..events.records import unpack_record
 from ..events.rejected import Rejected
 from ..events.times import NO_TIME
@@ -36,8 +35,8 @@ from ..settings.evaluator import checked_order
 from ..settings.table import checked_slices
 from ..shard.orders import ArrivalOrder, order_of
 from ..table.slices import SliceNumbers
-from .held import PairInstances
-from .matching import Instance, Matcher
+from .found import Instances
+from .matching import Matcher
 from .settings import PairSettings
 from .window import PairWindow
 
@@ -143,35 +142,27 @@ class PairTable:
         batch = replace(batch, slices=tuple((name, there[name]) for name in self._columns))
         yield from self._compare(self._matcher.match(batch))
 
-    def _compare(self, found: Iterable[Instance]) -> Iterator[PairRow]:
+    def _compare(self, found: Instances) -> Iterator[PairRow]:
         """Give instances to the windows of their pair, whole and in slices."""
-        instances = list(found)
-        if not instances:
+        if not len(found):
             return
-        models, against, labels, scores, others, times, slices = zip(*instances, strict=True)
-        moments = np.array(times)
-        batch = PairInstances(
-            np.array(labels, np.int8),
-            np.array(scores),
-            np.array(others),
-            None if (moments == NO_TIME).all() else moments,
-        )
-        self._compared += int(np.count_nonzero(~np.isnan(batch.scores) & ~np.isnan(batch.against)))
-        of_model = TextColumn.of(list(models))
-        champions = dict(zip(models, against, strict=True))
+        pairs = found.pairs
+        if pairs.times is not None and (pairs.times == NO_TIME).all():
+            pairs = pairs._replace(times=None)
+        self._compared += int(np.count_nonzero(~np.isnan(pairs.scores) & ~np.isnan(pairs.against)))
 
         def make(model: str, slice_: str) -> int:
-            self._windows.append(PairWindow(self.settings.pairs, model, champions[model], slice_, self._pane))
+            champion = self._matcher.champion_of(model)
+            self._windows.append(PairWindow(self.settings.pairs, model, champion, slice_, self._pane))
             return len(self._windows) - 1
 
-        columns = dict(zip(self._columns, map(list, zip(*slices, strict=True)), strict=True))
+        columns = dict(zip(self._columns, found.slices, strict=True))
         for names in ((), *self.settings.slices):
-            texts = [TextColumn.of([*columns[name]]) for name in names]
-            window_of = self._slices.of(of_model, names, texts, make)
+            window_of = self._slices.of(found.models, names, [columns[name] for name in names], make)
             order = np.argsort(window_of, kind="stable")
             starts = np.flatnonzero(np.diff(window_of[order], prepend=-1))
             for rows in np.split(order, starts[1:]):
-                yield from self._windows[int(window_of[rows[0]])].apply(batch.part(rows))
+                yield from self._windows[int(window_of[rows[0]])].apply(pairs.part(rows))
 
     def _let_time_go_on(self) -> Iterator[PairRow]:
         """Give up partners that cannot come any more; make the rows of grid points that the clock passed."""

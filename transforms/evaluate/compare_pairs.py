@@ -18,7 +18,9 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
 from ...core.events.batch import EventBatch
+from ...core.events.columns import IdColumn
 from ...core.events.records import Batch
+from ...core.ids.index import IdIndex
 from ...core.ids.sharding import shard_key, split_for_comparisons
 from ...core.pairs.placements import compare
 from ...core.pairs.settings import PairSettings
@@ -50,8 +52,10 @@ class PairFactory:
     settings: PairTableSettings
 
     def warm_up(self) -> None:
-        """Compile the kernel of placements, or load it from its folder."""
+        """Compile the kernels of placements and of ids, or load them from their folder."""
         compare(np.array([0, 1], np.int8), np.zeros(2), np.zeros(2))
+        if not self.settings.against.by_record:
+            IdIndex().numbers(IdColumn.of(["", "a"]))
 
     def new(self, pane: Pane | None, key: str) -> PairTable:  # noqa: ARG002
         """Return an empty table."""
