@@ -112,8 +112,7 @@ def checked_evidence(
 ) -> tuple[Bound | None, int, str | None]:
     """Return the bound, m, and the spelling of the gap between blocks. Raises ConfigError.
 
-    f"{name}={value!r}: there is no evidence; say with evidence_below what AUC the model must "
-    "have"
+    bound  None: there is no evidence, so that another m than the default, or a gap, is refused
     """
     checked = None if bound is None else checked_bound(bound, "evidence_below")
     least = checked_blocks(blocks, "evidence_blocks")
@@ -121,7 +120,8 @@ def checked_evidence(
     for name, value, default in (("evidence_blocks", least, DEFAULT_BLOCKS), ("block_gap", text, None)):
         if checked is None and value != default:
             raise ConfigError(
-                f"{name}={value!r}: there is no evidence; say with evidence_below what AUC the model must have"
+                f"{name}={value!r}: there is no evidence without the AUC that the model must have; give "
+                "evidence_below"
             )
     return checked, least, text
 
