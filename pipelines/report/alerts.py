@@ -5,6 +5,8 @@ which its alert opened. So (rule, model, slice, pane, that row) pairs the two ev
 closing is still open. The opening of a closing may be in another file: `since_row` and `since_time` of the
 closing are then its row and time.
 
+An alert whose column is one of roll-up rows or of pair rows belongs to a group or a pair, and to its section.
+
 Alerts have no `config`. A model that was evaluated under several settings has its alerts under each of them.
 """
 
@@ -12,13 +14,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ...core.alerts.rules import Kind, kind_of
 from ...core.errors import InputError
 from ..words import DASH, counted, number, stamp
 from .data import MEANINGS
+from .fleet.lines import Section
 from .rows import ReportRows
 
 
@@ -51,6 +56,11 @@ class Alert(NamedTuple):
     column: str
     opened: Event
     closed: Event | None
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of rows that the rule watches."""
+        return kind_of([self.column])
 
     @property
     def latest(self) -> Event:
@@ -106,8 +116,9 @@ class ShownAlerts(NamedTuple):
     opened, still_open  numbers of alerts
     open_of_models      the number of open alerts of each model that has any
     lines               for the page's code, an alert each: [places of the model in `rows.models`, place of
-                        the slice, model, rule, column, opening, closing or null]; an event is [row, seq for
-                        each place, time, value, message], null = not known
+                        the slice, model, rule, column, opening, closing or null, null]; an event is [row, seq
+                        for each place, time, value, message], null = not known. Of a group or a pair there
+                        are no places, and the last is [section, place in its chart, slice as text]
     cells               for the page's table, an alert each: (open, texts of the columns)
     note                a sentence on alerts that are left out, or ""
     """
@@ -120,44 +131,66 @@ class ShownAlerts(NamedTuple):
     note: str
 
 
-def shown_alerts(table: pa.Table, rows: ReportRows, most: int, *, dates: bool) -> ShownAlerts:
-    """Return the alerts of the models and slices that the rows have; `cells` holds `most` of them at most.
+def shown_alerts(
+    table: pa.Table, rows: ReportRows, most: int, *, dates: bool, sections: Sequence[Section] = ()
+) -> ShownAlerts:
+    """Return the alerts of the models, slices, groups and pairs of the page; `cells` holds `most` at most.
 
-    O(n log n) in alerts, O(n) in rows. `dates`: times are written as dates.
+    O(n log n) in alerts, O(n) in rows.
+
+    dates     times are written as dates
+    sections  those on groups and on pairs
     """
     places: dict[str, list[int]] = {}
     for place, (model, _) in enumerate(rows.bases()):
         places.setdefault(model, []).append(place)
     slices = {name: place for place, name in enumerate(rows.slices)}
+    charts = {_KINDS[one.name]: one for one in sections if one.name in _KINDS}
     alerts = alerts_of(table)
-    kept = [alert for alert in alerts if alert.model in places and alert.slice in slices]
-    wanted = {(place, slices[alert.slice]) for alert in kept for place in places[alert.model]}
+
+    def is_shown(alert: Alert) -> bool:
+        if alert.kind == "row":
+            return alert.model in places and alert.slice in slices
+        return alert.kind in charts and (alert.model, alert.slice) in charts[alert.kind].places
+
+    kept = [alert for alert in alerts if is_shown(alert)]
+    of_rows = [alert for alert in kept if alert.kind == "row"]
+    wanted = {(place, slices[alert.slice]) for alert in of_rows for place in places[alert.model]}
     seqs = _seqs(rows, wanted)
 
-    def line(alert: Alert, event: Event) -> list[Any]:
-        keys = ((place, slices[alert.slice], alert.pane[0], event.row) for place in places[alert.model])
+    def told(alert: Alert, event: Event, at: list[int], part: int) -> list[Any]:
+        keys = ((place, part, alert.pane[0], event.row) for place in at)
         return [event.row, [_seq_at(seqs, key, event.time) for key in keys], *event[1:]]
+
+    def line(alert: Alert) -> list[Any]:
+        at, part, elsewhere = [], -1, None
+        if alert.kind == "row":
+            at, part = places[alert.model], slices[alert.slice]
+        else:
+            chart = charts[alert.kind]
+            elsewhere = [chart.name, chart.places[alert.model, alert.slice], alert.slice]
+        opened = told(alert, alert.opened, at, part)
+        closed = alert.closed and told(alert, alert.closed, at, part)
+        return [at, part, alert.model, alert.rule, alert.column, opened, closed, elsewhere]
 
     note = ""
     if others := len(alerts) - len(kept):
         note = (
-            f"{counted(others, 'alert')} of models or slices that the rows do not have "
-            f"{'is' if others == 1 else 'are'} left out."
+            f"{counted(others, 'alert')} {'is' if others == 1 else 'are'} left out: the page does not have "
+            "their models, slices, groups or pairs."
         )
     return ShownAlerts(
         len(kept),
         sum(alert.closed is None for alert in kept),
-        dict(Counter(alert.model for alert in kept if alert.closed is None)),
-        [
-            [
-                places[alert.model], slices[alert.slice], alert.model, alert.rule, alert.column,
-                line(alert, alert.opened), alert.closed and line(alert, alert.closed),
-            ]
-            for alert in kept
-        ],
+        dict(Counter(alert.model for alert in of_rows if alert.closed is None)),
+        [line(alert) for alert in kept],
         [_cells(alert, dates) for alert in kept[:most]],
         note,
-    )  # fmt: skip
+    )
+
+
+_KINDS: dict[str, Kind] = {"roll_ups": "roll-up row", "pairs": "pair row"}
+"""The kind of rows that a section shows."""
 
 
 _Seqs = dict[tuple[int, int, int | None, int], tuple[int, int | None]]
@@ -188,6 +221,7 @@ def _cells(alert: Alert, dates: bool) -> tuple[bool, tuple[str, ...]]:
     """Return whether an alert is open, and its model, slice, rule, moments, value and message as texts."""
     value = alert.latest.value
     digits = MEANINGS[alert.column].digits if alert.column in MEANINGS else "score"
+    everything = "\u2013" if alert.kind == "roll-up row" else "all events"
 
     def moment(event: Event | None) -> str:
         if event is None:
@@ -197,7 +231,7 @@ def _cells(alert: Alert, dates: bool) -> tuple[bool, tuple[str, ...]]:
     told = DASH if value is None else f"{alert.column} {number(value, digits)}"
     return alert.closed is None, (
         alert.model,
-        alert.slice or "all events",
+        alert.slice or everything,
         alert.rule,
         moment(alert.opened),
         moment(alert.closed),

@@ -113,14 +113,6 @@ def report_page(
     blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
     blocks["plotly"] = packed_library()
     meta = _rows_meta(rows, drawn, base_of, blocks)
-    told_alerts = None
-    if alerts is not None:
-        told_alerts = shown_alerts(alerts, rows, TABLE_ROWS, dates=meta["dates"])
-        blocks["alerts"] = packed_text(script_json(told_alerts.lines))
-    opened = None if told_alerts is None else told_alerts.open_of_models
-    overview = overview_of(
-        rows, judged, confidence, reference, opened, None if counters is None else counters.of_models
-    )
     gaps = page_gaps(rows, confidence, of_folds=means is not None)
     sections = {
         "gaps": gaps_section(rows, gaps),
@@ -131,6 +123,15 @@ def report_page(
     }
     for section in filter(None, sections.values()):
         blocks |= section.blocks(render)
+    told_alerts = None
+    if alerts is not None:
+        shown = [*filter(None, sections.values())]
+        told_alerts = shown_alerts(alerts, rows, TABLE_ROWS, dates=meta["dates"], sections=shown)
+        blocks["alerts"] = packed_text(script_json(told_alerts.lines))
+    opened = None if told_alerts is None else told_alerts.open_of_models
+    overview = overview_of(
+        rows, judged, confidence, reference, opened, None if counters is None else counters.of_models
+    )
     heatmap = heatmap_of(rows, judged, gaps)
     if heatmap is not None:
         blocks["heatmap"] = packed_text(script_json(heatmap.cells))

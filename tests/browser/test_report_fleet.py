@@ -7,7 +7,7 @@ import pytest
 import rocsteady as rs
 from browser import opened
 from fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
-from report_tables import NASTIER, NASTY, START
+from report_tables import NASTIER, NASTY, START, alert_events
 from rocsteady.pipelines.report.report import write_report
 
 GRID = START // HOUR * HOUR
@@ -28,7 +28,11 @@ def report(tmp_path_factory):
     ]  # fmt: skip
     pairs.append(pair_rows({"verdict": "worse"}, model=NASTY, against="m01"))
     rolled = rs.roll_up(rows, by=["models", "m0*", *(f"m{place:02}*" for place in range(30))])
-    write_report(rows, path, roll_ups=rolled, pairs=pa.concat_tables(pairs))
+    alerts = alert_events(
+        {"model": "m0*", "row": 1, "column": "members_below", "rule": "members_below > 0"},
+        {"model": "m02 against m01", "slice": "c=x", "row": 1, "column": "anytime_low"},
+    )
+    write_report(rows, path, roll_ups=rolled, pairs=pa.concat_tables(pairs), alerts=alerts)
     return path
 
 
@@ -107,6 +111,19 @@ def test_the_chart_of_a_group_has_its_mean_and_its_extremes(browser, report):
         page.click("#roll_ups-next")
         drawn(page, "roll_ups", "|1")
         assert page.inner_text("#roll_ups-page") == "32 groups, page 2 of 2"
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "title"),
+    [("m0*", "roll_ups", "m0*: AUC"), ("m02 against m01", "pairs", "m02 against m01, c=x: difference")],
+)
+def test_an_alert_of_a_group_or_a_pair_leads_to_its_chart(browser, report, name, section, title):
+    with opened(browser, report) as page:
+        page.locator("#alerts-table tbody button", has_text=name).click()
+        page.wait_for_function(
+            f"(said) => document.getElementById('{section}-chart-title').textContent.startsWith(said)",
+            arg=title,
+        )
 
 
 def test_the_chart_of_a_pair_has_both_intervals_over_time_and_over_instances(browser, report):

@@ -204,13 +204,13 @@ def spread_text(q: float, degrees: int, p: float, i2: float, alpha: float) -> tu
     """Return whether members differ by more than chance, and Cochran's Q, in words.
 
     >>> print(*spread_text(84.1, 19, 3.7e-10, 0.774, 0.05), sep=": ")
-    differ by more than chance: Q 84.1 on 19 degrees of freedom, p <0.0001; 77% of the spread is no chance
+    differ by more than chance: Q 84.1 on 19 degrees of freedom, p <0.0001; 77% of the spread is not chance
     >>> print(*spread_text(1.2, 1, 0.27, 0.17, 0.05), sep=": ")
     no difference shown: Q 1.2 on 1 degree of freedom, p 0.270
     """
     told = f"Q {q:,.1f} on {counted(degrees, 'degree')} of freedom, p {p_value(p)}"
     if p < alpha:
-        return "differ by more than chance", f"{told}; {100 * i2:.0f}% of the spread is no chance"
+        return "differ by more than chance", f"{told}; {100 * i2:.0f}% of the spread is not chance"
     return "no difference shown", told
 
 

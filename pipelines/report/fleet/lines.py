@@ -7,7 +7,8 @@ looks the same with and without JavaScript.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class Section(NamedTuple):
                found by
     facts      further facts for the section's template
     chart      what the script draws, as JSON; None: no chart
+    places     by the name and the slice that an alert gives: the place in the chart
     """
 
     name: str
@@ -38,6 +40,7 @@ class Section(NamedTuple):
     lines: Sequence[Any]
     facts: dict[str, Any]
     chart: dict[str, Any] | None = None
+    places: Mapping[tuple[str, str], int] = MappingProxyType({})
 
     def blocks(self, render: Callable[..., str]) -> dict[str, str]:
         """Return the section's blocks for the script. `render` fills a template."""

@@ -10,13 +10,20 @@ import pyarrow as pa
 
 from ....core.arrays import FloatArray
 from ....core.rows.columns import reasons_by_measure
-from ....core.rows.pairs import BETTER, CONTRADICTED, UNDECIDED, WORSE
+from ....core.rows.pairs import BETTER, CONTRADICTED, UNDECIDED, WORSE, pair_name
 from ...words import all_dates, counted, p_value, share, stamp
 from ..rows import floats
 from .lines import Section, banded, signed, signed_interval
 from .tables import Series, drawn, last_rows, numbers, series_of_table
 
 _LEAST_RANGE = 0.02
+
+_COUNTED = {WORSE: WORSE, UNDECIDED: UNDECIDED, CONTRADICTED: "contradicted, as the difference has changed"}
+"""How the sentence tells a verdict that is not "better"."""
+
+_NAMED = 5
+"""The most challengers of a verdict that the sentence names."""
+
 _DRAWN = ("difference", "difference_low", "difference_high", "anytime_low", "anytime_high", "seq")
 _PLACES = {CONTRADICTED: 0, WORSE: 1, BETTER: 2, UNDECIDED: 3}
 
@@ -89,7 +96,8 @@ def pairs_section(table: pa.Table, confidence: float) -> Section | None:
         "alpha": share(1 - confidence),
         "names": [_name(line) for line in lines],
     }
-    return Section("pairs", "pair", [_about(last)], lines, facts, _chart(series, columns, lines))
+    named = {(pair_name(one.model, one.against), one.part): one.place for one in lines}
+    return Section("pairs", "pair", [_about(last)], lines, facts, _chart(series, columns, lines), named)
 
 
 def _name(line: PairLine) -> str:
@@ -161,9 +169,19 @@ def _about(last: list[dict[str, Any]]) -> str:
     champions = {row["against"] for row in whole}
     than = f"than {champions.pop()}" if len(champions) == 1 else "than their champions"
     rank = "ranks" if counts[BETTER] == 1 else "rank"
-    parts = [f"{counts[BETTER]:,} of {len(whole):,} challengers {rank} better {than}"]
-    parts += [f"{counts[one]:,} {one}" for one in (WORSE, UNDECIDED, CONTRADICTED) if counts[one]]
+    parts = [f"{counts[BETTER]:,} of {len(whole):,} challengers {rank} better {than}{_named(whole, BETTER)}"]
+    parts += [
+        f"{counts[one]:,} {_COUNTED[one]}{_named(whole, one)}"
+        for one in (WORSE, UNDECIDED, CONTRADICTED)
+        if counts[one]
+    ]
     return "; ".join(parts) + "."
+
+
+def _named(rows: list[dict[str, Any]], verdict: str) -> str:
+    """Return the challengers with a verdict behind a colon; "" for none, and for too many to name."""
+    names = list(dict.fromkeys(row["model"] for row in rows if (row["verdict"] or UNDECIDED) == verdict))
+    return f": {', '.join(names)}" if 0 < len(names) <= _NAMED else ""
 
 
 def _chart(series: list[Series], columns: dict[str, FloatArray], lines: list[PairLine]) -> dict[str, Any]:

@@ -33,6 +33,9 @@ MEANS = {
 
 _LEAST_RANGE = 0.05
 
+_NAMED = 5
+"""The most groups that a sentence names."""
+
 
 class Extreme(NamedTuple):
     """The member furthest below, or above, the mean of the others. `state` as the style knows it, or ""."""
@@ -102,13 +105,14 @@ def roll_ups_section(table: pa.Table, confidence: float, compared: Collection[st
         if row["group"] not in compared
     ]
     facts = {"confidence": share(confidence), "means": MEANS, "names": [one.name for one in series]}
-    sentences = [_about(lines, last)] if lines else []
+    sentences = [_about(lines, last), *_below(lines, last)] if lines else []
     if left := len(series) - len(lines):
         sentences.append(
             f"{counted(left, 'group')} of slices {'is' if left == 1 else 'are'} in the chart alone; their "
             "slices are compared in “Gaps between slices”."
         )
-    return Section("roll_ups", "group", sentences, lines, facts, _chart(table, series, columns))
+    groups = {(one.names[0], ""): place for place, one in enumerate(series)}
+    return Section("roll_ups", "group", sentences, lines, facts, _chart(table, series, columns), groups)
 
 
 def _rank(row: dict[str, Any]) -> tuple[bool, bool, float, str]:
@@ -180,13 +184,29 @@ def _about(lines: list[RollUpLine], last: list[dict[str, Any]]) -> str:
         members = counted(last[line.place]["members"], "member")
         told = f"{line.name}: {members}, AUC {line.auc} on average; {': '.join(filter(None, line.spread))}."
     elif differ:
-        named = "; ".join(line.name for line in differ[:5])
-        more = f"; and {len(differ) - 5:,} more" if len(differ) > 5 else ""
+        named = "; ".join(line.name for line in differ[:_NAMED])
+        more = f"; and {len(differ) - _NAMED:,} more" if len(differ) > _NAMED else ""
         of = counted(len(lines), "group")
         told = f"In {len(differ):,} of {of} members differ by more than chance: {named}{more}."
     else:
         told = f"In none of {counted(len(lines), 'group')} are members shown to differ by more than chance."
     return told
+
+
+def _below(lines: list[RollUpLine], last: list[dict[str, Any]]) -> list[str]:
+    """Return which members rank surely below the others of their groups: a sentence, or none."""
+    found = [
+        (line, last[line.place]) for line in lines if line.worst is not None and line.worst.state == "worse"
+    ]
+    if not found:
+        return []
+    told = [
+        f"{row['worst']} in {line.name} ({signed(row['worst_gap'])}"
+        + (f", and {more:,} more below)" if (more := row["members_below"] - 1) else ")")
+        for line, row in found[:_NAMED]
+    ]
+    left = f"; and in {counted(len(found) - _NAMED, 'more group')}" if len(found) > _NAMED else ""
+    return [f"Furthest below the others of its group: {'; '.join(told)}{left}."]
 
 
 def _chart(table: pa.Table, series: list[Series], columns: dict[str, FloatArray]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 // Alerts: marks in the large chart where an alert opened or closed, and the table of all of them.
 //
-// An alert is [models, slice, model, rule, column, opening, closing or null] (see alerts.py); an event is
-// [row, seq for each of the models, time, value, message].
+// An alert is [models, slice, model, rule, column, opening, closing or null, elsewhere] (see alerts.py); an event
+// is [row, seq for each of the models, time, value, message]. An alert of a group or a pair has no models; elsewhere
+// is then [section, place in its chart, slice], and else null.
 
 let alerts = [];
 const alertTable = { page: 0, scope: "all" };
@@ -108,10 +109,15 @@ function drawAlerts() {
   byId("alerts-table").dataset.drawn = `${alertTable.scope}|${alertTable.page}|${found.length}`;
 }
 
-function alertRow([models, slice, name, rule, column, opening, closing]) {
+function alertRow([models, slice, name, rule, column, opening, closing, elsewhere]) {
   const latest = closing || opening;
-  const button = element("button", { type: "button", class: "link", title: "Choose this model and slice" }, name);
+  const title = elsewhere ? "Show this in its chart" : "Choose this model and slice";
+  const button = element("button", { type: "button", class: "link", title }, name);
   button.addEventListener("click", () => {
+    if (elsewhere) {
+      chooseSeries(elsewhere[0], elsewhere[1]);
+      return;
+    }
     const measure = chartOf(column) || state.measure;
     main.view = null;
     choose({ models: models.slice(0, MODELS_AT_ONCE), slice, measure });
@@ -124,7 +130,7 @@ function alertRow([models, slice, name, rule, column, opening, closing]) {
     "tr",
     { class: closing ? null : "open" },
     element("th", { scope: "row" }, button),
-    ...[sliceName(slice), rule, eventText(opening), eventText(closing), value].map((text) =>
+    ...[elsewhere ? elsewhere[2] || (elsewhere[0] === "pairs" ? "all events" : "–") : sliceName(slice), rule, eventText(opening), eventText(closing), value].map((text) =>
       element("td", { class: "text" }, text),
     ),
     element("td", { class: "text reason" }, element("div", { title: latest[4] }, latest[4])),

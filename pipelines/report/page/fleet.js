@@ -16,13 +16,16 @@ function wireFleet() {
     byId(`${id}-choices`).addEventListener("change", () => showSeries(id, Number(byId(`${id}-series`).value)));
     byId(`${id}-table`)?.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-series]");
-      if (!button) return;
-      byId(`${id}-series`).value = button.dataset.series;
-      showSeries(id, Number(button.dataset.series));
-      goTo(byId(`${id}-choices`));
+      if (button) chooseSeries(id, Number(button.dataset.series));
     });
     waiting.set(id, () => drawFleet(id));
   }
+}
+
+function chooseSeries(id, series) {
+  byId(`${id}-series`).value = series;
+  showSeries(id, series);
+  goTo(byId(`${id}-choices`));
 }
 
 async function showSeries(id, series) {
@@ -144,6 +147,9 @@ function pairTraces(one, style) {
     },
     words:
       `The line is the difference in the window, the band its ${meta.confidence} interval. The dashed lines are the any-time ` +
-      "interval, of all instances so far: once they leave 0 out, the verdict is given. Above 0 the challenger ranks better.",
+      "interval, of all instances so far: once they leave 0 out, the verdict is given. Above 0 the challenger ranks better." +
+      (one.anytime_low.at(-1) === null && one.anytime_low.some(Number.isFinite)
+        ? " They end where no difference fits all instances: the difference has changed."
+        : ""),
   };
 }

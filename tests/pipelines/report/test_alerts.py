@@ -12,10 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import rocsteady as rs
 from command import call
+from fleet_tables import fleet_rows, pair_rows
 from report_tables import NASTIER, NASTY, START, alert_events, filled
 from rocsteady.core.errors import InputError
 from rocsteady.pipelines.report.alerts import alerts_of, shown_alerts
+from rocsteady.pipelines.report.fleet.pairs import pairs_section
+from rocsteady.pipelines.report.fleet.roll_ups import roll_ups_section
 from rocsteady.pipelines.report.report import report_page, write_report
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.transforms.sinks.table import write_table
@@ -72,8 +76,35 @@ def test_alerts_of_what_the_rows_lack_are_left_out_and_told():
     table = alert_events({"row": 1}, {"model": "z", "row": 1}, {"slice": "site=q", "row": 1})
     told = shown_alerts(table, rows, 50, dates=False)
     assert (told.opened, told.still_open, len(told.lines)) == (1, 1, 1)
-    assert told.note == "2 alerts of models or slices that the rows do not have are left out."
+    assert told.note == (
+        "2 alerts are left out: the page does not have their models, slices, groups or pairs."
+    )
     assert told.note in report_page(rows, alerts=table)
+
+
+def test_alerts_of_groups_and_pairs_are_listed_and_show_their_chart():
+    group = {"model": "models", "row": 2, "column": "members_below", "rule": "members_below > 0"}
+    pair = {"model": "a against old", "row": 0, "column": "anytime_high", "rule": "anytime_high < 0"}
+    table = alert_events(
+        group, {**group, "model": "gone/*"}, pair, {**pair, "slice": "c=x", "row": 1},
+        {**pair, "state": "closed", "slice": "c=x", "row": 3, "since_row": 1},
+    )  # fmt: skip
+    rows = report_rows(filled([("a", 4), ("models", 4)]))
+    groups = rs.roll_up(fleet_rows({"a": [0.8], "b": [0.7]}), by="models")
+    pairs = pa.concat_tables([pair_rows({"verdict": "worse"}, model="a", slice=part) for part in ("", "c=x")])
+    sections = [roll_ups_section(groups, 0.95), pairs_section(pairs, 0.95)]
+    told = shown_alerts(table, rows, 50, dates=False, sections=sections)
+    assert (told.opened, told.still_open) == (3, 2)
+    assert told.open_of_models == {}  # no model, not even one called "models"
+    assert told.note.startswith("1 alert is left out")
+    assert {(line[2], tuple(line[7])) for line in told.lines} == {
+        ("models", ("roll_ups", 0, "")),
+        ("a against old", ("pairs", 0, "")),
+        ("a against old", ("pairs", 1, "c=x")),
+    }
+    page = report_page(rows, alerts=table, roll_ups=groups, pairs=pairs)
+    assert "3 alerts opened, 2 still open" in page.partition("</header>")[0]
+    assert len(lines_of(page)) == 3
 
 
 def test_a_model_under_two_settings_has_its_alerts_under_each_and_its_row_where_the_time_is_its_own():
@@ -83,10 +114,10 @@ def test_a_model_under_two_settings_has_its_alerts_under_each_and_its_row_where_
              for time, config, seq in zip(times, "vw", (20, 50), strict=True)]  # fmt: skip
     rows = report_rows(pa.concat_tables(parts))
     told = shown_alerts(alert_events({"row": 1, "time": START + 4 * HOUR}), rows, 50, dates=False)
-    ((models, _, name, *_, opening, closing),) = told.lines
+    ((models, _, name, *_, opening, closing, elsewhere),) = told.lines
     assert ([rows.models[place] for place in models], name) == (["a (config v)", "a (config w)"], "a")
     assert opening[:2] == [1, [None, 50]]
-    assert closing is None
+    assert (closing, elsewhere) == (None, None)
 
 
 def test_the_page_counts_lists_and_holds_alerts_and_names_are_text():

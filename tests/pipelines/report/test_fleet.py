@@ -183,6 +183,20 @@ def test_a_group_has_its_mean_its_spread_and_its_extremes_in_words():
     assert line.without.startswith("1 without: ")
     assert line.without.removeprefix("1 without: ") == last["without_reason"]
     assert section.sentences[0].startswith("models: 3 members, AUC ")
+    gap = line.worst.gap.partition(" ")[0]
+    assert section.sentences[1] == f"Furthest below the others of its group: c in models ({gap})."
+
+
+def test_the_members_that_lie_below_are_named_first_of_every_group_and_counted():
+    fleet = {"t1/a": [0.8], "t1/b": [0.8], "t1/c": [0.6], "t1/d": [0.65], "t2/a": [0.8], "t2/b": [0.8]}
+    rolled = rs.roll_up(fleet_rows(fleet), by=["models", "t1/*", "t2/*"])
+    _, told = roll_ups_section(rolled, 0.95).sentences
+    assert re.sub("\u22120[.][0-9]+", "GAP", told) == (
+        "Furthest below the others of its group: t1/c in models (GAP, and 1 more below); "
+        "t1/c in t1/* (GAP, and 1 more below)."
+    )
+    equal = rs.roll_up(fleet_rows({"a": [0.8], "b": [0.8]}), by="models")
+    assert len(roll_ups_section(equal, 0.95).sentences) == 1
 
 
 def test_a_group_of_none_and_of_one_says_why_there_is_nothing_to_compare():
@@ -303,7 +317,13 @@ def test_pairs_are_worst_first_whole_models_before_slices_and_counted():
     assert [(line.model, line.part) for line in section.lines] == [
         ("b{0}", ""), ("a", ""), ("d", ""), ("c", ""), ("a", "c=x")
     ]  # fmt: skip
-    assert section.sentences == ["2 of 4 challengers rank better than old; 1 worse; 1 undecided."]
+    assert section.sentences == [
+        "2 of 4 challengers rank better than old: a, d; 1 worse: b{0}; 1 undecided: c."
+    ]
+    changed = pa.concat_tables([pair_rows({"verdict": "contradicted"}, model=name) for name in "ab"])
+    assert pairs_section(changed, 0.95).sentences == [
+        "0 of 2 challengers rank better than old; 2 contradicted, as the difference has changed: a, b."
+    ]
 
 
 def test_rows_that_came_twice_count_once_and_other_settings_are_a_pair_of_their_own():
