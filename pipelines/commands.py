@@ -228,7 +228,7 @@ _ROLL_UP = (
         "models: one group of all models; slices: a group for each model and column of slices; 'team1/*': "
         "the models of a pattern; repeatable [models]"),
     TABLE,
-    replace(STALE, default="1d"),
+    replace(STALE, about=STALE.about.removesuffix(" [1d]"), default="1d"),
     DEPENDENT,
     CONFIDENCE,
     CSV_SAFE,

@@ -47,7 +47,7 @@ def with_budget(rules: Iterable[AlertRule], budget: Rate | None) -> list[AlertRu
         return rules
     if not sharing:
         raise ConfigError(
-            f"--false-alarms: no rule needs a rate, such as --alert 'auc surely < 0.8'; {REMEDY_BUDGET}"
+            f"false-alarms: no rule needs a rate, such as --alert 'auc surely < 0.8'; {REMEDY_BUDGET}"
         )
     rate = Rate(budget.number * len(sharing), "events")
     return [_at(rule, rate) for rule in rules]

@@ -201,6 +201,11 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
     if chosen["evidence_below"] is None:
         alerts = getattr(options, "alert", None)  # prequential has no alerts
         chosen["evidence_below"] = _bound_of(alerts or (), options.time is not None)
+    if options.block_gap is not None and chosen["evidence_below"] is None:
+        raise ConfigError(
+            f"--block-gap {options.block_gap}: there is no evidence; say what AUC the model must have with "
+            "--evidence-below AUC"
+        )
     settings = EvaluatorSettings(
         window=parsed("--window", options.window, parse_window),
         every=parsed("--every", options.every, parse_every),

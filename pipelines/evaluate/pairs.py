@@ -92,8 +92,8 @@ def pairs_of(
     said = f"--pairs {options.pairs}"
     if (options.champion is None) == (options.against is None):
         raise ConfigError(
-            f"{said} compares models with one: name it with --champion MODEL, or the column of its scores "
-            "with --against COL; one of both"
+            f"{said} compares models with a champion: name it with --champion MODEL, or the column of its "
+            "scores with --against COL; one of both"
         )
     if fields.weight is not None:
         raise ConfigError(f"{said}: pairs of models are compared with equal weights; leave --weight out")

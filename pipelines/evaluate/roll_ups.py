@@ -10,7 +10,7 @@ import apache_beam as beam
 
 from ...core.alerts.rules import AlertRule
 from ...core.errors import ConfigError
-from ...core.fleet.settings import STALE, RollUpSettings
+from ...core.fleet.settings import SLICES, STALE, RollUpSettings
 from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import parse_lateness
@@ -62,6 +62,10 @@ def roll_ups_of(
         )
     if "auc" not in (settings.measures or ()):
         raise ConfigError(f"{said}: the AUC is not computed; ask for it with --measures auc")
+    if SLICES in options.roll_up and not options.slice:
+        raise ConfigError(
+            f"--roll-up {SLICES}: there are no slices; name their columns with --slice COL, or leave it out"
+        )
     if options.import_state is not None:
         raise ConfigError(
             f"{said} with --import-state: an export does not hold the last rows of the groups; make roll-ups "

@@ -9,8 +9,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from ...core.alerts.rules import Kind
 from ...core.events.rejected import Reason
 from ...core.events.times import PER_SECOND, SMALL
+from ...core.fleet.settings import SLICES
 from ...core.kernels.announcement import ANNOUNCEMENT
 from ...core.process.console import redraw, say, say_below
 from ...core.settings.durations import duration_text
@@ -147,8 +149,8 @@ def _say_alerts(job: Evaluation, alerts: Alerts, counts: Counter[str], messages:
         say("no alert opened" + (f"; {alerts.path} has no rows" if alerts.path else ""))
         if counts["rows_written"] and not counts["alert_rows"]:
             say_below(
-                "no model and slice of the rows passes 'where' of a rule; check the names in the rules "
-                f"(slices are spelled {slice_forms(job.fields.slices)})"
+                f"no {_watched(alerts)} passes 'where' of a rule; check the names in the rules "
+                f"({_spelling(job, alerts)})"
             )
         return
     where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH" + ":" * bool(messages)
@@ -162,6 +164,30 @@ def _say_alerts(job: Evaluation, alerts: Alerts, counts: Counter[str], messages:
         say_below(f"the last {_ALERTS_SHOWN} of {len(messages):,}:")
     for message in messages[-_ALERTS_SHOWN:]:
         say_below(message)
+
+
+def _watched(alerts: Alerts) -> str:
+    """Return, in words, what the rules watch."""
+    names: dict[Kind, str] = {
+        "row": "model and slice of the rows",
+        "roll-up row": "group",
+        "pair row": "pair of models",
+    }
+    return " and no ".join(name for kind, name in names.items() if alerts.rules_of(kind))
+
+
+def _spelling(job: Evaluation, alerts: Alerts) -> str:
+    """Return how the names that the rules test are spelled."""
+    told = []
+    if job.roll_ups is not None and alerts.rules_of("roll-up row"):
+        told.append(f"groups are {' and '.join(map(_group_form, job.roll_ups.settings.by))}")
+    if alerts.rules_of("row") or alerts.rules_of("pair row"):
+        told.append(f"slices are spelled {slice_forms(job.fields.slices)}")
+    return "; ".join(told)
+
+
+def _group_form(choice: str) -> str:
+    return "model=MODEL,slice=COLUMN" if choice == SLICES else repr(choice)
 
 
 def sum_of_labels(counts: Counter[str]) -> str:

@@ -6,6 +6,7 @@ import argparse
 import gzip
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -195,7 +196,7 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --evidence-below 2026-01..2026-02": "2026-01-01 event time --time",
     "evaluate ok.csv --output o.csv --evidence-below .8 --block-gap 1h": "--block-gap 1h event time --time",
     "evaluate ok.csv --output o.csv --evidence-below .8 --block-gap 5": "--block-gap 5 no duration 5s",
-    "evaluate ok.csv --output o.csv --block-gap 1h": "block_gap 1h no evidence evidence_below",
+    "evaluate ok.csv --output o.csv --block-gap 1h": "--block-gap 1h no evidence --evidence-below AUC",
     "evaluate ok.csv --output o.csv --evidence-blocks 0": "--evidence-blocks '0' 1 or more",
     "evaluate ok.csv --output o.csv --evidence-blocks 101": "evidence_blocks 101 1 to 100",
     "evaluate ok.csv --output o.csv --measures evidence": "'evidence' --evidence-below 0.8",
@@ -251,6 +252,12 @@ def test_a_column_that_is_far_or_that_has_another_role_is_not_suggested(option, 
     assert ran.status == 2
     assert "it has model, score, label" in ran.lines[0]
     assert "did you mean" not in ran.lines[0]
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+def test_help_says_a_default_once(command, capsys):
+    told = " ".join(call(capsys, command, "--help").out.split())
+    assert not re.search(r"(\[[^]]+\]) \1", told)
 
 
 def test_without_a_word_there_is_help_and_status_2(capsys):

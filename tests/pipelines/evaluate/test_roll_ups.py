@@ -141,6 +141,22 @@ def test_a_pattern_of_no_model_is_told_of(events, capsys):
     assert "no roll-up rows" not in " ".join(ran.lines)
 
 
+def test_slices_without_a_column_of_slices_are_refused(events, capsys):
+    words = ("--time", "time", "--every", "1h", "--roll-up", "slices", "--roll-ups", "found.parquet")
+    ran = call(capsys, "evaluate", "events.parquet", *words, "--output", "rows.parquet")
+    assert (ran.status, len(ran.lines)) == (2, 1), ran
+    assert "--roll-up slices: there are no slices; name their columns with --slice COL" in ran.lines[0]
+
+
+def test_a_rule_that_no_group_passes_is_told_which_groups_there_are(events, capsys):
+    rule = ("--alert", "auc_mean < 0.8 where group = 'model'")
+    ran = call(capsys, "evaluate", "events.parquet", *WINDOW, *GROUPS, *rule, "--output", "rows.parquet")
+    assert (
+        "  no group passes 'where' of a rule; check the names in the rules (groups are 'models' and "
+        "model=MODEL,slice=COLUMN and 't/*')"
+    ) in ran.lines
+
+
 REFUSED = [
     (("--roll-ups", "x.csv"), "there are no groups; name them with --roll-up"),
     (("--stale", "1h"), "there are no groups"),
