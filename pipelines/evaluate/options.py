@@ -23,7 +23,7 @@ from ...core.settings.evaluator import (
     checked_order,
     declared,
 )
-from ...core.settings.evidence import Bound, PeriodBound, bound_text, check_evidence
+from ...core.settings.evidence import DEFAULT_BLOCKS, Bound, PeriodBound, bound_text, check_evidence
 from ...core.settings.measure_names import (
     COSTLY_MEASURES,
     EVIDENCE_MEASURES,
@@ -201,11 +201,12 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
     if chosen["evidence_below"] is None:
         alerts = getattr(options, "alert", None)  # prequential has no alerts
         chosen["evidence_below"] = _bound_of(alerts or (), options.time is not None)
-    if options.block_gap is not None and chosen["evidence_below"] is None:
-        raise ConfigError(
-            f"--block-gap {options.block_gap}: there is no evidence; say what AUC the model must have with "
-            "--evidence-below AUC"
-        )
+    for name, default in (("evidence_blocks", DEFAULT_BLOCKS), ("block_gap", None)):
+        if chosen["evidence_below"] is None and chosen[name] != default:
+            raise ConfigError(
+                f"{option_of(name)} {getattr(options, name)}: there is no evidence without the AUC that the "
+                "model must have; give --evidence-below AUC"
+            )
     settings = EvaluatorSettings(
         window=parsed("--window", options.window, parse_window),
         every=parsed("--every", options.every, parse_every),
