@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..encoding.fields import Reader, packed_text
+from ..encoding.fields import Reader, packed_bytes, packed_text
 from ..errors import InputError
 from ..events.times import NO_TIME
 from ..rows.columns import DEGENERATE, REASONS, reason_clauses
 from ..rows.roll_ups import RollUpRow
 from .formulas import roll_up_numbers, variances
-from .members import NUMBERS, are_possible, packed_bytes, read_bytes
+from .members import NUMBERS, are_possible
 from .pooled import POOLED, pooled_columns
 from .settings import RollUpSettings
 from .surely import surely_columns
@@ -188,7 +188,7 @@ class Group:
                 raise ValueError(f"{member!r} is twice in {key}, or has {numbers}")
             if waits and due <= closed:
                 raise ValueError(f"{member!r} waits for {due}, and {closed} is closed")
-            place[member] = found = MemberRow(due, why, tuple(numbers), read_bytes(reader))
+            place[member] = found = MemberRow(due, why, tuple(numbers), reader.sized())
             self.size += _row_bytes(member, found)
         return self
 

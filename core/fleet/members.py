@@ -5,7 +5,7 @@ A row of measures takes 400 bytes, and its AUC with interval, counts, evidence a
 Wire form, version 1: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a shard
 (see `Settled`), and how many rows were taken and left out; keys (u32 count; two texts each), texts (u32
 count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a row), numbers f64 (six a
-row), sketches (u32 count, 0 or one for each row; a u32 length and bytes each). A text is a u32 length and
+row), sketches (u32 count, 0 or one for each row; a u64 length and bytes each). A text is a u32 length and
 UTF-8.
 """
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, Int32Array, Int64Array
-from ..encoding.fields import Reader, framed, packed_text, unframed
+from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError
 from ..events.times import NO_TIME
@@ -260,7 +260,7 @@ class MemberRows:
             codes, text_codes = reader.array("<i4", n), reader.array("<i4", 2 * n)
             integers = reader.array("<i8", n * len(INTEGERS)).reshape(n, len(INTEGERS))
             numbers = reader.array("<f8", n * len(NUMBERS)).reshape(n, len(NUMBERS))
-            sketches = tuple(read_bytes(reader) for _ in range(reader.number("<I")))
+            sketches = tuple(reader.sized() for _ in range(reader.number("<I")))
             reader.end()
         if len(sketches) not in (0, n):
             raise CorruptBytesError(f"{what} has {len(sketches)} sketches of {n} rows")
@@ -292,16 +292,6 @@ def are_possible(numbers: FloatArray) -> bool:
     ranks, counts = numbers[:, :3], numbers[:, 3:5]
     inside = np.isnan(ranks) | ((ranks >= 0) & (ranks <= 1))
     return bool(inside.all() and (np.isnan(counts) | ((counts >= 0) & np.isfinite(counts))).all())
-
-
-def packed_bytes(content: bytes) -> bytes:
-    """Return bytes behind their length, u32."""
-    return struct.pack("<I", len(content)) + content
-
-
-def read_bytes(reader: Reader) -> bytes:
-    """Read what `packed_bytes` gave."""
-    return bytes(reader.read(reader.number("<I")))
 
 
 def _why(reason: str | None) -> tuple[str, str]:

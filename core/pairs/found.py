@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import NO_INT64, Int64Array
+from ..arrays import NO_INT64, Int32Array, Int64Array
 from ..events.columns import TextColumn
 from ..events.times import END_OF_TIME
 from .held import PairInstances
@@ -118,12 +118,21 @@ def _order(at: Int64Array, moment: Int64Array, number: Int64Array, place: Int64A
     return np.lexsort((place, number, at))
 
 
+def first_rows(codes: Int32Array | Int64Array, count: int) -> Int64Array:
+    """Return the first row of each of `count` codes, and the number of rows for a code without a row. O(n).
+
+    A negative code stands for null.
+    """
+    rows = np.flatnonzero(codes >= 0)[::-1]
+    first = np.full(count, len(codes))
+    first[codes[rows]] = rows  # numpy keeps the last of several rows: in this order the first one
+    return first
+
+
 def _by_appearance(column: TextColumn) -> TextColumn:
     """Return a column with its values in the order in which they first come, without those that do not."""
     count = len(column.values)
-    rows = np.flatnonzero(column.codes >= 0)[::-1]
-    first = np.full(count, len(column))
-    first[column.codes[rows]] = rows  # the last of several rows, here the first, counts
+    first = first_rows(column.codes, count)
     order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(column))]
     table = np.full(count + 1, -1, np.int32)
     table[order] = np.arange(len(order), dtype=np.int32)

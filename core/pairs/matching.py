@@ -22,8 +22,8 @@ State by id: some 300 bytes for each event of the champion, and for each event w
 within `within`.
 
 Wire form of the state, little-endian: models (u32, then stem and model as texts), events (u32), then each
-event as `_EVENT`, its stem, id and model (texts) and slice values, and of the champion the models that were
-compared with it (u32, texts).
+event as `_EVENT`, its stem (text), id (bytes behind their length), model and slice values (texts), and of the
+champion the models that were compared with it (u32, texts).
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import BoolArray, Int64Array
-from ..encoding.fields import Reader, packed_text
+from ..encoding.fields import Reader, packed_bytes, packed_text
 from ..errors import InputError
 from ..events.batch import NEGATIVE, EventBatch
 from ..events.columns import IdColumn
 from ..events.times import NO_TIME
 from ..settings.against import Against
-from .found import OWN, Finding, Instances, Single, in_order
+from .found import OWN, Finding, Instances, Single, first_rows, in_order
 from .together import Columns, Met, Models, Waits, first_of_record, keys_of, of_ids, of_records, simple_ids
 
 _EVENT = struct.Struct("<qqdb?I")
@@ -135,10 +135,7 @@ class Matcher:
         index: dict[str, int] = {}
         table = np.array([index.setdefault(name, len(index)) for name in batch.models.values], np.int64)
         of_event, names = table[batch.models.codes], list(index)
-        first = np.full(len(names), len(batch))
-        first[of_event[::-1]] = np.arange(len(batch))[
-            ::-1
-        ]  # the last of several rows, here the first, counts
+        first = first_rows(of_event, len(names))
         for code in np.argsort(first, kind="stable").tolist():
             if first[code] < len(batch):
                 self._note(names[code], self._number + 1 + int(first[code]))
@@ -334,7 +331,7 @@ class Matcher:
         return self._singles()
 
     def _singles(self) -> Instances:
-        """Return what was found one by one."""
+        """Return the instances that were found by themselves."""
         found, self._found = self._found, []
         return in_order(found)
 
@@ -358,7 +355,7 @@ class Matcher:
         for (stem, id_), model, is_champion, held in events:
             label, score, time, slices = held.event
             parts.append(_EVENT.pack(held.number, time, score, label, is_champion, len(slices)))
-            parts += [packed_text(stem), _COUNT.pack(len(id_)), id_, packed_text(model)]
+            parts += [packed_text(stem), packed_bytes(id_), packed_text(model)]
             parts += map(packed_text, slices)
             parts.append(_COUNT.pack(len(held.met)))
             parts += map(packed_text, held.met)
@@ -374,8 +371,8 @@ class Matcher:
             self._models.setdefault(stem, {})[model] = 0
         for _ in range(reader.number(_COUNT.format)):
             number, time, score, label, is_champion, columns = reader.numbers(_EVENT.format)
-            stem, size = reader.text(), reader.number(_COUNT.format)
-            key, model = (stem, bytes(reader.read(size))), reader.text()
+            stem, id_, model = reader.text(), reader.sized(), reader.text()
+            key = stem, id_
             event = _Event(label, score, time, tuple(reader.text() for _ in range(columns)))
             met = dict.fromkeys(reader.text() for _ in range(reader.number(_COUNT.format)))
             if label not in (0, 1) or not math.isfinite(score):

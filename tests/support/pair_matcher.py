@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.encoding.fields import Reader, packed_text
+from rocsteady.core.encoding.fields import Reader, packed_bytes, packed_text
 from rocsteady.core.errors import InputError
 from rocsteady.core.events.batch import NEGATIVE, EventBatch
 from rocsteady.core.events.times import NO_TIME
@@ -233,7 +233,7 @@ class Matcher:
         for (stem, id_), model, is_champion, held in events:
             label, score, time, slices = held.event
             parts.append(_EVENT.pack(held.number, time, score, label, is_champion, len(slices)))
-            parts += [packed_text(stem), _COUNT.pack(len(id_)), id_, packed_text(model)]
+            parts += [packed_text(stem), packed_bytes(id_), packed_text(model)]
             parts += map(packed_text, slices)
             parts.append(_COUNT.pack(len(held.met)))
             parts += map(packed_text, held.met)
@@ -249,8 +249,8 @@ class Matcher:
             self._models.setdefault(stem, {})[model] = None
         for _ in range(reader.number(_COUNT.format)):
             number, time, score, label, is_champion, columns = reader.numbers(_EVENT.format)
-            stem, size = reader.text(), reader.number(_COUNT.format)
-            key, model = (stem, bytes(reader.read(size))), reader.text()
+            stem, id_, model = reader.text(), reader.sized(), reader.text()
+            key = stem, id_
             event = _Event(label, score, time, tuple(reader.text() for _ in range(columns)))
             met = [reader.text() for _ in range(reader.number(_COUNT.format))]
             if label not in (0, 1) or not math.isfinite(score):

@@ -21,6 +21,7 @@ from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.fleet.members import MAGIC as MEMBERS_MAGIC
 from rocsteady.core.fleet.members import NO_WORD, MemberRows, Settled
 from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.table import FleetTable
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.pairs.settings import PairSettings
 from rocsteady.core.pairs.table import PairTableSettings
@@ -30,7 +31,7 @@ from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.machine import MachineFactory, Pane
 from rocsteady.transforms.evaluate.compare_pairs import PairFactory
 from rocsteady.transforms.evaluate.join_labels import JoinFactory
-from rocsteady.transforms.evaluate.roll_up import FleetFactory
+from rocsteady.transforms.evaluate.pack_rows import RowTables
 from rocsteady.transforms.evaluate.shards import TableFactory
 from simulator import InjectedError, Item
 
@@ -214,7 +215,7 @@ class RollUps(_RealMachines):
 
     def __init__(self, rng: random.Random) -> None:
         self._settings = RollUpSettings(("models", "[mn]*"), rng.choice([0, 3_000, 1 << 40]))
-        self._factory = FleetFactory(self._settings)
+        self._factory = RowTables(FleetTable, self._settings)
 
     def items(self, rng: random.Random) -> list[Item]:
         rows: dict[tuple[str, int], Any] = {}

@@ -2,6 +2,7 @@
 
 `models` has `EvaluateModels`, `join_labels` joins predictions with labels, `compare_pairs` compares models
 with a champion, `alert` watches rows, and `roll_up` makes roll-up rows of them; `pack_rows` packs rows for
-both. `shards` evaluates packets, for `models` and `join_labels`. Without Beam: `choices` makes settings from
-keywords, `row_columns` reads tables of rows, and `members` makes rows of them for roll-ups.
+both, and makes their tables. `shards` evaluates packets, for `models` and `join_labels`. Without Beam:
+`choices` makes settings from keywords, `row_columns` reads tables of rows, and `members` makes rows of them
+for roll-ups.
 """

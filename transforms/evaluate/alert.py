@@ -8,7 +8,6 @@ order in which rows arrive, nor on repeated rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
@@ -27,34 +26,15 @@ from ...core.ids.sharding import shard_of
 from ...core.rows.columns import INTEGER_COLUMNS, TIME_COLUMNS
 from ...core.rows.pairs import pair_name
 from ...core.rows.rows import Rows
-from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
-from .pack_rows import PackRows
+from .pack_rows import PackRows, RowTables
 from .row_columns import RowColumns
 
 _HOW = (
     "apply it to .rows or .batches of EvaluateModels, with rules on groups to RollUp, with rules on pairs to "
     ".rows or .batches of ComparePairs"
 )
-
-
-@dataclass(frozen=True)
-class AlertFactory:
-    """Makes the alert tables of a job."""
-
-    rules: tuple[AlertRule, ...]
-
-    def warm_up(self) -> None:
-        """Do nothing: there is nothing to compile."""
-
-    def new(self, pane: Pane | None, key: str) -> AlertTable:  # noqa: ARG002  rows know their panes
-        """Return an empty table."""
-        return AlertTable(self.rules)
-
-    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> AlertTable:  # noqa: ARG002
-        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
-        return AlertTable.from_bytes(snapshot, self.rules)
 
 
 class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
@@ -85,7 +65,7 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
         self._rules = checked_rules([parse_alert(rule) if isinstance(rule, str) else rule for rule in rules])
         shard_of((), shards)
         self._shards = shards
-        self._machines = RunStateMachine(AlertFactory(self._rules), AlertRow, cache_bytes)
+        self._machines = RunStateMachine(RowTables(AlertTable, self._rules), AlertRow, cache_bytes)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[AlertRow]:
         """Pack the rows, watch them, and give the alerts at their own times."""

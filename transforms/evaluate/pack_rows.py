@@ -1,9 +1,10 @@
-"""Packing of rows for the shards of a state machine that reads rows: `Alert` and `RollUp`."""
+"""What `Alert` and `RollUp` share: rows packed for the shards of a state machine, and its tables."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import apache_beam as beam
@@ -14,6 +15,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ...core.errors import InputError
 from ...core.ids.sharding import shard_key
 from ...core.rows.rows import Rows
+from ...core.shard.machine import Pane
 
 _PACKED_ROWS = 10_000
 """The most single rows of all windows that are buffered together."""
@@ -27,6 +29,29 @@ class _Packable(Protocol):
 
 
 Taken = TypeVar("Taken", bound=_Packable)
+
+
+@dataclass(frozen=True)
+class RowTables:
+    """Makes the tables of a job that read packed rows: a `MachineFactory`. Rows know their panes.
+
+    table     `AlertTable` or `FleetTable`: a class of state machines that are made of settings alone
+    settings  of all tables
+    """
+
+    table: type[Any]
+    settings: Any
+
+    def warm_up(self) -> None:
+        """Compile nothing: the tables have no kernels."""
+
+    def new(self, pane: Pane | None, key: str) -> Any:  # noqa: ARG002
+        """Return an empty table."""
+        return self.table(self.settings)
+
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> Any:  # noqa: ARG002
+        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        return self.table.from_bytes(snapshot, self.settings)
 
 
 class PackRows(beam.DoFn, Generic[Taken]):

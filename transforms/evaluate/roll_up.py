@@ -8,7 +8,6 @@ repeated rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
@@ -24,33 +23,14 @@ from ...core.ids.sharding import shard_of
 from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import Duration, lateness_of
-from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
 from .members import members_of_table
-from .pack_rows import PackRows
+from .pack_rows import PackRows, RowTables
 
 _MOST_SHARDS = 8
 
 _HOW = "apply it to .rows or .batches of EvaluateModels with every=EverySeconds(...)"
-
-
-@dataclass(frozen=True)
-class FleetFactory:
-    """Makes the tables of a job's roll-ups."""
-
-    settings: RollUpSettings
-
-    def warm_up(self) -> None:
-        """Do nothing: there is nothing to compile."""
-
-    def new(self, pane: Pane | None, key: str) -> FleetTable:  # noqa: ARG002  rows know their panes
-        """Return an empty table."""
-        return FleetTable(self.settings)
-
-    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> FleetTable:  # noqa: ARG002
-        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
-        return FleetTable.from_bytes(snapshot, self.settings)
 
 
 class RollUp(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]):
@@ -147,7 +127,9 @@ class _Parts(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
         super().__init__()
         shard_of((), shards)
         self._pack = _PackMembersDoFn(settings, shards, on_grid)
-        self._machines = RunStateMachine(FleetFactory(settings), RollUpRow, cache_bytes, lateness=lateness)
+        self._machines = RunStateMachine(
+            RowTables(FleetTable, settings), RollUpRow, cache_bytes, lateness=lateness
+        )
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[RollUpRow]:
         """Pack the rows, and give the roll-up rows at their own times."""
