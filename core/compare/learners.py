@@ -10,7 +10,6 @@ Learners are tested over folds by `compare_learners`; a measure's mean is over t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -79,14 +78,13 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
 
 def _means(learners: tuple[str, ...], values: FloatArray, at: Checkpoint) -> Iterator[FoldMean]:
     """Yield the means of values [fold, learner, measure], learner by learner."""
-    known: Any = np.ma.masked_invalid(values)
-    counts, means, spreads = known.count(axis=0), known.mean(axis=0), known.std(axis=0, ddof=1)
-    least, greatest = known.min(axis=0), known.max(axis=0)
     for row, name in enumerate(learners):
-        for place in np.flatnonzero(counts[row]).tolist():
-            folds = int(counts[row, place])
-            yield FoldMean(
-                *at, name, MEASURES[place], folds, float(means[row, place]),
-                float(spreads[row, place]) if folds > 1 else None,
-                float(least[row, place]), float(greatest[row, place]),
-            )  # fmt: skip
+        for place, measure in enumerate(MEASURES):
+            of_folds = values[:, row, place]
+            known = of_folds[np.isfinite(of_folds)]
+            if known.size:
+                yield FoldMean(
+                    *at, name, measure, known.size, float(known.mean()),
+                    float(known.std(ddof=1)) if known.size > 1 else None,
+                    float(known.min()), float(known.max()),
+                )  # fmt: skip

@@ -21,21 +21,20 @@ FOUND_AT_ONCE = {
         "put before the writes", "timers pass by", "log kept", "order of the bag trusted",
     ),
     "roll-ups": (
-        "token ignored", "left in the cache", "put before the writes", "timers pass by", "log kept",
-        "order of the bag trusted",
+        "token ignored", "timers pass by", "log kept", "order of the bag trusted",
     ),
 }  # fmt: skip
 SEEN_AT = {
     ("joins", "left in the cache"): 27, ("joins", "put before the writes"): 15,
     ("joins", "logged and in the snapshot"): 73, ("tables", "absent token matches"): 7,
     ("tables", "tokens are counts"): 12, ("tables", "put before the writes"): 14,
-    ("roll-ups", "left in the cache"): 50, ("roll-ups", "put before the writes"): 50,
+    ("roll-ups", "left in the cache"): 171, ("roll-ups", "put before the writes"): 171,
 }  # fmt: skip
 """Seeds that showed a broken rule, to be tried before the others: another machine may need another seed."""
 
 FOUND_LATER = {
     "joins": ("left in the cache", "put before the writes", "logged and in the snapshot"),
-    "tables": (),
+    "roll-ups": ("left in the cache", "put before the writes"),
 }
 
 
