@@ -76,7 +76,7 @@ JOBS = {
         "--roll-up", "models", "--roll-ups", "groups.jsonl", "--curves", "curves.csv", "--curves-every", "20",
         "--pairs", "pairs.jsonl", "--champion", "a", "--alerts", "alerts.jsonl",
         "--alert", "auc < 0.85 for 2 rows", "--alert", "auc drops by 0.02 against 5 rows",
-        "--alert", "worst_p < 0.5", "--alert", "auc_difference < 0.05",
+        "--alert", "worst_p < 0.5", "--alert", "difference < 0.05",
     ),
     "adaptive": (*BY_TIME, "--window", "adaptive"),
     "days": (*BY_TIME, "--window", "last:1d", "--alert", "auc surely < 0.95 at 2", "--alerts", "alerts.csv"),
