@@ -27,6 +27,7 @@ from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
 from ..arguments import option_of, whole_number
 from ..outputs import check_csv_safe, check_outputs, check_texts
+from .checkpoints import checkpoints_of, refuse_checkpoints
 from .job import Evaluation, Output, parse_fail_rule, status_of
 from .on_beam import evaluate_and_report, run_evaluation
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
@@ -39,6 +40,11 @@ from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, t
 from .summary import goes_on
 from .take_up import check_savepoint, state_taken_up
 
+_OF_LIVE_JOBS = (
+    ": checkpoints are for a stream that this process reads without an end: stdin, --follow, or a topic "
+    "without --until, with --runner local; leave it out"
+)
+
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options and Beam's own options."""
@@ -49,7 +55,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         state_taken_up(job, options) as whole,
     ):
         if whole.streams is not None and whole.streams.way == "live":
-            from .live import evaluate_live
+            from .live.run import evaluate_live
 
             return evaluate_live(whole, whole.streams)
         return _evaluate_on_beam(whole)
@@ -123,6 +129,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
             f"--prometheus {options.prometheus} shows the counters of this process, and runner "
             f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
         )
+    if source is None or source.is_bounded or options.runner != "local":
+        refuse_checkpoints(options, _OF_LIVE_JOBS)
     return job if source is None else _on_streams(job, source, options)
 
 
@@ -183,7 +191,8 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
     streams = source.streams(job)
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
-        return replace(job, settings=replace(job.settings, shards=1))
+        job = replace(job, settings=replace(job.settings, shards=1))
+        return replace(job, checkpoints=checkpoints_of(options, job, streams))
     if streams.way != "bounded":
         if job.alerts is not None and job.alerts.recipients:
             refuse_recipients(job.alerts.recipients, f"on runner {options.runner} the job goes on for ever")

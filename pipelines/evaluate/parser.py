@@ -230,6 +230,11 @@ _JOB = Group("the job", (
     Argument("--import-state", "DIR", "begin with the state that an export left [empty]"),
     Argument("--control", "PATH",
         "of a stream: a file by which rocsteady state export asks for the state while it runs"),
+    Argument("--checkpoint", "DIR",
+        "of a stream with --runner local: keep the state and the offsets in this folder, so that the same "
+        "command goes on where a job was killed; Ctrl-C stops such a job, without last rows [none]"),
+    Argument("--checkpoint-every", "30s", "how often the state is written [30s]"),
+    switch("--checkpoint-new", "remove the checkpoints in the folder, and begin anew"),
     Argument("--shards", "N", "models are spread over so many keys", "64"),
     repeatable("--own-shard", "MODEL",
         "this model gets a shard of its own, beside the others: for one with most of the events; "
