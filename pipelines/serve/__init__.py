@@ -1,0 +1,1 @@
+"""`rocsteady serve` and `rocsteady watch`."""
