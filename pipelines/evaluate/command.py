@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from apache_beam.options.pipeline_options import StandardOptions
@@ -23,6 +24,7 @@ from ...core.verdicts.choice import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.files.formats import has_scheme
+from ...transforms.sinks.kinds import TableSink, row_schema
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
 from ..arguments import option_of, whole_number
@@ -43,6 +45,7 @@ from .take_up import check_savepoint, state_taken_up
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options and Beam's own options."""
     job = _planned(options, beam_flags)
+    _refuse_serve(job, options)
     with (
         served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
         compiled_ahead(*_settings_to_compile(job)),
@@ -51,8 +54,22 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         if whole.streams is not None and whole.streams.way == "live":
             from .live import evaluate_live
 
-            return evaluate_live(whole, whole.streams)
+            with _served_page(whole, options) as sinks:
+                return evaluate_live(whole, whole.streams, sinks)
         return _evaluate_on_beam(whole)
+
+
+def _served_page(
+    job: Evaluation, options: argparse.Namespace
+) -> AbstractContextManager[Mapping[str, Sequence[TableSink]]]:
+    """Return a context in which the page of --serve, if any, is served; its value are the sinks for it."""
+    from ..report.facts import TITLE
+    from ..serve.job import page_of_job
+    from ..serve.pages import Look
+
+    settings = job.settings.evaluator
+    look = Look(job.title or TITLE, settings.confidence, job.reference, alerted=job.alerts is not None)
+    return page_of_job(options.serve, options.serve_token, look, row_schema(settings).metadata)
 
 
 def _settings_to_compile(job: Evaluation) -> tuple[TableSettings | JoinSettings, ...]:
@@ -145,7 +162,7 @@ def _refuse_this_machine(job: Evaluation, options: argparse.Namespace) -> None:
 
 def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
     """Raise ConfigError for a title without a report, or for a report without the files that it needs."""
-    if options.title is not None and options.report is None:
+    if options.title is not None and options.report is None and options.serve is None:
         raise ConfigError(
             f"--title {options.title!r} stands above a report; name its file with --report PATH"
         )
@@ -153,6 +170,19 @@ def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
         raise ConfigError(
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
             "from the rows, with rocsteady report"
+        )
+
+
+def _refuse_serve(job: Evaluation, options: argparse.Namespace) -> None:
+    """Raise ConfigError for a served page of a job that does not read a stream in this process."""
+    if options.serve is None:
+        if options.serve_token is not None:
+            raise ConfigError("--serve-token: it is for a page; name its address with --serve :8080")
+        return
+    if job.streams is None or job.streams.way != "live":
+        raise ConfigError(
+            f"--serve {options.serve}: a page is served of a stream that this process reads (-, --follow, or "
+            "topics on runner local); make a page of files with --report"
         )
 
 

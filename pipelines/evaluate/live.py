@@ -276,8 +276,10 @@ def _opened(job: Evaluation, copies: Mapping[str, str]) -> _Sinks:
     return sinks
 
 
-def evaluate_live(job: Evaluation, streams: Streams) -> int:
+def evaluate_live(job: Evaluation, streams: Streams, beside: Mapping[str, Sequence[TableSink]]) -> int:
     """Run a live job to its end and print its summary; return the exit status.
+
+    beside  further sinks by the kind of their batches
 
     Raises RocsteadyError where the job fails. Files of lines then hold the rows made so far; other output
     files do not exist.
@@ -291,7 +293,7 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
     recipients = () if job.alerts is None else job.alerts.recipients
     try:
         with StopOnSignal() as stop, Delivery(recipients) as delivery:
-            outcome = _evaluated(job, streams, stop, delivery, started)
+            outcome = _evaluated(job, streams, stop, delivery, started, beside)
             with suppress(KeyboardInterrupt):  # a second signal leaves calls out, and no rows
                 delivery.finish(lambda: stop.signal is not None)
             delivery.give_up()
@@ -310,7 +312,12 @@ def _shows_progress(job: Evaluation) -> bool:
 
 
 def _evaluated(
-    job: Evaluation, streams: Streams, stop: StopOnSignal, delivery: Delivery, started: float
+    job: Evaluation,
+    streams: Streams,
+    stop: StopOnSignal,
+    delivery: Delivery,
+    started: float,
+    beside: Mapping[str, Sequence[TableSink]],
 ) -> Outcome:
     """Evaluate the streams to their end, and write the outputs; `started` is the job's start, monotonic."""
     at_end = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
@@ -319,6 +326,8 @@ def _evaluated(
         kinds = ("rows", "curves", "alerts", "roll-ups", "pairs")
         copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in kinds}
         sinks = _opened(hidden, copies if job.report is not None or job.output is None else {})
+        for kind, more in beside.items():
+            sinks[kind] += more
         for sink in chain.from_iterable(sinks.values()):
             closing.callback(sink.close)
         with ProgressLine(enabled=_shows_progress(job)):

@@ -179,7 +179,9 @@ class History:
         first, second = order[:-1][same], order[1:][same] - held
         repeated[at[second]] = True
         one, other = self._table.take(pa.array(first)), table.take(pa.array(at[second]))
-        self.differing += _differing(pa.concat_tables([one, other]), *np.arange(2 * len(first)).reshape(2, -1))
+        self.differing += _differing(
+            pa.concat_tables([one, other]), *np.arange(2 * len(first)).reshape(2, -1)
+        )
         if self.newest is not None:  # no one can tell a late row from a repeat of a row that was thinned away
             oldest = np.full(len(self._counts), held)
             ages = self._counts[self._of] - 1 - self._numbers

@@ -21,7 +21,8 @@ from typing import BinaryIO, NamedTuple
 import pyarrow as pa
 
 from ...core.errors import InputError
-from ..files.formats import SourceFile, has_scheme
+from ..files.formats import FORMATS, SourceFile, has_scheme
+from ..kafka.client import check_topic
 from ..kafka.topic import KafkaTopic, is_kafka
 from ..sinks.kinds import ALERTS, ROWS, TableKind
 from ..sources.files.listing import list_sources
@@ -56,6 +57,24 @@ class Came(NamedTuple):
 
 
 _NOTHING = Came(None, {})
+
+
+def check_followed(source: str, options: Iterable[str] = ()) -> None:
+    """Raise ConfigError or InputError for a source that can never be followed: a topic, or a wrong name.
+
+    A folder or file that is missing may still come.
+    """
+    if is_kafka(source):
+        check_topic(KafkaTopic.parse(source, options), source)
+    elif not holds_parts(source) and not has_scheme(source):
+        known = source.lower().removesuffix(".gz").endswith(tuple(FORMATS))
+        if not known and not Path(source).suffix:
+            return  # a folder that does not exist yet
+        if not known:
+            raise InputError(
+                f"{source} has an ending that is not known; give a folder, a topic, or a file of rows: "
+                f"{' '.join(FORMATS)}"
+            )
 
 
 def follow_tables(

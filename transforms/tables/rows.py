@@ -299,9 +299,7 @@ def _ends_of(consumer: Any, starts: list[Any], topic: KafkaTopic) -> dict[int, i
     return ends
 
 
-def _is_wanted(
-    message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool, kind: TableKind
-) -> bool:
+def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool, kind: TableKind) -> bool:
     """Tell whether a message is a wanted record; remove a partition from `ends` when its end is reached."""
     error, partition, offset = message.error(), message.partition(), message.offset()
     if error is not None:
