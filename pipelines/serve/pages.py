@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from plotly.offline import get_plotlyjs
 
-from ...core.alerts.rules import Period, Span
+from ...core.alerts.rules import Span
+from ...core.settings.periods import Period
 from ...core.version import __version__
 from ..report.data import DRAWN, script_json
 from ..report.facts import TITLE, page_facts

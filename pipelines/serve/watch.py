@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from ...core.alerts.rules import Period, Span
+from ...core.alerts.rules import Span
 from ...core.process.console import name_text, say, show
 from ...core.process.imports import missing_package
+from ...core.settings.periods import Period
 from ...core.verdicts.choice import reference_of
 from ...transforms.tables.followed import check_followed, follow_tables
 from ..arguments import checked_number
