@@ -219,6 +219,12 @@ _JOB = Group("the job", (
         "by --time, a partition of a topic that is silent for so long is not waited for; events of it that "
         "come behind the others are then late [all partitions are waited for]"),
     Argument("--until-idle", "60s", "with --follow: end after so long without anything new [never]"),
+    Argument("--serve", "[HOST]:PORT",
+        "of a stream in this process: serve a page that shows the rows while they are made, as rocsteady "
+        "serve does: :8080 is for this machine alone [none]"),
+    Argument("--serve-token", "@FILE",
+        "who may look at the page: a file whose first line is a secret, or the secret itself; needed beyond "
+        "this machine"),
     Argument("--prometheus", "[HOST]:PORT",
         "serve counters for Prometheus there while the job runs in this process: :9100 is for this machine "
         "alone, 0.0.0.0:9100 for all that reach it [none]"),

@@ -19,6 +19,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -29,6 +30,7 @@ from ....core.process.console import say
 from ....core.process.temporary_folders import temporary_folder
 from ....core.state.compile_ahead import warm_up
 from ....transforms.sinks.appended import STDOUT
+from ....transforms.sinks.kinds import TableSink
 from ....transforms.sinks.open import is_appendable, is_streamed, open_sink
 from ....transforms.sources.streams.reader import StreamReader
 from ...outputs import staged
@@ -41,6 +43,9 @@ from ..recipients import Recipient
 from ..summary import ProgressLine, summarise
 from .checkpoints import LiveCheckpoints, opened, told_of_end
 from .evaluation import KINDS, LiveEvaluation, Sinks
+
+if TYPE_CHECKING:  # the page's packages are an extra
+    from ...serve.job import JobPage
 
 _WAIT_SECONDS = 0.1
 """Seconds to wait for a single partition, before the next check whether the job was asked to end."""
@@ -65,8 +70,10 @@ def _opened(job: Evaluation, copies: Mapping[str, str], closing: ExitStack, *, r
     return sinks
 
 
-def evaluate_live(job: Evaluation, streams: Streams) -> int:
+def evaluate_live(job: Evaluation, streams: Streams, page: JobPage | None = None) -> int:
     """Run a live job to its end and print its summary; return the exit status.
+
+    page  is served while the job runs
 
     Raises RocsteadyError where the job fails. Files of lines then hold the rows made so far; other output
     files do not exist.
@@ -78,11 +85,13 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
         for settings in job.shard_settings():
             warm_up(settings)
     recipients = () if job.alerts is None else job.alerts.recipients
-    with opened(job) as checkpoints:
+    with opened(job) as checkpoints, ExitStack() as serving:
         if checkpoints is not None and checkpoints.has_ended:
             checkpoints.check_end(streams, job.reading_shards)
             return 0
-        return _run_to_end(job, streams, checkpoints, recipients, started)
+        resumes = checkpoints is not None and checkpoints.begun is not None
+        beside = {} if page is None else serving.enter_context(page.served(resumes=resumes))
+        return _run_to_end(job, streams, checkpoints, recipients, started, beside)
 
 
 def _run_to_end(
@@ -91,11 +100,16 @@ def _run_to_end(
     checkpoints: LiveCheckpoints | None,
     recipients: Sequence[Recipient],
     started: float,
+    beside: Mapping[str, Sequence[TableSink]],
 ) -> int:
-    """Run a job until its input ends or a signal comes; `started` is the job's start, monotonic."""
+    """Run a job until its input ends or a signal comes.
+
+    started  the job's start, monotonic
+    beside   further sinks by the kind of their batches
+    """
     try:
         with StopOnSignal() as stop, Delivery(recipients) as delivery:
-            outcome, has_ended = _evaluated(job, streams, stop, delivery, checkpoints)
+            outcome, has_ended = _evaluated(job, streams, stop, delivery, checkpoints, beside)
             outcome = replace(outcome, seconds=time.monotonic() - started)
             with suppress(KeyboardInterrupt):  # a second signal leaves calls out, and no rows
                 delivery.finish(lambda: stop.signal is not None)
@@ -125,6 +139,7 @@ def _evaluated(
     stop: StopOnSignal,
     delivery: Delivery,
     checkpoints: LiveCheckpoints | None,
+    beside: Mapping[str, Sequence[TableSink]],
 ) -> tuple[Outcome, bool]:
     """Evaluate the streams, and write the outputs; return also whether the job came to its end.
 
@@ -138,6 +153,8 @@ def _evaluated(
         copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in kinds}
         copied = copies if job.report is not None or job.output is None else {}
         sinks = _opened(hidden, copied, closing, resumes=begun is not None)
+        for kind, more in beside.items():
+            sinks[kind] += more
         with ProgressLine(enabled=_shows_progress(job)):
             live = LiveEvaluation(job, sinks, delivery, None if checkpoints is None else checkpoints.state)
             readers = _readers(streams.cut_off(job.cut()), job.reading_shards, checkpoints)
