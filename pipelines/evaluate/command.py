@@ -108,8 +108,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     shows = job.report is not None or options.serve is not None or job.output is None
     if job.reference is not None and not shows:
         raise ConfigError(
-            f"--reference {options.reference!r} is what a page or a table compares with; give --report PATH, "
-            "or leave --output out"
+            f"--reference {options.reference!r} is what a page or a table compares with; give --report PATH "
+            "or --serve :8080, or leave --output out"
         )
     if isinstance(job.reference, Span | Period) and job.reference.unit == "time" and fields.time is None:
         raise ConfigError(
@@ -162,7 +162,8 @@ def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
     """Raise ConfigError for a title without a report, or for a report without the files that it needs."""
     if options.title is not None and options.report is None and options.serve is None:
         raise ConfigError(
-            f"--title {options.title!r} stands above a report; name its file with --report PATH"
+            f"--title {options.title!r} stands above a report; name its file with --report PATH, "
+            "or its address with --serve :8080"
         )
     if options.report is not None and not runner.here:
         raise ConfigError(

@@ -201,7 +201,7 @@ _JOB = Group("the job", (
     CSV_SAFE,
     KAFKA_OPTION,
     Argument("--report", "PATH", "one self-contained page about it all, such as report.html [none]"),
-    Argument("--title", "TEXT", "stands above the page of --report"),
+    Argument("--title", "TEXT", "stands above the page of --report or --serve"),
     REFERENCE,
     switch("--follow",
         "SOURCE is a folder: read each file as it appears there, once; JSON lines may grow until the next "

@@ -189,6 +189,11 @@ def test_a_page_that_cannot_have_the_rows_of_before_says_so(tmp_path, monkeypatc
     [
         (("events.jsonl", "--serve", ":8080"), "a page is served of a stream that this process reads"),
         (("in", "--follow", "--serve", "8080"), "--serve '8080': give :port or host:port"),
+        (
+            ("in", "--follow", "--reference", "100 rows", "--title", "T", "--serve", "8080"),
+            "--serve '8080': give",
+        ),
+        (("in", "--follow", "--reference", "100 rows"), "give --report PATH or --serve :8080, or leave"),
         (("in", "--follow", "--serve", "0.0.0.0:0"), "say who may look with --serve-token"),
         (("in", "--follow", "--serve-token", TOKEN), "name its address with --serve"),
     ],
