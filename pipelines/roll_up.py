@@ -37,4 +37,6 @@ def roll_up_command(options: argparse.Namespace) -> int:
         f"{counted(table.num_rows, 'roll-up row')} of {counted(groups, 'group')} in {options.output}, from "
         f"{counted(rows.num_rows, 'row')} ({time.monotonic() - started:.1f} s)"
     )
+    if not groups:
+        say(settings.without_rows)
     return 0

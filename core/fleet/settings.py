@@ -60,6 +60,11 @@ class RollUpSettings:
         if not 0.5 < (1 + self.confidence) / 2 < 1:  # so that a normal quantile is neither 0 nor infinite
             raise ConfigError(f"confidence={self.confidence!r}: give a level between 0 and 1, such as .95")
 
+    @property
+    def without_rows(self) -> str:
+        """Say that there is no roll-up row, since no row is of these groups."""
+        return f"there are no roll-up rows: no row on the grid of times belongs to {' or '.join(self.by)}"
+
     def groups_of(self, model: str, slice_: str) -> list[tuple[str, str]]:
         """Return (group, member) of each group to which the slice `slice_` of `model` belongs. O(choices)."""
         if slice_:

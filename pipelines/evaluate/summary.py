@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import threading
 import time
@@ -118,8 +117,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
         for sentence in told_pairs(job.pairs, counts):
             say(sentence)
     if job.roll_ups is not None and job.roll_ups.path is not None and not counts["roll_up_rows_written"]:
-        groups = " ".join(f"--roll-up {shlex.quote(choice)}" for choice in job.roll_ups.settings.by)
-        say(f"there are no roll-up rows: no row on the grid of times belongs to a group of {groups}")
+        say(job.roll_ups.settings.without_rows)
     if job.export is not None:
         say(
             f"the state is in {job.export}; the last rows come where a job goes on from it with "

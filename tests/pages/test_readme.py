@@ -49,7 +49,7 @@ def test_the_front_page_says_what_the_readme_says():
     first = re.compile(r"\*\*How well.*?\n\n", re.DOTALL)
     assert first.findall(README) == first.findall(FRONT)
     bullets = re.findall(r"^- .*$", README.partition("rocsteady is not published")[0], re.MULTILINE)
-    assert len(bullets) == 6
+    assert len(bullets) == 7
     assert [bullet.replace("](docs/", "](") for bullet in bullets] == re.findall(
         r"^- .*$", FRONT, re.MULTILINE
     )

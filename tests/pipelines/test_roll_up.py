@@ -82,6 +82,15 @@ def test_the_command_writes_what_python_returns(result, rows, capsys):
     assert '"intervals": "dependent"' in line
 
 
+def test_groups_of_no_row_are_told_of(rows, capsys):
+    ran = call(capsys, "roll-up", "rows.parquet", "--by", "none/*", "-o", "found.parquet")
+    assert ran.status == 0
+    assert pq.read_table("found.parquet").num_rows == 0
+    assert ran.lines[1] == (
+        "rocsteady: there are no roll-up rows: no row on the grid of times belongs to none/*"
+    )
+
+
 def test_the_level_of_intervals_comes_from_the_file(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pq.write_table(some_events(), "events.parquet")

@@ -338,6 +338,8 @@ def test_every_kernel_is_compiled_once() -> None:
             sketch = sketch_of(classes, values)
             AucSketch.from_bytes(sketch.to_bytes()).merge(sketch).merge(sketch_of(classes[:9], values[:9]))
             sketch.h_bounds()
+            sketch.add(classes, values)  # to cells that are coarse by now
+            sketch.bounds()
     for kernel in (
         score_cells.cells_of, score_cells.count_cells, score_cells.coarsen, score_cells.add_cells,
         score_cells.wire_size, score_cells.write_cells, score_cells.read_cells,

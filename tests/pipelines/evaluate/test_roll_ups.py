@@ -129,14 +129,14 @@ def test_a_short_input_without_a_grid_point_gives_none(events, capsys):
     )  # fmt: skip
     assert ran.status == 0, ran
     assert pq.read_table("found.parquet").num_rows == 0
-    assert "no roll-up rows: no row on the grid of times belongs to a group" in " ".join(ran.lines)
+    assert "no roll-up rows: no row on the grid of times belongs to " in " ".join(ran.lines)
 
 
 def test_a_pattern_of_no_model_is_told_of(events, capsys):
     words = ("--roll-up", "x*", "--output", "rows.parquet", "--roll-ups", "found.parquet")
     ran = call(capsys, "evaluate", "events.parquet", *WINDOW, *words)
     assert ran.status == 0
-    assert any(line.endswith("belongs to a group of --roll-up 'x*'") for line in ran.lines)
+    assert any(line.endswith("belongs to x*") for line in ran.lines)
     ran = call(capsys, "evaluate", "events.parquet", *WINDOW, *words, "--roll-up", "models")
     assert "no roll-up rows" not in " ".join(ran.lines)
 
