@@ -8,6 +8,7 @@ functions at the end read the text of an option, or refuse an option; an error n
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -198,6 +199,21 @@ def whole_number(option: str, text: str, least: int) -> int:
     """Read an option's text as a whole number >= `least`. Raises ConfigError, which names the option."""
     wanted = f"a whole number, {least} or more"
     return checked_number(f"{option} {text!r}", text, int, lambda value: value >= least, wanted)
+
+
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):(\d{1,5})")
+
+
+def address_of(option: str, text: str) -> tuple[str, int]:
+    """Read an option's text as host:port, or :port for this machine alone. Raises ConfigError.
+
+    >>> address_of("--prometheus", ":9100"), address_of("--prometheus", "0.0.0.0:9100")
+    (('127.0.0.1', 9100), ('0.0.0.0', 9100))
+    """
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found[2]) > 65_535:
+        raise ConfigError(f"{option} {text!r}: give :port or host:port, such as :9100 for this machine alone")
+    return found[1].strip("[]") or "127.0.0.1", int(found[2])
 
 
 # ---- options that are out of place

@@ -28,6 +28,7 @@ from .arguments import (
 )
 from .evaluate.parser import EVALUATE, EVALUATE_EPILOG
 from .prequential.parser import PREQUENTIAL, PREQUENTIAL_EPILOG
+from .serve.parser import SERVE, SERVE_EPILOG, WATCH, WATCH_EPILOG
 
 
 @dataclass(frozen=True)
@@ -269,10 +270,18 @@ COMMANDS = (
         "one self-contained page of charts, tables and words about rows of measures",
         "Write one self-contained HTML page about the rows that `rocsteady evaluate` wrote.",
         _REPORT_EPILOG, _REPORT),
+    Command("serve", "serve.command:serve_command",
+        "a page in a browser that follows rows as they come",
+        "Serve a page about rows that grows while they come: overview, charts, alerts and slices.",
+        SERVE_EPILOG, SERVE),
     Command("show", "show:show_command",
         "which models rank worse than they did: a table of rows that are there, for people",
         "Print a line for every model in files of rows, worst first: 20 lines at most.",
         _SHOW_EPILOG, _SHOW),
+    Command("watch", "serve.watch:watch_command",
+        "the same table, drawn anew in the terminal as rows come",
+        "Show a line for every model, worst first, and draw the table anew as rows come.",
+        WATCH_EPILOG, WATCH),
     Command("rows", "tables:rows_command",
         "what a topic or a folder of rows holds as one file, each row once",
         "Write the rows of topics, folders and files to one file, sorted, each once: a job that was "

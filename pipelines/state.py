@@ -28,6 +28,8 @@ from ..core.process.console import name_text, say, show
 from ..core.process.near_names import near_names
 from ..core.settings.durations import microseconds
 from ..core.settings.table import Shards
+from ..core.state.checkpoint import MAGIC as CHECKPOINT_MAGIC
+from ..core.state.checkpoint import Checkpoint
 from ..core.state.exported import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.files.formats import everywhere, has_scheme
 from ..transforms.sources.streams.offsets import FolderPlace
@@ -218,7 +220,15 @@ def _described(data: bytes) -> list[str]:
     return [*lines, *_one_described(data)]
 
 
+def _checkpoint_described(checkpoint: Checkpoint) -> list[str]:
+    lines = checkpoint.describe().split("\n")
+    table = checkpoint.machines.get("evaluators")
+    return lines if table is None else [*lines, *_one_described(table)]
+
+
 def _one_described(data: bytes) -> list[str]:
+    if data[:4] == CHECKPOINT_MAGIC:
+        return _checkpoint_described(Checkpoint.unpack(data))
     if data[:4] == WAITING_MAGIC:
         waiting = WaitingState.unpack(data)
         lines = []

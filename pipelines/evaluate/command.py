@@ -9,6 +9,7 @@ import argparse
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from apache_beam.options.pipeline_options import StandardOptions
 
@@ -23,10 +24,12 @@ from ...core.verdicts.choice import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
 from ...transforms.files.formats import has_scheme
+from ...transforms.sinks.kinds import row_schema
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
 from ..arguments import option_of, whole_number
 from ..outputs import check_csv_safe, check_outputs, check_texts
+from .checkpoints import checkpoints_of, refuse_checkpoints
 from .job import Evaluation, Output, parse_fail_rule, status_of
 from .on_beam import evaluate_and_report, run_evaluation
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
@@ -39,19 +42,28 @@ from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, t
 from .summary import goes_on
 from .take_up import check_savepoint, state_taken_up
 
+if TYPE_CHECKING:  # the page's packages are an extra
+    from ..serve.job import JobPage
+
+_OF_LIVE_JOBS = (
+    ": checkpoints are for a stream that this process reads without an end: stdin, --follow, or a topic "
+    "without --until, with --runner local; leave it out"
+)
+
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options and Beam's own options."""
     job = _planned(options, beam_flags)
+    page = _page_of(job, options)
     with (
         served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
         compiled_ahead(*_settings_to_compile(job)),
         state_taken_up(job, options) as whole,
     ):
         if whole.streams is not None and whole.streams.way == "live":
-            from .live import evaluate_live
+            from .live.run import evaluate_live
 
-            return evaluate_live(whole, whole.streams)
+            return evaluate_live(whole, whole.streams, page)
         return _evaluate_on_beam(whole)
 
 
@@ -93,10 +105,11 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
         reference=reference_of(options.reference), roll_ups=roll_ups, pairs=pairs,
     )  # fmt: skip
     is_live = isinstance(source, GrowingSource) and options.runner == "local"
-    if job.reference is not None and job.output is not None and job.report is None:
+    shows = job.report is not None or options.serve is not None or job.output is None
+    if job.reference is not None and not shows:
         raise ConfigError(
-            f"--reference {options.reference!r} is what a page or a table compares with; give --report PATH, "
-            "or leave --output out"
+            f"--reference {options.reference!r} is what a page or a table compares with; give --report PATH "
+            "or --serve :8080, or leave --output out"
         )
     if isinstance(job.reference, Span | Period) and job.reference.unit == "time" and fields.time is None:
         raise ConfigError(
@@ -123,6 +136,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
             f"--prometheus {options.prometheus} shows the counters of this process, and runner "
             f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
         )
+    if source is None or source.is_bounded or options.runner != "local":
+        refuse_checkpoints(options, _OF_LIVE_JOBS)
     return job if source is None else _on_streams(job, source, options)
 
 
@@ -145,15 +160,41 @@ def _refuse_this_machine(job: Evaluation, options: argparse.Namespace) -> None:
 
 def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
     """Raise ConfigError for a title without a report, or for a report without the files that it needs."""
-    if options.title is not None and options.report is None:
+    if options.title is not None and options.report is None and options.serve is None:
         raise ConfigError(
-            f"--title {options.title!r} stands above a report; name its file with --report PATH"
+            f"--title {options.title!r} stands above a report; name its file with --report PATH, "
+            "or its address with --serve :8080"
         )
     if options.report is not None and not runner.here:
         raise ConfigError(
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
             "from the rows, with rocsteady report"
         )
+
+
+def _page_of(job: Evaluation, options: argparse.Namespace) -> JobPage | None:
+    """Return the page of --serve; None: no page.
+
+    Raises ConfigError for a page of a job that does not read a stream in this process.
+    """
+    if options.serve is None:
+        if options.serve_token is not None:
+            raise ConfigError("--serve-token: it is for a page; name its address with --serve :8080")
+        return None
+    if job.streams is None or job.streams.way != "live":
+        raise ConfigError(
+            f"--serve {options.serve}: a page is served of a stream that this process reads (-, --follow, or "
+            "topics on runner local); make a page of files with --report"
+        )
+    from ..report.facts import TITLE
+    from ..serve.job import JobPage
+    from ..serve.pages import Look
+
+    settings, alerts = job.settings.evaluator, job.alerts
+    look = Look(job.title or TITLE, settings.confidence, job.reference, alerted=alerts is not None)
+    places = {"rows": job.output} | ({} if alerts is None else {"alerts": alerts.path})
+    metadata = row_schema(settings).metadata
+    return JobPage.of(options.serve, options.serve_token, look, metadata, places, job.sinks.kafka)
 
 
 def _check_files(job: Evaluation) -> None:
@@ -183,7 +224,8 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
     streams = source.streams(job)
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
-        return replace(job, settings=replace(job.settings, shards=1))
+        job = replace(job, settings=replace(job.settings, shards=1))
+        return replace(job, checkpoints=checkpoints_of(options, job, streams))
     if streams.way != "bounded":
         if job.alerts is not None and job.alerts.recipients:
             refuse_recipients(job.alerts.recipients, f"on runner {options.runner} the job goes on for ever")

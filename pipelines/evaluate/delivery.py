@@ -64,6 +64,7 @@ class _Calls:
         self._waiting: deque[AlertCall] = deque()
         self._changed = threading.Condition()
         self._ended = threading.Event()
+        self._running: AlertCall | None = None
         self._told: dict[str, tuple[float, int]] = {}
         self.left = self.done = self.failed = 0
         self.newest_success = time.monotonic()
@@ -81,6 +82,11 @@ class _Calls:
             self._changed.notify_all()
         for call in calls[room:]:
             self._tell(CallError("queue", f"{self._most:,} alerts wait already"), call)
+
+    def waiting(self) -> list[AlertCall]:
+        """Return the calls that have not ended, in order."""
+        with self._changed:
+            return [*([] if self._running is None else [self._running]), *self._waiting]
 
     def wait(self, seconds: float) -> None:
         """Wait until no call is left, at most so many seconds."""
@@ -106,7 +112,7 @@ class _Calls:
                 self._changed.wait_for(lambda: self._waiting or self._ended.is_set())
                 if self._ended.is_set():
                     return
-                call = self._waiting.popleft()
+                call = self._running = self._waiting.popleft()
             try:
                 self._recipient.call(call, self._ended)
             except CallError as failure:
@@ -120,6 +126,7 @@ class _Calls:
                 return
             self.left -= 1
             self.done += 1
+            self._running = None
             if failure is None:
                 self.newest_success = time.monotonic()
             else:
@@ -170,6 +177,17 @@ class Delivery:
             each = {call.key: call for call in calls_of(alerts)}
             for calls in self._recipients:
                 calls.put([*each.values()])
+
+    def waiting(self) -> list[list[tuple[str, str, str]]]:
+        """Return the calls that have not ended, of each recipient, as JSON values."""
+        return [
+            [(name, body.decode(), key) for name, body, key in calls.waiting()] for calls in self._recipients
+        ]
+
+    def go_on_with(self, waiting: Sequence[Sequence[tuple[str, str, str]]]) -> None:
+        """Make the calls that an earlier process did not end; see `waiting`."""
+        for calls, left in zip(self._recipients, waiting, strict=False):
+            calls.put([AlertCall(name, body.encode(), key) for name, body, key in left])
 
     def finish(self, is_hurried: Callable[[], bool] = lambda: False) -> None:
         """Wait until all calls are done, or are given up: see the head of this module.

@@ -82,6 +82,19 @@ class Streams:
 
 
 @dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of a live job.
+
+    every        seconds between two of them; 0: one after each read
+    begins_anew  whether the folder's checkpoints are removed, and the job begins without them
+    """
+
+    folder: str
+    every: float
+    begins_anew: bool = False
+
+
+@dataclass(frozen=True)
 class Alerts:
     """The alert rules of a job, and where their alerts go.
 
@@ -144,6 +157,7 @@ class Evaluation:
     begins_with   the state that the job starts from.
     fail_if       the rules by which the exit status is 4.
     pairs         the comparisons of models with a champion, if any.
+    checkpoints   where a live job keeps its checkpoints, if anywhere.
     """
 
     sources: Sequence[SourceFile]
@@ -169,6 +183,7 @@ class Evaluation:
     fail_if: Sequence[FailRule] = ()
     pairs: Pairs | None = None
     roll_ups: RollUps | None = None
+    checkpoints: Checkpoints | None = None
 
     def files(self) -> list[SourceFile]:
         """Return the files that the job reads: events, or predictions and then labels."""

@@ -38,7 +38,8 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     if not job.report:
         return
     from ...transforms.tables.read import read_tables, rows_settings
-    from ..report.report import TITLE, write_report
+    from ..report.facts import TITLE
+    from ..report.report import write_report
     from ..report.rows import EventCounters
 
     files = [

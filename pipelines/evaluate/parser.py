@@ -201,7 +201,7 @@ _JOB = Group("the job", (
     CSV_SAFE,
     KAFKA_OPTION,
     Argument("--report", "PATH", "one self-contained page about it all, such as report.html [none]"),
-    Argument("--title", "TEXT", "stands above the page of --report"),
+    Argument("--title", "TEXT", "stands above the page of --report or --serve"),
     REFERENCE,
     switch("--follow",
         "SOURCE is a folder: read each file as it appears there, once; JSON lines may grow until the next "
@@ -219,6 +219,12 @@ _JOB = Group("the job", (
         "by --time, a partition of a topic that is silent for so long is not waited for; events of it that "
         "come behind the others are then late [all partitions are waited for]"),
     Argument("--until-idle", "60s", "with --follow: end after so long without anything new [never]"),
+    Argument("--serve", "[HOST]:PORT",
+        "of a stream in this process: serve a page that shows the rows while they are made, as rocsteady "
+        "serve does: :8080 is for this machine alone [none]"),
+    Argument("--serve-token", "@FILE",
+        "who may look at the page: a file whose first line is a secret, or the secret itself; needed beyond "
+        "this machine"),
     Argument("--prometheus", "[HOST]:PORT",
         "serve counters for Prometheus there while the job runs in this process: :9100 is for this machine "
         "alone, 0.0.0.0:9100 for all that reach it [none]"),
@@ -230,6 +236,11 @@ _JOB = Group("the job", (
     Argument("--import-state", "DIR", "begin with the state that an export left [empty]"),
     Argument("--control", "PATH",
         "of a stream: a file by which rocsteady state export asks for the state while it runs"),
+    Argument("--checkpoint", "DIR",
+        "of a stream with --runner local: keep the state and the offsets in this folder, so that the same "
+        "command goes on where a job was killed; Ctrl-C stops such a job, without last rows [none]"),
+    Argument("--checkpoint-every", "30s", "how often the state is written [30s]"),
+    switch("--checkpoint-new", "remove the checkpoints in the folder, and begin anew"),
     Argument("--shards", "N", "models are spread over so many keys", "64"),
     repeatable("--own-shard", "MODEL",
         "this model gets a shard of its own, beside the others: for one with most of the events; "

@@ -6,34 +6,18 @@ docs/reference/metrics.md lists the metrics.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...core.errors import ConfigError, InputError
+from ...core.errors import InputError
 from ...core.process.imports import missing_package
 from ...core.version import __version__
 from ...transforms.beam import metrics
+from ..arguments import address_of
 
 PREFIX = "rocsteady_"
-
-_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):(\d{1,5})")
-
-
-def parse_address(text: str) -> tuple[str, int]:
-    """Read host:port, or :port for this machine alone. Raises ConfigError.
-
-    >>> parse_address(":9100"), parse_address("0.0.0.0:9100")
-    (('127.0.0.1', 9100), ('0.0.0.0', 9100))
-    """
-    found = _ADDRESS.fullmatch(text)
-    if found is None or int(found[2]) > 65_535:
-        raise ConfigError(
-            f"--prometheus {text!r}: give :port or host:port, such as :9100 for this machine alone"
-        )
-    return found[1].strip("[]") or "127.0.0.1", int(found[2])
 
 
 @contextmanager
@@ -52,7 +36,7 @@ def served(address: str | None, models: int) -> Iterator[int | None]:
         from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
     except ImportError:
         raise missing_package("prometheus-client", "--prometheus", "prometheus") from None
-    host, port = parse_address(address)
+    host, port = address_of("--prometheus", address)
     registry = CollectorRegistry()
     registry.register(_Collected())
     ProcessCollector(registry=registry)

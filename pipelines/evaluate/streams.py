@@ -29,13 +29,15 @@ from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.files.formats import everywhere, has_scheme
 from ...transforms.kafka.topic import KafkaTopic, is_kafka
-from ...transforms.sinks.open import STDOUT, is_folder
+from ...transforms.sinks.appended import STDOUT
+from ...transforms.sinks.open import is_folder
 from ...transforms.sources.files.json_lines import keys_of_first
 from ...transforms.sources.streams.arrow_messages import columns_of_first
 from ...transforms.sources.streams.folder_partition import FolderPartition
 from ...transforms.sources.streams.kafka_partition import KafkaPartition
 from ...transforms.sources.streams.kafka_range import Moment, Offsets, offsets_of
-from ...transforms.sources.streams.partition import MessageFormat, PipePartition, StreamPartition
+from ...transforms.sources.streams.partition import MessageFormat, StreamPartition
+from ...transforms.sources.streams.pipe_partition import PipePartition
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
 from ..arguments import refuse_given

@@ -148,7 +148,8 @@ class Evaluated:
         objects that are no roll-ups or no pairs.
         """
         from ...core.encoding.json import read_object
-        from ..report.report import TITLE, write_report
+        from ..report.facts import TITLE
+        from ..report.report import write_report
         from .given import given_table
 
         canonical = self._settings.canonical()

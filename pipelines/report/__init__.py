@@ -1,6 +1,6 @@
 """`rocsteady report`: rows of measures as one HTML page that needs no network.
 
-`report.write_report` writes the page; `command` is the command. Read `report` first. It collects the facts
+`report.write_report` writes the page; `command` is the command. Read `facts` first. It collects the facts
 that the page shows, and `render` puts them into the templates in `page`, beside the style and the scripts.
 
 The facts come from `rows` (rows in order, events counted), `data` (the charts' data, packed, and the meaning

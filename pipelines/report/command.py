@@ -18,7 +18,8 @@ from ...transforms.tables.read import read_tables, rows_confidence, rows_setting
 from ..arguments import level
 from ..outputs import check_outputs, is_text
 from ..words import counted, share
-from .report import TITLE, check_report_path, write_report
+from .facts import TITLE
+from .report import check_report_path, write_report
 from .rows import count_dead_letters
 
 

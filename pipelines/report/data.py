@@ -102,9 +102,13 @@ _KEPT_OF_BUCKET = 3 * len(HEADLINES) + 1
 
 def packed(values: np.ndarray) -> str:
     """Return numbers of 8 bytes, packed for the page; O(bytes)."""
+    return _packed_bytes(shuffled(values))
+
+
+def shuffled(values: np.ndarray) -> bytes:
+    """Return numbers of 8 bytes as their first bytes, then their second bytes, and so on."""
     little = np.ascontiguousarray(values, "<f8")
-    shuffled = little.view(np.uint8).reshape(-1, 8).T.tobytes()
-    return _packed_bytes(shuffled)
+    return little.view(np.uint8).reshape(-1, 8).T.tobytes()
 
 
 def packed_text(text: str) -> str:

@@ -18,6 +18,7 @@ from ...core.process.console import name_text
 from ...core.settings.periods import Period
 from ..words import DASH, letters, number, with_interval
 from .rows import ReportRows
+from .sparkline import spark_text
 from .verdicts import (
     ModelVerdict,
     change_text,
@@ -36,9 +37,13 @@ LINES = 20
 _WIDTHS = 80, 200
 _NAME_WIDTH = 34
 _MEASURES = ("h", "H"), ("ks", "KS"), ("kappa_m", "kappa-m")
-_LEFT_OUT = ("kappa-m",), ("kappa-m", "KS"), ("kappa-m", "KS", "H"), ("kappa-m", "KS", "H", "events")
+_LEFT_OUT = (
+    ("kappa-m",), ("kappa-m", "KS"), ("kappa-m", "KS", "H"), ("kappa-m", "KS", "H", "events"),
+    ("kappa-m", "KS", "H", "events", "over time"),
+)  # fmt: skip
 """The columns that are left out, the more the narrower the terminal is."""
 
+_SPARK_WIDTH = 16
 _SHORT_NAMES = 24, 16, 12
 
 
@@ -54,12 +59,15 @@ def glance(
     reference: Span | Period | None = None,
     below: Sequence[str] = (),
     width: int = 120,
+    *,
+    sparks: bool = False,
 ) -> list[str]:
     """Return the lines of the table, `width` characters at most.
 
     confidence  the level of the intervals of the rows
     reference   what the latest windows are compared with; None: all earlier windows
     below       the last lines, such as how to keep the rows
+    sparks      whether a line shows the AUC over the rows, too
     """
     judged = judge_rows(rows, confidence, reference)
     names = [name_text(name, _NAME_WIDTH) for name in rows.models]
@@ -81,7 +89,7 @@ def glance(
     shown = judged.models if len(judged.models) <= room else judged.models[: room - 1]
     if not shown:
         return [*head, *below]
-    lines = _table(rows, shown, names, slices, width)
+    lines = _table(rows, shown, names, slices, width, sparks=sparks)
     if (left := len(judged.models) - len(shown)) > 0:
         lines.append(f"... and {left:,} more, none of them worse than these")
     return [*head, "", *lines, *([""] if below else []), *below]
@@ -93,7 +101,13 @@ def _most(rows: ReportRows) -> int:
 
 
 def _table(
-    rows: ReportRows, shown: Sequence[ModelVerdict], names: Sequence[str], slices: Sequence[str], width: int
+    rows: ReportRows,
+    shown: Sequence[ModelVerdict],
+    names: Sequence[str],
+    slices: Sequence[str],
+    width: int,
+    *,
+    sparks: bool,
 ) -> list[str]:
     """Return the titles and a line for each model; columns that are null in all lines are left out.
 
@@ -101,7 +115,9 @@ def _table(
     of names: what a line says last, the verdict, stays.
     """
     first_of = {(model, part): first for model, part, first, _ in rows.series.tolist()}
-    cells = [["model", "AUC [interval]", *(title for _, title in _MEASURES), "events"]]
+    cells = [
+        ["model", "AUC [interval]", *["over time"] * sparks, *(title for _, title in _MEASURES), "events"]
+    ]
     for one in shown:
         verdict, whole = one.shown, one.whole
         row = -1 if verdict is None else first_of[verdict.model, verdict.slice] + verdict.row
@@ -114,6 +130,7 @@ def _table(
             [
                 names[one.model],
                 with_interval(auc, low, high),
+                *[_spark(one)] * sparks,
                 *(DASH if math.isnan(value) else f"{value:.3f}" for value in measures),
                 number(events, "count"),
             ]
@@ -132,6 +149,10 @@ def _table(
             kept = [[name_text(name, size) for name in kept[0]], *kept[1:]]
             lines = _lines(kept, told[-1])
     return [_cut(line, width) for line in lines]
+
+
+def _spark(one: ModelVerdict) -> str:
+    return DASH if one.shown is None else spark_text(one.series[one.shown.slice], _SPARK_WIDTH) or DASH
 
 
 def _lines(columns: Sequence[Sequence[str]], last: Sequence[str]) -> list[str]:

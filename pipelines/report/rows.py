@@ -105,6 +105,17 @@ def floats(column: pa.ChunkedArray) -> FloatArray:
     return values
 
 
+def row_columns(table: pa.Table) -> dict[str, FloatArray]:
+    """Return the numbers of rows as a page shows them, by column, in the order of the table."""
+    columns = {name: floats(table.column(name)) for name in COLUMNS if name not in TEXT_COLUMNS}
+    for name in ("auc", "auc_low", "auc_high"):  # rocsteady writes no infinite AUC
+        columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
+    columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
+    # A row on a grid of times describes its grid point, however old its last event is.
+    columns["time"] = np.where(np.isnan(columns["due"]), columns["time"], columns["due"])
+    return columns
+
+
 def report_rows(
     table: pa.Table, notes: Iterable[str] = (), settings: Mapping[str, Mapping[str, Any]] | None = None
 ) -> ReportRows:
@@ -119,12 +130,7 @@ def report_rows(
     slice_codes, slices = coded(pc.fill_null(table.column("slice"), ""))
     reason_codes, reasons = coded(table.column("reason"))
     _, configs = coded(table.column("config"))
-    columns = {name: floats(table.column(name)) for name in COLUMNS if name not in TEXT_COLUMNS}
-    for name in ("auc", "auc_low", "auc_high"):  # rocsteady writes no infinite AUC
-        columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
-    columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
-    # A row on a grid of times describes its grid point, however old its last event is.
-    columns["time"] = np.where(np.isnan(columns["due"]), columns["time"], columns["due"])
+    columns = row_columns(table)
     row = np.where(np.isnan(columns["row"]), columns["seq"], columns["row"])
     panes = [np.nan_to_num(columns[name], nan=-np.inf) for name in ("pane_start", "pane_end")]
     keys = (row, panes[1], panes[0], slice_codes, model_codes)

@@ -1,4 +1,4 @@
-"""Small drawings of the overview, as SVG: an AUC with its interval on an axis, and the AUC over the rows."""
+"""Small drawings of an AUC with its interval on an axis, and of the AUC over the rows: SVG, and text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.arrays import FloatArray
+from ...core.arrays import FloatArray, Int64Array
 from ...core.verdicts.series import Series
 
 BAR = (120, 16)
@@ -17,6 +17,7 @@ SPARK = (120, 30)
 """Width and height of the drawing of the rows, in pixels."""
 
 _POINTS = 60
+_HEIGHTS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 _LEAST_RANGE = 0.1
 """The least range of AUC that a drawing of rows spans: else noise would look like a change."""
 
@@ -65,9 +66,7 @@ def sparkline(series: Series, since: float) -> str:
 
     Where there are more than 60 rows, a point is the mean of neighbouring rows. "" without two points.
     """
-    rows = np.flatnonzero(np.isfinite(series.auc) & series.full)
-    if len(rows) < 2:
-        rows = np.flatnonzero(np.isfinite(series.auc))
+    rows = _drawn(series)
     if len(rows) < 2:
         return ""
     low = np.where(np.isnan(series.low), series.auc, series.low)
@@ -94,11 +93,8 @@ def spark(
     level      a value that is drawn as a level line; NaN = none
     """
     width, height = SPARK
-    rows = len(across)
     left, right = float(across[0]), max(float(across[-1]), float(across[0]) + 1)
-    starts = np.unique(np.linspace(0, rows, min(_POINTS, rows), endpoint=False).astype(np.int64))
-    counts = np.diff(np.append(starts, rows))
-    mean = np.add.reduceat(middle, starts) / counts
+    starts, counts, mean = _points(middle, _POINTS)
     place = np.add.reduceat(across, starts) / counts
     place[[0, -1]] = left, right
     mean[-1] = middle[-1]
@@ -124,6 +120,31 @@ def spark(
     parts.append(f'<path class="line" d="{line}"/>')
     parts.append(f'<circle cx="{x[-1]}" cy="{down(mean)[-1]}" r="2.5"/>')
     return _svg("spark", width, height, parts)
+
+
+def spark_text(series: Series, width: int) -> str:
+    """Return the same as a text of at most `width` letters, of eight heights. "" without two points."""
+    rows = _drawn(series)
+    if len(rows) < 2:
+        return ""
+    _, _, mean = _points(series.auc[rows], width)
+    spare = max(_LEAST_RANGE - float(np.ptp(mean)), 0) / 2
+    bottom, top = float(mean.min()) - spare, float(mean.max()) + spare
+    levels = np.minimum((len(_HEIGHTS) * (mean - bottom) / (top - bottom)).astype(int), len(_HEIGHTS) - 1)
+    return "".join(_HEIGHTS[level] for level in levels.tolist())
+
+
+def _drawn(series: Series) -> Int64Array:
+    """Return the rows with an AUC and a full window; where there are fewer than two, all with an AUC."""
+    rows = np.flatnonzero(np.isfinite(series.auc) & series.full)
+    return rows if len(rows) > 1 else np.flatnonzero(np.isfinite(series.auc))
+
+
+def _points(values: FloatArray, most: int) -> tuple[Int64Array, Int64Array, FloatArray]:
+    """Return where each of at most `most` runs of values starts, its number of values, and its mean."""
+    starts = np.unique(np.linspace(0, len(values), min(most, len(values)), endpoint=False).astype(np.int64))
+    counts = np.diff(np.append(starts, len(values)))
+    return starts, counts, np.add.reduceat(values, starts) / counts
 
 
 def _line(x: list[int], y: list[int]) -> str:

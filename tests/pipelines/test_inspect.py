@@ -55,6 +55,25 @@ def test_the_states_of_a_join_and_of_alerts_are_told_in_words(tmp_path, capsys):
     assert "rule: auc < 0.5" in call(capsys, "inspect", tmp_path / "alerts.state").out
 
 
+def test_a_checkpoint_of_a_live_job_is_told_in_words(tmp_path, capsys):
+    lines = "".join(f'{{"model": "m", "score": {n % 7}, "label": {n % 2}}}\n' for n in range(12))
+    folder = tmp_path / "arriving"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(lines)
+    (folder / "_END").touch()
+    options = ("--output", tmp_path / "rows.jsonl", "--checkpoint", tmp_path / "kept")
+    assert call(capsys, "evaluate", folder, "--follow", *options).status == 0
+    first, last = sorted((tmp_path / "kept").iterdir())
+    told = call(capsys, "inspect", first).out
+    assert "of a job that goes on, after 0 events" in told
+    assert "window last:10000" in told
+    told = call(capsys, "inspect", last).out
+    assert "of a job that came to the end of its input, after 12 events" in told
+    assert f"{folder}: at 12" in told
+    last.write_bytes(last.read_bytes()[:-1])
+    assert "a checkpoint ends after" in call(capsys, "inspect", last).lines[-1]
+
+
 def test_a_state_in_order_of_time_tells_its_clock(tmp_path, capsys):
     table = EvaluatorTable(TableSettings(EvaluatorSettings(order="time")))
     table.apply(Heartbeat("a.csv", 0, 2, 0, 7_000_000).pack())

@@ -26,6 +26,7 @@ from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
 from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS
 from rocsteady.transforms.sinks.table import text_lines
+from rocsteady.transforms.tables.followed import follow_tables
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
 from secure_broker import PASSWORD, USER
 
@@ -258,3 +259,26 @@ def test_a_batch_of_no_kind_is_refused(url):
         pipeline() as built,
     ):
         _ = built | beam.Create([pa.record_batch({"a": [1]})]) | WriteKafka(url)
+
+
+def test_rows_and_alerts_of_one_topic_are_followed_each_by_its_reader(url):
+    stop = threading.Event()
+    followers = {what: follow_tables(url, what, (), stop) for what in ("rows", "alerts")}
+    topic = KafkaTopic.parse(url)
+
+    def come(what):
+        return next(came.table for came in followers[what] if came.table is not None)
+
+    for _ in range(2):
+        for kind in (ROWS, ALERTS, DEAD_LETTERS):
+            writer = KafkaWriter(topic, kind)
+            writer.write(TABLES[kind.name])
+            writer.finish()
+        for what, kind in (("rows", ROWS), ("alerts", ALERTS)):
+            found = []
+            while sum(map(len, found)) < TABLES[kind.name].num_rows:
+                found.append(come(what))
+            table = pa.concat_tables(found)
+            assert sorted(table.to_pylist(), key=repr) == sorted(TABLES[kind.name].to_pylist(), key=repr)
+    stop.set()
+    assert all(came.table is None for follower in followers.values() for came in follower)

@@ -1,6 +1,6 @@
 """Where rows, curves, alerts and dead letters go.
 
 `kinds` has the kinds of tables with their schemas, `comparisons` those that compare learners; `batches`
-puts records on Beam into batches. `open` picks the sink of a path, and writes growing files and folders of
-parts. `table` writes one file, `kafka` a topic.
+puts records on Beam into batches. `open` picks the sink of a path, and writes folders of parts; `appended`
+writes files that grow. `table` writes one file, `kafka` a topic.
 """

@@ -135,6 +135,10 @@ class KafkaWriter(TableSink):
         self._producer.poll(0)
         self._raise_failures()
 
+    def settle(self) -> None:
+        """Wait until every message so far is delivered or has failed."""
+        self.finish()
+
     def finish(self) -> None:
         """Wait until every message is delivered or has failed."""
         given = dict(self._topic.options)

@@ -178,6 +178,12 @@ class TableSink(ABC):
     def tend(self) -> None:  # noqa: B027 - most sinks have no such work
         """Do due work, such as finishing a file. Called from time to time, also while no rows come."""
 
+    def settle(self) -> object:  # noqa: B027
+        """Make all rows that came so far durable: a reader finds them if this process, or the machine, stops.
+
+        A table that is written at its end has no such moment.
+        """
+
     def finish(self) -> None:  # noqa: B027
         """Write or deliver all remaining rows: no more rows will come."""
 

@@ -5,8 +5,9 @@ rows/                     files that are finished one after another.
 rows.jsonl, ...           one file.
 
 Files that grow while a job runs: rows are in the file, or on stdout, as soon as they are made. Files of lines
-(.jsonl, .csv) grow by appended lines. Parquet and compressed files are either complete or absent: they are
-written at the end, sorted, as in a bounded job. Until then, their rows are in the system's temporary folder.
+(.jsonl, .csv) grow by appended lines (`appended`). Parquet and compressed files are either complete or
+absent: they are written at the end, sorted, as in a bounded job. Until then, their rows are in the system's
+temporary folder.
 
 A folder whose number of files grows, for jobs without an end:
 
@@ -39,26 +40,20 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError, InputError, RocsteadyError
-from ...core.process.standard_streams import write_out
 from ..beam.metrics import count
 from ..files.formats import everywhere, has_scheme
 from ..kafka.client import check_topic
 from ..kafka.topic import KafkaTopic, is_kafka
+from .appended import STDOUT, AppendedTable
 from .kafka import KafkaWriter, WriteKafka, checked_topic
 from .kinds import TableKind, TableSink, sorted_table
 from .table import (
     WriteSortedTable,
     check_output,
     check_url,
-    cleaned,
-    csv_head,
-    is_csv,
-    text_lines,
     try_folder,
     write_table,
 )
-
-STDOUT = "-"
 
 
 def is_appendable(path: str) -> bool:
@@ -68,53 +63,6 @@ def is_appendable(path: str) -> bool:
     [True, True, True, False, False]
     """
     return path == STDOUT or path.lower().endswith((".csv", ".jsonl"))
-
-
-class AppendedTable(TableSink):
-    """A file of lines, or stdout, that has every row when `write` returns.
-
-    The constructor makes the file without rows; earlier content is lost. Raises RocsteadyError where the
-    file cannot be written, BrokenPipeError where stdout has no reader any more.
-    """
-
-    def __init__(self, path: str, kind: TableKind, *, csv_safe: bool = False) -> None:
-        self._path = path
-        self._csv = is_csv(path)
-        self._csv_safe = csv_safe and self._csv
-        self._file: BinaryIO | None = None
-        if path != STDOUT:
-            try:
-                self._file = open(path, "wb")  # noqa: PTH123, SIM115 - `finish` closes it
-            except OSError as error:
-                raise self._told(error) from None
-            if self._csv:
-                self._put(csv_head(kind.schema.names))
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append the rows, whole lines at once. O(cells)."""
-        table = cleaned(pa.Table.from_batches([batch]), csv_safe=self._csv_safe)
-        if table.num_rows:
-            self._put(b"".join(text_lines(table, as_csv=self._csv)))
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-
-    def _put(self, lines: bytes) -> None:
-        if self._file is None:
-            write_out(lines)
-            return
-        try:
-            self._file.write(lines)
-            self._file.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise self._told(error) from None
-
-    def _told(self, error: OSError) -> RocsteadyError:
-        return RocsteadyError(f"output {self._path} cannot be written: {error.strerror or error}")
 
 
 _GATHERED = 10_000
@@ -160,10 +108,11 @@ class TableAtEnd(TableSink):
         self._spill.close()
 
 
-def open_table(path: str, kind: TableKind, *, csv_safe: bool = False) -> TableSink:
-    """Return the sink for a file by its ending, or for stdout."""
-    sink = AppendedTable if is_appendable(path) else TableAtEnd
-    return sink(path, kind, csv_safe=csv_safe)
+def open_table(path: str, kind: TableKind, *, csv_safe: bool = False, resumes: bool = False) -> TableSink:
+    """Return the sink for a file by its ending, or for stdout; `resumes`: see `AppendedTable`."""
+    if is_appendable(path):
+        return AppendedTable(path, kind, csv_safe=csv_safe, resumes=resumes)
+    return TableAtEnd(path, kind, csv_safe=csv_safe)
 
 
 PART_FORMATS = ("jsonl", "parquet")
@@ -342,13 +291,16 @@ def check_sink(path: str, options: SinkOptions, what: str) -> None:
         check_output(path)
 
 
-def open_sink(path: str, kind: TableKind, options: SinkOptions) -> TableSink:
-    """Return the sink of a job in this process; it takes record batches in the order in which they come."""
+def open_sink(path: str, kind: TableKind, options: SinkOptions, *, resumes: bool = False) -> TableSink:
+    """Return the sink of a job in this process; it takes record batches in the order in which they come.
+
+    resumes  whether rows are appended to a file that has the earlier rows of the job
+    """
     if is_kafka(path):
         return KafkaWriter(KafkaTopic.parse(path, options.kafka), kind)
     if is_folder(path):
         return PartFiles(path, kind, options.part_format)
-    return open_table(path, kind, csv_safe=options.csv_safe)
+    return open_table(path, kind, csv_safe=options.csv_safe, resumes=resumes)
 
 
 def write_batches(

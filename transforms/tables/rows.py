@@ -29,7 +29,7 @@ from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
 from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
-from ..sinks.kinds import CONFIDENCE_KEY, ROWS, SETTINGS_KEY
+from ..sinks.kinds import CONFIDENCE_KEY, ROWS, SETTINGS_KEY, TableKind
 from ..sinks.open import is_folder
 from ..sources.files.listing import list_sources
 from .read import file_metadata, first_line, parse_lines, read_table
@@ -140,10 +140,10 @@ def row_values(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) -> Iterator[RowBatch]:
     """Yield the rows of a source in their stored order, including repeated rows."""
     if is_kafka(source):
-        for table, positions in read_kafka_rows(KafkaTopic.parse(source, options), follow):
+        for table, positions in read_kafka_records(KafkaTopic.parse(source, options), follow):
             yield RowBatch(table, source, positions, {})
         return
-    if not _is_folder(source):
+    if not holds_parts(source):
         if follow:
             raise ConfigError(f"{source}: a file is not followed; give a folder of parts or a topic")
         for file in list_sources(source):
@@ -160,7 +160,8 @@ def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) 
         time.sleep(_FOLLOW_SECONDS)
 
 
-def _is_folder(source: str) -> bool:
+def holds_parts(source: str) -> bool:
+    """Tell a folder of parts, which need not exist yet, from a file or a glob."""
     return is_folder(source) or (not has_scheme(source) and Path(source).is_dir())
 
 
@@ -170,7 +171,7 @@ def row_files(sources: Iterable[str]) -> list[SourceFile]:
         path
         for source in sources
         if not is_kafka(source)
-        for path in (parts_of(source) if _is_folder(source) else [source])
+        for path in (parts_of(source) if holds_parts(source) else [source])
     ]
     return [file for path in paths for file in list_sources(path)]
 
@@ -235,7 +236,6 @@ _PATIENCE_SECONDS = 60.0
 _FINAL = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_AUTHENTICATION")
 """Errors that waiting does not resolve."""
 
-_NULLABLE = pa.schema([field.with_nullable(True) for field in ROW_SCHEMA])
 _SETTINGS = {
     "group_id": "rocsteady-read-rows",  # the group is never joined or committed to
     "enable_auto_commit": False,
@@ -245,11 +245,14 @@ _SETTINGS = {
 }
 
 
-def read_kafka_rows(topic: KafkaTopic, follow: bool) -> Iterator[tuple[pa.Table, list[str]]]:
-    """Yield (table of rows, each row's place), up to the topic's present end, or for ever with `follow`.
+def read_kafka_records(
+    topic: KafkaTopic, follow: bool, kind: TableKind = ROWS
+) -> Iterator[tuple[pa.Table, list[str]]]:
+    """Yield (table, each record's place), up to the topic's present end, or for ever with `follow`.
 
-    Messages of another kind (alerts, dead letters) and messages without a value are left out. Raises
-    InputError for a message that is not a row, RocsteadyError if the brokers stop answering.
+    Messages of another kind and messages without a value are left out. With `follow`, an empty table is
+    yielded where no record came for half a second, so that a caller can end. Raises InputError for a message
+    that is not of the kind, RocsteadyError if the brokers stop answering.
     """
     partitions = check_topic(topic, topic.url).partitions
     kafka = confluent_kafka()
@@ -268,9 +271,10 @@ def read_kafka_rows(topic: KafkaTopic, follow: bool) -> Iterator[tuple[pa.Table,
                     f"{topic.url}: no message came for {_PATIENCE_SECONDS:.0f} s, and the end was not "
                     "reached; see whether its brokers answer"
                 )
-            rows = [message for message in found if _is_row(message, ends, topic, follow)]
-            if rows:
-                yield _table_of(rows, topic), [f"partition {m.partition()} offset {m.offset()}" for m in rows]
+            taken = [message for message in found if _is_wanted(message, ends, topic, follow, kind)]
+            if taken or follow:
+                places = [f"partition {m.partition()} offset {m.offset()}" for m in taken]
+                yield _table_of(taken, topic, kind), places
     finally:
         consumer.close()
 
@@ -295,8 +299,8 @@ def _ends_of(consumer: Any, starts: list[Any], topic: KafkaTopic) -> dict[int, i
     return ends
 
 
-def _is_row(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool) -> bool:
-    """Tell whether a message is a wanted row; remove a partition from `ends` when its end is reached."""
+def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool, kind: TableKind) -> bool:
+    """Tell whether a message is a wanted record; remove a partition from `ends` when its end is reached."""
     error, partition, offset = message.error(), message.partition(), message.offset()
     if error is not None:
         if error.code() == confluent_kafka().KafkaError._PARTITION_EOF:
@@ -309,24 +313,27 @@ def _is_row(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool)
     if not follow and offset + 1 >= ends.get(partition, 0):
         asked = asked and offset < ends.pop(partition, 0)
     kinds = [value for name, value in message.headers() or () if name == "kind"]
-    return asked and message.value() is not None and kinds in ([], [ROWS.name.encode()])
+    return asked and message.value() is not None and kinds in ([], [kind.name.encode()])
 
 
-def _table_of(messages: list[Any], topic: KafkaTopic) -> pa.Table:
-    table = _rows_in([message.value() for message in messages])
+def _table_of(messages: list[Any], topic: KafkaTopic, kind: TableKind) -> pa.Table:
+    table = _records_in([message.value() for message in messages], kind)
     if table is not None:
         return table
-    bad = next(message for message in messages if _rows_in([message.value()]) is None)
+    bad = next(message for message in messages if _records_in([message.value()], kind) is None)
     raise InputError(
-        f"{topic.url}: partition {bad.partition()} offset {bad.offset()} is no row of rocsteady "
-        f"({bad.value()[:60]!r}); read a topic that evaluate --output wrote"
+        f"{topic.url}: partition {bad.partition()} offset {bad.offset()} is no {kind.name} of rocsteady "
+        f"({bad.value()[:60]!r}); read a topic that evaluate wrote"
     )
 
 
-def _rows_in(values: list[bytes]) -> pa.Table | None:
-    """Return messages as a table of rows; None if any message is no row."""
+def _records_in(values: list[bytes], kind: TableKind) -> pa.Table | None:
+    """Return messages as a table of a kind; None if any message is of another kind."""
+    schema = pa.schema([field.with_nullable(True) for field in kind.schema])
+    if not values:
+        return schema.empty_table()
     try:
-        table = parse_lines(b"\n".join(values), _NULLABLE)
+        table = parse_lines(b"\n".join(values), schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     whole = table.num_rows == len(values) and not any(

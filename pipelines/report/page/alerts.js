@@ -9,7 +9,7 @@ const alertTable = { page: 0, scope: "all" };
 const CHART_OF = { auc_low: "auc", auc_high: "auc" }; // the interval is part of the AUC's chart
 
 async function readAlerts() {
-  if (document.getElementById("block-alerts")) alerts = JSON.parse(await textBlock("alerts"));
+  if (hasBlock("alerts")) alerts = JSON.parse(await textBlock("alerts"));
 }
 
 /** The measure in whose chart a column's alerts are marked; null for a column without a chart. */
@@ -93,7 +93,7 @@ function alertsShown() {
 }
 
 function drawAlerts() {
-  if (!alerts.length) return;
+  if (!byId("alerts-table")) return;
   const found = alertsShown();
   const pages = Math.max(1, Math.ceil(found.length / ROWS_AT_ONCE));
   alertTable.page = Math.min(Math.max(alertTable.page, 0), pages - 1);
@@ -138,7 +138,7 @@ function alertRow([models, slice, name, rule, column, opening, closing, elsewher
 }
 
 function wireAlerts() {
-  if (!alerts.length) return;
+  if (!byId("alerts-table")) return;
   byId("alerts-controls").hidden = false;
   byId("alerts-scope").addEventListener("change", (event) => {
     alertTable.scope = event.target.value;

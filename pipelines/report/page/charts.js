@@ -78,16 +78,9 @@ function paint(Plotly, chart, traces, layout) {
 }
 
 let plotlyReady = null;
-/** Unpack the plotting library and run it, once. */
+/** The plotting library, run once. */
 function plotly() {
-  if (plotlyReady === null) {
-    plotlyReady = textBlock("plotly").then((source) => {
-      const script = document.createElement("script");
-      script.textContent = source;
-      document.head.append(script);
-      return window.Plotly;
-    });
-  }
+  plotlyReady ??= runPlotly();
   return plotlyReady;
 }
 

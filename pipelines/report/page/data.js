@@ -1,24 +1,18 @@
 // The rows of the report: columns that are unpacked when they are first needed, and how numbers are written.
 //
-// A block is a script element whose text is base64 of gzip of float64s, bytes shuffled (see data.py).
+// A block is gzip of text, or of float64s with shuffled bytes (see data.py); blocks.js says where a page has it.
 // NaN stands for null. A series is the rows first..stop-1 of one (model, slice), in order.
 
-const meta = JSON.parse(document.getElementById("meta").textContent);
 const columns = new Map();
 const pending = new Map();
 
-function bytesOf(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
-  return bytes;
+async function unpacked(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 async function unzipped(name) {
-  const packed = bytesOf(document.getElementById("block-" + name).textContent.trim());
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  return unpacked(await packedBlock(name));
 }
 
 async function textBlock(name) {
@@ -40,11 +34,10 @@ async function need(names) {
   await Promise.all(
     names.map((name) => {
       if (!pending.has(name)) {
-        const there = document.getElementById("block-" + name) !== null;
         pending.set(
           name,
-          there
-            ? unzipped(name).then((bytes) => columns.set(name, unshuffled(bytes)))
+          hasBlock(name)
+            ? columnBlock(name).then((values) => columns.set(name, values))
             : Promise.resolve(columns.set(name, new Float64Array(meta.kept).fill(NaN))),
         );
       }
@@ -53,9 +46,14 @@ async function need(names) {
   );
 }
 
-const seriesAt = new Map(
-  meta.series.map(([model, slice, first, stop]) => [model + "/" + slice, { model, slice, first, stop }]),
-);
+const seriesAt = new Map();
+
+function indexSeries() {
+  seriesAt.clear();
+  for (const [model, slice, first, stop] of meta.series) seriesAt.set(model + "/" + slice, { model, slice, first, stop });
+}
+
+indexSeries();
 
 function seriesOf(model, slice) {
   return seriesAt.get(model + "/" + slice) || null;

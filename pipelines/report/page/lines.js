@@ -22,8 +22,9 @@ async function drawLines(id) {
   byId(`${id}-table`).dataset.drawn = `${table.wanted}|${table.page}`;
 }
 
-function wireLines() {
-  for (const [id, { noun, lines }] of Object.entries(meta.sections)) {
+function wireLines(ids = Object.keys(meta.sections)) {
+  for (const id of ids) {
+    const { noun, lines } = meta.sections[id];
     if (!lines) continue;
     followLinks(byId(`${id}-table`));
     if (!byId(`${id}-controls`)) continue; // all lines are in the HTML

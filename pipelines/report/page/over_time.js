@@ -12,6 +12,7 @@ async function drawMain() {
   const Plotly = await plotly();
   const began = await beginnings(measure);
   if (turn !== main.turn) return;
+  showNewest();
   const chart = byId("main-chart");
   const traces = measureTraces(measure, main.view, chart.clientWidth, false);
   const marks = alertTraces(measure);
@@ -38,6 +39,12 @@ async function drawMain() {
     chart.on("plotly_hover", ({ points }) => light(points[0].data.model));
     chart.on("plotly_unhover", () => light(null));
   }
+}
+
+/** Where the reader wants the newest seconds, the view ends at the newest row of the chosen models. */
+function showNewest() {
+  const whole = state.last && state.axis === "time" ? extent() : null;
+  if (whole) main.view = [whole[1] - state.last * 1000, whole[1]];
 }
 
 const PANELS = 3;
@@ -223,6 +230,7 @@ function zoomed(change) {
         : ends.map(Number);
     if (main.view.some(Number.isNaN)) main.view = null;
   } else return;
+  choose({ last: 0 });
   clearTimeout(zoomTimer);
   zoomTimer = setTimeout(drawMain, 30);
 }
@@ -242,6 +250,7 @@ function zoom(how) {
     main.view = [low + moves[how][0], high + moves[how][1]];
     if (main.view[0] <= whole[0] && main.view[1] >= whole[1]) main.view = null;
   }
+  choose({ last: 0 });
   say(main.view ? `shown from ${viewText(main.view[0])} to ${viewText(main.view[1])}` : "all is shown");
   drawMain();
 }

@@ -100,10 +100,10 @@ function wireOverview() {
     Object.assign(overview, { page: 0 }, change);
     return drawOverview().then(() => say(byId("overview-page").textContent));
   };
-  for (const button of byId("overview-controls").querySelectorAll("[data-state]"))
-    button.addEventListener("click", () =>
-      changed({ state: overview.state === button.dataset.state ? "" : button.dataset.state }),
-    );
+  byId("overview-controls").addEventListener("click", ({ target }) => {
+    const chosen = target.closest("[data-state]")?.dataset.state;
+    if (chosen) changed({ state: overview.state === chosen ? "" : chosen });
+  });
   byId("overview-search")?.addEventListener("input", (event) => changed({ wanted: event.target.value.trim() }));
   byId("overview-order").addEventListener("change", (event) => changed({ order: event.target.value }));
   byId("overview-back").addEventListener("click", () => changed({ page: overview.page - 1 }));

@@ -359,7 +359,7 @@ async function begin() {
   await fillLegend();
   await drawMain();
   await layOutMultiples();
-  if (document.getElementById("block-changes")) {
+  if (hasBlock("changes")) {
     changes = JSON.parse(await textBlock("changes"));
     showChanges();
     if (extremeTraces(state.measure).length) await drawMain();
@@ -371,19 +371,20 @@ async function begin() {
   else if (!missing.length) writeFragment(false);
   addEventListener("hashchange", () => {
     readFragment();
-    main.view = null;
-    redraw(["models", "slice", "measure", "axis", "theme"]);
+    for (const listen of listeners) listen(["models", "slice", "measure", "axis", "theme"]);
   });
   document.documentElement.dataset.ready = "1";
   if (meta.curves.length) await need(CURVE_COLUMNS); // a print cannot wait for them
 }
 
-if (typeof DecompressionStream === "undefined") {
+const begun = typeof DecompressionStream === "undefined" ? null : begin();
+
+if (!begun) {
   byId("trouble").hidden = false;
   byId("trouble").textContent =
     "The charts need a browser of 2023 or later (one with DecompressionStream); the words and the table below do not.";
 } else {
-  begin().catch((error) => {
+  begun.catch((error) => {
     byId("trouble").hidden = false;
     byId("trouble").textContent = `The charts could not be drawn: ${error.message}`;
     console.error(error);

@@ -9,6 +9,7 @@ const state = {
   measure: "auc",
   axis: "time",
   at: null,
+  last: 0, // of the time axis the newest seconds alone; 0: all, or what was zoomed in on
   theme: "system",
 };
 let missing = []; // sentences on what a link names and this page does not have
@@ -75,6 +76,9 @@ function readFragment() {
       : meta.drawn[0] || "auc";
   state.axis = meta.times ? (asked.get("axis") === "seq" ? "seq" : "time") : "seq";
   state.at = asked.has("at") ? Number(asked.get("at")) : null;
+  state.last = Math.max(Number(asked.get("last")) || 0, 0);
+  const view = (asked.get("view") || "").split("~").map(Number);
+  main.view = view.length === 2 && view[0] < view[1] ? view : null;
   state.theme = ["light", "dark"].includes(asked.get("theme")) ? asked.get("theme") : "system";
   assignSlots();
 }
@@ -88,6 +92,8 @@ function writeFragment(step) {
   said.set("measure", state.measure);
   if (meta.times) said.set("axis", state.axis);
   if (state.at !== null) said.set("at", String(state.at));
+  if (state.last) said.set("last", String(state.last));
+  else if (main.view) said.set("view", main.view.join("~"));
   if (state.theme !== "system") said.set("theme", state.theme);
   if (step && "#" + said !== location.hash) history.pushState(null, "", "#" + said);
   else history.replaceState(null, "", "#" + said);

@@ -93,6 +93,23 @@ def test_an_alert_that_comes_twice_is_delivered_once():
     assert kept.rows == [*range(5)]
 
 
+def test_another_process_makes_the_calls_that_had_not_ended():
+    quick, slow = Kept(), Kept()
+    slow.gate.clear()
+    with Delivery((quick, slow)) as delivery:
+        delivery.put(table(3))
+        slow.entered.acquire()
+        wait_for(lambda: delivery.waiting()[0] == [])
+        waiting = json.loads(json.dumps(delivery.waiting()))
+    assert [name for name, _, _ in waiting[1]] == ["m, row 0", "m, row 1", "m, row 2"]  # row 0 was running
+    quick, slow = Kept(), Kept()
+    with Delivery((quick, slow)) as delivery:
+        delivery.go_on_with(waiting)
+        delivery.put(table(1, 3))
+        delivery.finish()
+    assert (quick.rows, slow.rows) == ([3], [0, 1, 2, 3])
+
+
 def test_failures_of_one_kind_are_told_rarely(capsys, monkeypatch):
     monkeypatch.setattr(module, "_TELL_SECONDS", 1e9)
     kept = Kept(lambda call: ("one", "two", None)[json.loads(call.body)["row"] % 3])

@@ -577,11 +577,11 @@ def test_thinned_rows_keep_where_a_window_shrank():
 
 
 def test_the_page_says_how_many_rows_are_drawn(monkeypatch):
-    from rocsteady.pipelines.report import report
+    from rocsteady.pipelines.report import facts
 
     table = report_rows(filled([("a", 3_000)]))
     assert "All 3,000 rows are in this page" in report_page(table)
-    monkeypatch.setattr(report, "thinned", lambda rows, worst: thinned(rows, worst[:0], 600))
+    monkeypatch.setattr(facts, "thinned", lambda rows, worst: thinned(rows, worst[:0], 600))
     page = report_page(table)
     drawn = meta(page)["kept"]
     assert drawn <= 600

@@ -24,7 +24,7 @@ from rocsteady.transforms.sources.files.listing import list_sources
 from rocsteady.transforms.sources.streams import folder_files
 from rocsteady.transforms.sources.streams.folder_listing import END_FILE
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
-from rocsteady.transforms.sources.streams.partition import PipePartition
+from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
 from rocsteady.transforms.tables.read import read_tables
 from thorough import examples
 
@@ -243,7 +243,7 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.files.read import read_batches
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.files.listing import column_names, list_sources
-from rocsteady.transforms.sources.streams.partition import PipePartition
+from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
 from rocsteady.transforms.tables.read import read_tables
 
 fields = EventFields("score", "label", model_name="m")

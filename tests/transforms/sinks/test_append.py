@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import io
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from awkward_rows import some_rows
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.rows.arrow import rows_to_arrow
+from rocsteady.transforms.sinks import appended
 from rocsteady.transforms.sinks import open as append_table
 from rocsteady.transforms.sinks import table as write_table
 from rocsteady.transforms.sinks.kinds import ROWS, TableKind
@@ -17,7 +19,7 @@ from rocsteady.transforms.sinks.open import TableAtEnd, open_table
 from rocsteady.transforms.sources.files import json_lines
 
 
-@pytest.mark.parametrize("module", [append_table, json_lines, write_table])
+@pytest.mark.parametrize("module", [append_table, appended, json_lines, write_table])
 def test_examples_are_true(module):
     failed, tried = doctest.testmod(module)
     assert failed == 0
@@ -43,6 +45,40 @@ def test_lines_are_there_as_soon_as_they_are_written(tmp_path, name):
     sink.finish()
     sink.close()
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.jsonl"])
+def test_a_file_goes_on_behind_its_last_whole_line_wherever_it_was_torn(tmp_path, name):
+    kind = TableKind("n", pa.schema([("model", pa.string()), ("n", pa.int64())]), ("n",), ("n",))
+    batch = pa.record_batch({"model": ['a\n"b"', "ä,\n\n", "", "c"], "n": [1, 2, 3, 4]})
+    path = tmp_path / name
+    sink = open_table(str(path), kind)
+    sink.write(batch)
+    sink.settle()
+    sink.close()
+    whole = path.read_bytes()
+    later = pa.record_batch({"model": ["d"], "n": [5]})
+    ends = [0]
+    for rows in range(name == "r.jsonl", 5):
+        other = tmp_path / f"{rows}{name}"
+        write_table.write_table(pa.Table.from_batches([batch.slice(0, rows)]), other)
+        ends.append(other.stat().st_size)
+    for torn in range(len(whole) + 1):
+        path.write_bytes(whole[:torn])
+        sink = open_table(str(path), kind, resumes=True)
+        sink.write(later)
+        sink.close()
+        kept = whole[: max(end for end in ends if end <= torn)]
+        head = write_table.csv_head(["model", "n"]) if name == "r.csv" and not kept else b""
+        line = b'"d",5\n' if name == "r.csv" else b'{"model": "d", "n": 5}\n'
+        assert path.read_bytes() == head + kept + line
+
+
+def test_a_block_may_end_within_quotes(tmp_path, monkeypatch):
+    monkeypatch.setattr(appended, "_BLOCK_BYTES", 3)
+    data = b'n,model\n1,"a\n""\nb"\n2,"c\nd'
+    file = io.BytesIO(data)
+    assert data[: appended.end_of_whole_lines(file, as_csv=True)] == b'n,model\n1,"a\n""\nb"\n'
 
 
 @pytest.mark.parametrize("name", ["r.parquet", "r.csv.gz", "r.jsonl.gz"])

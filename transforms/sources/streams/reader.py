@@ -135,6 +135,11 @@ class StreamReader:
         return self._state.next
 
     @property
+    def position(self) -> tuple[int, str]:
+        """The offset of the next message, and its place; see `Fetched`."""
+        return self._state.next, self._state.place
+
+    @property
     def settled(self) -> int:
         """A time that no later record precedes: the time of the last heartbeat."""
         return self._state.settled

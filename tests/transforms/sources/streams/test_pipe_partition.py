@@ -17,8 +17,9 @@ from rocsteady.core.ids.sharding import Cut
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
+from rocsteady.transforms.files.lines import WholeLines
 from rocsteady.transforms.sources.files.json_lines import JsonLines
-from rocsteady.transforms.sources.streams.partition import PipePartition
+from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from thorough import examples
 
@@ -109,6 +110,54 @@ def test_lines_cut_anywhere_are_the_lines_of_a_file(lines, mark, ended, cuts):
     assert places == sorted(place for chunk in whole for place in judged(chunk))
     assert [place for place, _ in places] == list(range(len(places)))
     assert {part.source for part in found} <= {"stdin"}
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    lines=st.lists(st.sampled_from(AWKWARD), min_size=1, max_size=8),
+    mark=st.booleans(),
+    cut=st.integers(0, 400),
+    ended=st.booleans(),
+)
+def test_another_process_goes_on_behind_the_records_that_were_read(lines, mark, cut, ended):
+    data = b"\xef\xbb\xbf" * mark + b"\n".join(lines) + b"\n" * ended
+    with pipe() as (receive, send):
+        send.write(data[:cut])
+        before = PipePartition(receive, FIELDS).fetch(0, 1_000, 0.0)
+    with pipe() as (receive, send):
+        send.write(data)
+        send.close()
+        partition, found, ended = PipePartition(receive, FIELDS), [], False
+        offset = before.next
+        while not ended:
+            fetched = partition.fetch(offset, 1_000, 0.0, before.place)
+            found += fetched.parts
+            offset, ended = fetched.next, fetched.ended
+    parts = [*before.parts, *found]
+    whole = JsonLines("stdin", ["label"], FIELDS.columns).of_stream(io.BytesIO(data))
+    places = sorted(place for part in parts for place in judged(part.chunk))
+    assert places == sorted(place for chunk in whole for place in judged(chunk))
+
+
+def test_a_line_that_is_too_long_is_skipped_as_one_record(monkeypatch):
+    monkeypatch.setattr(WholeLines.__init__, "__defaults__", (200,))
+    data = b'{"score": 0.5, "label": 1}\n' + b"x" * 300 + b'\n{"score": 0.25, "label": 0}\n'
+    for changed, refused in ((data, False), (data.replace(b"x" * 300, b"y" * 300), True)):
+        with pipe() as (receive, send):
+            send.write(data[:-28])
+            before = PipePartition(receive, FIELDS).fetch(0, 1_000, 0.0)
+        assert before.next == 2
+        with pipe() as (receive, send):
+            send.write(changed)
+            partition = PipePartition(receive, FIELDS)
+            if refused:
+                with pytest.raises(
+                    RocsteadyError, match="does not begin with the 2 records that the job had"
+                ):
+                    partition.fetch(2, 1_000, 0.0, before.place)
+            else:
+                (part,) = partition.fetch(2, 1_000, 0.0, before.place).parts
+                assert part.chunk.batch.to_pylist() == [{"score": 0.25, "label": 0}]
 
 
 def test_a_line_waits_for_its_end_and_the_last_one_for_that_of_the_input():

@@ -1,0 +1,269 @@
+"""The evaluation of a live job: records in, rows to the sinks at once, and the counts of all of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from ....core.alerts.rows import SomeRows
+from ....core.alerts.table import AlertTable
+from ....core.encoding.json import reading
+from ....core.events.records import EndOfInput, StateImport
+from ....core.events.rejected import Rejected
+from ....core.events.times import NO_TIME
+from ....core.fleet.members import MemberRows, Settled
+from ....core.fleet.table import FleetTable
+from ....core.ids.sharding import number_of
+from ....core.process.console import say
+from ....core.rows.arrow import rows_to_arrow
+from ....core.rows.pairs import PairRow
+from ....core.rows.rows import Rows
+from ....core.state.exported import ShardState
+from ....core.state.take_up import taken_up
+from ....transforms.beam import metrics, progress
+from ....transforms.events.dead_letters import DeadLetters, RejectedLetters, in_columns
+from ....transforms.events.fields import RECORD_COUNTERS
+from ....transforms.sinks.kinds import (
+    ALERTS,
+    CURVES,
+    DEAD_LETTERS,
+    PAIRS,
+    ROLL_UPS,
+    ROWS,
+    TableSink,
+    curve_batches,
+)
+from ....transforms.sources.streams.reader import Step
+from ....transforms.state.folder import EVALUATORS, write_state
+from ..delivery import Delivery
+from ..job import Evaluation, Outcome
+from ..on_beam import held_in
+from ..summary import remedy_of
+from .machines import LiveMachines, adds_anew
+
+_SOURCE = "the live source"
+"""The name of the table's gauges."""
+
+_COUNTERS = RECORD_COUNTERS["event"]
+_TELLING = 10
+"""If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
+
+KINDS = {
+    "rows": ROWS,
+    "dead letters": DEAD_LETTERS,
+    "curves": CURVES,
+    "pairs": PAIRS,
+    "roll-ups": ROLL_UPS,
+    "alerts": ALERTS,
+}
+"""The kinds of tables by `Output.content`."""
+
+Sinks = dict[str, list[TableSink]]
+"""The sinks of a job by the kind of their batches, such as "rows"; see `Output.content`."""
+
+
+class LiveEvaluation:
+    """Evaluates the steps of readers, writes rows and dead letters to sinks at once, and counts them.
+
+    begun  the machines of an earlier process, and what it had `counted`; None: the job begins
+    """
+
+    def __init__(
+        self,
+        job: Evaluation,
+        sinks: Sinks,
+        delivery: Delivery,
+        begun: tuple[LiveMachines, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._job = job
+        self._sinks = sinks
+        self._delivery = delivery
+        self._letters = RejectedLetters(job.fields)
+        self._machines = LiveMachines.of(job)
+        self._least, self._greatest = -NO_TIME, NO_TIME
+        self._counts: Counter[str] = Counter()
+        self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
+        self._told = False
+        if begun is not None:
+            self._go_on_from(*begun)
+        elif job.begins_with is not None:
+            state = taken_up(job.begins_with.read(EVALUATORS, 0).snapshot, job.settings)
+            self._apply(StateImport(job.begins_with.id, state).pack())
+
+    @property
+    def read(self) -> int:
+        """The number of records read."""
+        return self._counts[_COUNTERS["read"]]
+
+    def _tell_metrics(self) -> None:
+        """Update this process's counters and gauges, for display while the job runs."""
+        metrics.set_totals(self._counted() + self._delivery.counts())
+        table = self._machines.table
+        metrics.hold(_SOURCE, {**table.gauges(), "state_bytes": table.snapshot_bytes()})
+
+    def take_step(self, step: Step) -> None:
+        """Evaluate one step of a partition's reader; there may be several readers."""
+        if step.records:
+            self._note_read(step)
+        for key, packet in step.packets:
+            if number_of(key):  # the shard that compares models
+                self._compare(packet)
+            else:
+                self._apply(packet)
+        if step.packets or step.records:
+            self._tell_metrics()
+
+    def _note_read(self, step: Step) -> None:
+        """Count the records of a step, and write their dead letters."""
+        self._counts[_COUNTERS["read"]] += step.records
+        progress.add(records=step.records, dead_letters=len(step.letters))
+        if len(step.letters):
+            self._counts.update(_COUNTERS[kind] for kind, _, _ in step.letters.whys())
+            self._put(step.letters)
+            self._tell_if_none_is_valid()
+        if step.times is not None:
+            least, greatest = step.times
+            self._least, self._greatest = min(self._least, least), max(self._greatest, greatest)
+            metrics.note_times(least, greatest)
+
+    def note_unread(self, partitions: int) -> None:
+        """Note the number of partitions that the job does not read, if the number has grown."""
+        if partitions > self._counts["unread_partitions"]:
+            self._counts["unread_partitions"] = partitions
+            self._tell_metrics()
+
+    def tend(self) -> None:
+        """Let every sink do its due work."""
+        for sink in chain.from_iterable(self._sinks.values()):
+            sink.tend()
+
+    def _take(self, kind: str, batch: pa.RecordBatch) -> None:
+        """Write a batch, and count its items."""
+        if (counter := KINDS[kind].counter) is not None:
+            self._counts[counter] += KINDS[kind].number(batch)
+        for sink in self._sinks[kind]:
+            sink.write(batch)
+
+    def _take_records(self, kind: str, records: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+        """Write records of a kind; return them in columns."""
+        batch = in_columns(records, KINDS[kind].schema)
+        self._take(kind, batch)
+        return batch
+
+    def end(self) -> None:
+        """Make the last rows: all partitions have ended."""
+        self._apply(EndOfInput().pack())
+        self._compare(EndOfInput().pack())
+        self._tell_metrics()
+
+    def outcome(self) -> Outcome:
+        """Return the counters in the form of a job on Beam."""
+        letters = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
+        letters.sort(key=lambda letter: (-letter[2], letter[:2]))
+        times = None
+        if self._greatest != NO_TIME:
+            times = self._least // 1_000_000, self._greatest // 1_000_000
+        return Outcome(self._counted(), letters, times)
+
+    def _counted(self) -> Counter[str]:
+        return self._counts + self._machines.counts()
+
+    # ---- checkpoints
+
+    def _go_on_from(self, machines: LiveMachines, counted: Mapping[str, Any]) -> None:
+        """Go on with the machines and counts of an earlier process."""
+        self._machines = machines
+        with reading("the counts of a checkpoint"):
+            self._counts = Counter(counted["counts"])
+            self._reasons = {(kind, reason): (number, at) for kind, reason, number, at in counted["reasons"]}
+            self._least, self._greatest = counted["times"]
+            self._delivery.go_on_with(counted["calls"])
+        self._tell_metrics()
+
+    def counted(self) -> dict[str, Any]:
+        """Return what was counted so far, and the calls for alerts that wait, as JSON values."""
+        return {
+            "counts": self._counted(),
+            "reasons": [[*reason, *number] for reason, number in self._reasons.items()],
+            "times": [self._least, self._greatest],
+            "calls": self._delivery.waiting(),
+        }
+
+    def cut(self) -> dict[str, bytes]:
+        """Return the snapshots of all machines; all rows so far are then in their outputs."""
+        for sink in chain.from_iterable(self._sinks.values()):
+            sink.settle()
+        snapshots = self._machines.snapshots()
+        if adds_anew(self._job):
+            self._counts = self._counted()
+            self._machines = LiveMachines.of(self._job, snapshots)
+        return snapshots
+
+    # ---- records
+
+    def _compare(self, record: bytes) -> None:
+        """Give a record to the pairs of models, if any; late events are dead letters of the evaluators."""
+        pairs = self._machines.pairs
+        given = [] if pairs is None else pairs.apply(record)
+        if rows := [row for row in given if isinstance(row, PairRow)]:
+            self._take_records("pairs", rows)
+            self._watch(self._machines.pair_alerts, rows)
+
+    def _apply(self, record: bytes) -> None:
+        for given in self._machines.table.apply(record):
+            if isinstance(given, ShardState):
+                write_state(given.pack(), given.folder, self._job.steps())
+                continue
+            if isinstance(given, Rejected):
+                self._put(self._letters(given))
+                continue
+            if len(given):
+                self._counts.update(held_in(given))
+                self._take("rows", rows_to_arrow(given))
+                metrics.see(given)
+                self._watch(self._machines.alerts, given)
+            for curves in curve_batches(given):
+                self._take("curves", curves)
+            if self._machines.fleet is not None:
+                self._roll_up(self._machines.fleet, given)
+
+    def _roll_up(self, fleet: FleetTable, rows: Rows) -> None:
+        """Roll up rows, and write and watch the roll-up rows of grid points that they close."""
+        members = MemberRows.of_rows(rows, fleet.settings).on_a_grid()
+        if rows.settled is not None:  # the one shard gives its rows in order
+            members = replace(members, word=Settled(0, 1, NO_TIME, rows.settled[-1]))
+        if found := fleet.receive(members):
+            self._take_records("roll-ups", found)
+            self._watch(self._machines.group_alerts, found)
+
+    def _watch(self, table: AlertTable | None, rows: SomeRows) -> None:
+        """Apply alert rules to rows; alerts without a file are printed at once."""
+        if table is None or not (alerts := table.watch(rows)):
+            return
+        batch = self._take_records("alerts", alerts)
+        self._delivery.put(pa.Table.from_batches([batch]))
+        if self._job.alerts is not None and self._job.alerts.path is None:
+            for alert in alerts:
+                say(alert.message)
+
+    def _tell_if_none_is_valid(self) -> None:
+        """Print the most frequent mistake, once, if all of the first records are dead letters."""
+        read = self.read
+        if not self._told and read >= _TELLING and read == self._counts[_COUNTERS["invalid"]]:
+            self._told = True
+            _, often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
+            say(f"none of the first {read:,} events can be applied: {remedy_of(often, self._job.fields)}")
+
+    def _put(self, letters: DeadLetters) -> None:
+        """Write dead letters, and count their reasons."""
+        progress.note_refused(letters)
+        self._take("dead letters", letters.batch)
+        for kind, reason, position in letters.whys():
+            number, first = self._reasons.get((kind, reason), (0, position))
+            self._reasons[kind, reason] = number + 1, min(first, position)

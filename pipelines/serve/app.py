@@ -1,0 +1,206 @@
+"""The pages, data and events that a server gives, as a Starlette application.
+
+/                      the page
+/static/...            its code, its style, and the plotting library
+/api/models            the latest row of each model and slice, as JSON
+/api/blocks/AT/NAME    a column or a text of the page, packed
+/api/stream            what changes, as server-sent events
+/healthz               whether the server runs
+/metrics               the latest row of each whole model, for Prometheus
+
+Events
+    `page`   a new page is there; data: its epoch and number. A browser with another page fetches the new one.
+    `rows`   rows behind those that the browser has; id and data say which (`Epoch.between`).
+    `beat`   nothing happened for 15 s.
+    The id of an event is AT, the rows that a browser has then: RUN-EPOCH-POSITION. A browser that was cut off
+    sends the last id, and gets the rows behind it. Of another run or epoch it gets the new page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import threading
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import cache
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from .gauges import exposition
+from .guard import Guard
+from .keeper import Keeper, Published
+from .pages import page_script, page_style, plotly_script
+
+BEAT_SECONDS = 15.0
+
+STREAMS = 200
+"""The most streams at once; a further one is refused with status 503."""
+
+ROWS_AT_ONCE = 20_000
+"""The most rows of an event."""
+
+_RETRY_MS = 2_000
+_STATIC = {
+    "page.js": (page_script, "text/javascript", "no-cache"),
+    "style.css": (page_style, "text/css", "no-cache"),
+    "plotly.js": (plotly_script, "text/javascript", "private, max-age=604800, immutable"),
+}
+
+
+@cache
+def _static(name: str) -> tuple[bytes, bytes]:
+    content = _STATIC[name][0]()
+    return content, gzip.compress(content, 6, mtime=0)
+
+
+class Events:
+    """The events for one browser, from the rows on that it has."""
+
+    def __init__(self, keeper: Keeper, after: str) -> None:
+        self._keeper = keeper
+        epoch, _, position = after.rpartition("-")
+        self._epoch = epoch
+        self._position = int(position) if position.isdecimal() and len(position) < 16 else -1
+        self._words = -1
+
+    def next(self) -> list[str]:
+        """Return the events that tell what was published since the last call."""
+        told = []
+        now = self._keeper.published
+        if now.page.words != self._words or now.epoch.name != self._epoch:
+            known = now.epoch.name == self._epoch and 0 <= self._position <= now.position
+            if not known:
+                self._epoch, self._position = now.epoch.name, now.page.position
+            self._words = now.page.words
+            data = json.dumps({"epoch": now.epoch.name, "words": now.page.words})
+            told.append(self._event("page", data))
+        while self._position < now.position:
+            stop = min(now.position, self._position + ROWS_AT_ONCE)
+            data = _rows(now, self._position, stop)
+            self._position = stop
+            told.append(self._event("rows", data))
+        return told
+
+    def _event(self, name: str, data: str) -> str:
+        return f"event: {name}\nid: {self._epoch}-{self._position}\ndata: {data}\n\n"
+
+
+_packed: dict[tuple[str, int, int], str] = {}
+
+
+def _rows(now: Published, start: int, stop: int) -> str:
+    """Return rows as an event's data; most browsers get the same ones, which are packed once."""
+    key = now.epoch.name, start, stop
+    if key not in _packed:
+        if len(_packed) > 8:
+            _packed.clear()
+        _packed[key] = now.epoch.between(start, stop, now.page.names)
+    return _packed[key]
+
+
+class Server:
+    """The routes' functions, and the number of open streams."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._streams = 0
+        self.ended = threading.Event()
+
+    async def page(self, _: Request) -> Response:
+        """Give the page."""
+        return Response(self._keeper.published.page.html, media_type="text/html; charset=utf-8")
+
+    async def static(self, request: Request) -> Response:
+        """Give a file that belongs to the page."""
+        name = request.path_params["name"]
+        if name not in _STATIC:
+            return PlainTextResponse("There is no such file.\n", 404)
+        plain, packed = await asyncio.to_thread(_static, name)
+        _, media, caching = _STATIC[name]
+        headers = {"cache-control": caching, "vary": "accept-encoding"}
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(packed, media_type=media, headers=headers | {"content-encoding": "gzip"})
+        return Response(plain, media_type=media, headers=headers)
+
+    async def block(self, request: Request) -> Response:
+        """Give a column of the rows that a page has, or one of its texts; 409: it has rows of before."""
+        name = request.path_params["name"]
+        epoch, _, position = request.path_params["at"].rpartition("-")
+        now = self._keeper.published
+        if epoch != now.epoch.name or not position.isdecimal() or len(position) > 15:
+            return PlainTextResponse("The rows were arranged anew; take the page again.\n", 409)
+        if name in now.page.texts:
+            content = now.page.texts[name]
+        elif name in now.page.names and int(position) <= now.position:
+            content = await asyncio.to_thread(now.epoch.column, name, int(position))
+        else:
+            return PlainTextResponse("There is no such block.\n", 404)
+        return Response(content, media_type="application/octet-stream")
+
+    async def models(self, _: Request) -> Response:
+        """Give the latest rows."""
+        latest = self._keeper.published.page.latest
+        return JSONResponse([{**row._asdict()} for row in latest])
+
+    async def stream(self, request: Request) -> Response:
+        """Give what changes, until the browser leaves."""
+        if self._streams >= STREAMS:
+            return PlainTextResponse(f"{STREAMS} pages are open already.\n", 503)
+        after = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        headers = {"x-accel-buffering": "no"}  # nginx would hold events back
+        return StreamingResponse(self._events(after), media_type="text/event-stream", headers=headers)
+
+    async def _events(self, after: str) -> AsyncIterator[str]:
+        loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(changed.set)
+
+        end = self._keeper.listen(tell)
+        self._streams += 1
+        events = Events(self._keeper, after)
+        try:
+            yield f"retry: {_RETRY_MS}\n\n"
+            while not self.ended.is_set():
+                changed.clear()
+                for event in await asyncio.to_thread(events.next):
+                    yield event
+                if self.ended.is_set():
+                    break
+                try:
+                    await asyncio.wait_for(changed.wait(), BEAT_SECONDS)
+                except TimeoutError:
+                    yield "event: beat\ndata:\n\n"
+        finally:
+            self._streams -= 1
+            end()
+
+    async def health(self, _: Request) -> Response:
+        """Say that the server runs."""
+        return PlainTextResponse("ok\n")
+
+    async def metrics(self, _: Request) -> Response:
+        """Give the latest rows in the format of Prometheus."""
+        content = exposition(self._keeper.published.page.latest)
+        return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def application(server: Server, *, host: str, port: int, token: str | None) -> Guard:
+    """Return the whole application."""
+    routes = [
+        Route("/", server.page),
+        Route("/static/{name}", server.static),
+        Route("/api/models", server.models),
+        Route("/api/blocks/{at}/{name}", server.block),
+        Route("/api/stream", server.stream),
+        Route("/healthz", server.health),
+        Route("/metrics", server.metrics),
+    ]
+    return Guard(Starlette(routes=routes), host=host, port=port, token=token)

@@ -1,0 +1,135 @@
+"""`rocsteady evaluate ... --serve`: the page of a job that runs in this process.
+
+A job that goes on from a checkpoint has made rows and alerts in an earlier process. Its page first takes
+these from where they went, then the job's own. A row or an alert that comes twice is on the page once.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ...core.errors import RocsteadyError
+from ...core.process.console import say
+from ...transforms.sinks.appended import STDOUT
+from ...transforms.sinks.kinds import TableSink
+from ...transforms.tables.followed import Came, tables_there
+from ..arguments import address_of
+from .guard import token_of
+from .keeper import Keeper
+from .pages import Look
+from .reading import Source
+from .server import check_packages, serving
+
+_WAITING = 1_000
+"""The most batches that wait for the page. A job waits when the page lags so far behind."""
+
+_LOOK_SECONDS = 0.5
+
+
+class PageSink(TableSink):
+    """Gives the rows or the alerts of a job to its page, behind those of an earlier process."""
+
+    def __init__(
+        self, stop: threading.Event, metadata: Mapping[bytes, bytes], earlier: Iterator[Came]
+    ) -> None:
+        self._stop = stop
+        self._metadata = metadata
+        self._earlier = earlier
+        self._batches: queue.Queue[pa.RecordBatch] = queue.Queue(_WAITING)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take a batch; it is shown soon after."""
+        while not self._stop.is_set():
+            try:
+                self._batches.put(batch, timeout=_LOOK_SECONDS)
+            except queue.Full:
+                continue
+            return
+
+    def came(self) -> Iterator[Came]:
+        """Yield what came, until the page ends."""
+        yield from self._earlier
+        while not self._stop.is_set():
+            try:
+                batch = self._batches.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                yield Came(None, {})
+            else:
+                yield Came(pa.Table.from_batches([batch]), self._metadata)
+
+
+@dataclass(frozen=True)
+class JobPage:
+    """The page of a job.
+
+    metadata  on how the rows are made, as in a Parquet file of rows
+    places    where the job's rows, and its alerts if it has rules, go; None: to no place
+    kafka     librdkafka's options for a topic
+    """
+
+    host: str
+    port: int
+    token: str | None
+    look: Look
+    metadata: Mapping[bytes, bytes]
+    places: Mapping[str, str | None]
+    kafka: Sequence[str]
+
+    @classmethod
+    def of(
+        cls,
+        where: str,
+        token: str | None,
+        look: Look,
+        metadata: Mapping[bytes, bytes],
+        places: Mapping[str, str | None],
+        kafka: Sequence[str],
+    ) -> JobPage:
+        """Return the page by the texts of --serve and --serve-token.
+
+        Raises ConfigError, or MissingPackageError.
+        """
+        check_packages("--serve")
+        host, port = address_of("--serve", where)
+        secret = token_of("--serve-token", token, host)
+        return cls(host, port, secret, look, metadata, places, kafka)
+
+    @contextmanager
+    def served(self, *, resumes: bool) -> Iterator[Mapping[str, Sequence[TableSink]]]:
+        """Serve the page while the block runs; yield its sinks by the kind of their batches.
+
+        resumes  whether an earlier process has made rows and alerts of the job
+
+        Raises InputError where nothing can listen at the address.
+        """
+        stop = threading.Event()
+        sinks = {
+            what: PageSink(stop, self.metadata, self._earlier(what, place, stop) if resumes else iter(()))
+            for what, place in self.places.items()
+        }
+        keeper = Keeper(self.look)
+        with serving(keeper, "--serve", self.host, self.port, self.token) as shown:
+            say(f"{shown} shows the rows while the job runs")
+            gone = [what for what, place in self.places.items() if place in (None, STDOUT)]
+            if resumes and gone:
+                say(f"the page begins without the earlier {' and '.join(gone)}: they are in no file or topic")
+            keeper.start([Source("the job", what, sink.came()) for what, sink in sinks.items()])
+            try:
+                yield {what: [sink] for what, sink in sinks.items()}
+            finally:
+                stop.set()
+                keeper.stop()
+
+    def _earlier(self, what: str, place: str | None, stop: threading.Event) -> Iterator[Came]:
+        """Yield the rows or alerts that an earlier process has written."""
+        if place is not None and place != STDOUT:
+            try:
+                yield from tables_there(place, what, self.kafka, stop)
+            except (RocsteadyError, OSError) as error:
+                yield Came(None, {}, trouble=f"{what} that an earlier process wrote: {error}")

@@ -1,0 +1,75 @@
+"""Runs the application in a thread of its own, beside the command or the job that made it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...core.errors import InputError
+from ...core.process.imports import missing_package
+from .keeper import Keeper
+
+_GRACE_SECONDS = 2
+
+
+def check_packages(option: str) -> None:
+    """Raise MissingPackageError where the packages of the extra `serve` are missing."""
+    try:
+        import starlette
+        import uvicorn
+    except ImportError as error:
+        raise missing_package(error.name or "starlette", option, "serve") from None
+    assert starlette, uvicorn
+
+
+@contextmanager
+def serving(keeper: Keeper, option: str, host: str, port: int, token: str | None) -> Iterator[str]:
+    """Serve a keeper's pages while the block runs; yield the address of the page.
+
+    option  the option that asked for it, for errors
+    port    0: one that is free
+
+    Raises InputError where nothing can listen at the address.
+    """
+    check_packages(option)
+    import uvicorn
+
+    from .app import Server, application
+
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=128)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"{option} {host}:{port}: nothing can listen there ({why}); name another port, or end what has it"
+        ) from None
+    port = listening.getsockname()[1]
+    server = Server(keeper)
+    config = uvicorn.Config(
+        application(server, host=host, port=port, token=token),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        limit_concurrency=500,
+    )
+    runs = uvicorn.Server(config)
+    thread = threading.Thread(target=lambda: asyncio.run(runs.serve([listening])), daemon=True)
+    thread.start()
+    try:
+        yield f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    finally:
+        server.ended.set()
+        keeper.wake()  # streams that wait see that they are to end
+        runs.should_exit = True
+        thread.join(2 * _GRACE_SECONDS + 1)
+        listening.close()

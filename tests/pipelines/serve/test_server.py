@@ -1,0 +1,387 @@
+"""The server over its socket: who may ask for what, what is answered, and how it ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from report_tables import NASTIER, NASTY, alert_events, evaluated_rows, filled
+from rocsteady.core.errors import ConfigError, InputError
+from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.serve import app
+from rocsteady.pipelines.serve.guard import HEADERS, token_of
+from rocsteady.pipelines.serve.pages import page_script, plotly_script
+from served import PATIENCE, asked, numbers, parsed, served
+
+ROWS = evaluated_rows(("good", NASTY, NASTIER), n=1_500)
+TOKEN = "0123456789abcdef-secret"
+
+
+@pytest.fixture(scope="module")
+def full():
+    with served() as here:
+        here.rows.put(ROWS)
+        here.judged(len(ROWS))
+        yield here
+
+
+@pytest.fixture(scope="module")
+def guarded():
+    with served(token=TOKEN) as here:
+        yield here
+
+
+class Stream:
+    """An open stream of events."""
+
+    def __init__(self, port, after="", **headers):
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        self._connection.request(
+            "GET", f"/api/stream?after={after}", headers={"Connection": "close", **headers}
+        )
+        self.answer = self._connection.getresponse()
+
+    def event(self):
+        lines = []
+        while True:
+            line = self.answer.readline().decode()
+            if not line:
+                return None
+            if line != "\n":
+                lines.append(line)
+            elif not lines[0].startswith("retry"):
+                return parsed("".join(lines))
+            else:
+                lines = []
+
+    def close(self):
+        """Leave, as a browser does whose tab is closed."""
+        self.answer.close()
+        self._connection.close()
+
+
+def meta_of(page):
+    return json.loads(page.decode().partition('id="meta">')[2].partition("</script>")[0])
+
+
+def test_the_page_holds_no_code_and_names_only_as_text(full):
+    status, headers, page = asked(full.port)
+    text = page.decode()
+    assert status == 200
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    assert re.findall(r"<script[^>]*>", text) == [
+        '<script type="application/json" id="meta">', '<script src="static/page.js">',
+    ]  # fmt: skip
+    assert "<style" not in text
+    assert not re.search(r"<[^>]+\son\w+=", text)
+    assert not re.search(r"javascript:", text)
+    outside = text.partition('<script type="application/json" id="meta">')
+    assert NASTY not in outside[0] + outside[2].partition("</script>")[2]
+    assert meta_of(page)["models"] == sorted(("good", NASTY, NASTIER))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/static/page.js", "/api/models", "/api/blocks/x-1-1/auc", "/healthz", "/metrics", "/nowhere"],
+)
+def test_every_answer_has_the_headers_that_bind_a_browser(path, full):
+    _, headers, _ = asked(full.port, path)
+    assert {name: headers[name] for name in HEADERS} == HEADERS
+    assert "no-store" in headers["cache-control"] or path.startswith("/static/")
+    assert "server" not in headers
+    assert not any(name.startswith("access-control") for name in headers)
+    assert "unsafe" not in re.search(r"script-src [^;]*", headers["content-security-policy"]).group()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"])
+def test_only_get_and_head_are_answered(method, full):
+    status, headers, _ = asked(full.port, "/", method)
+    assert (status, headers["allow"]) == (405, "GET, HEAD")
+
+
+def test_head_is_get_without_what_it_holds(full):
+    status, headers, content = asked(full.port, "/", "HEAD")
+    assert (status, content) == (200, b"")
+    assert int(headers["content-length"]) == len(asked(full.port, "/")[2])
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.1", "localhost.evil"]
+)
+def test_a_name_that_is_not_of_this_machine_is_refused(host, full):
+    assert asked(full.port, Host=host)[0] == 421
+
+
+@pytest.mark.parametrize("host", ["localhost", "LocalHost:1", "127.0.0.1", "127.1.2.3:80", "[::1]:8080"])
+def test_a_name_of_this_machine_is_answered(host, full):
+    assert asked(full.port, Host=host)[0] == 200
+
+
+PATHS = ("/", "/static/page.js", "/api/models", "/api/stream", "/healthz", "/metrics", "/nowhere")
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer 0123456789abcdef-secreT"},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": f"Bearer {TOKEN[:-1]}"},
+        {"Cookie": f"rocsteady={TOKEN}"},
+        {"Cookie": 'rocsteady="'},
+    ],
+)
+def test_without_the_token_nothing_is_answered(path, headers, guarded):
+    status, told, content = asked(guarded.port, path, **headers)
+    assert status == 401
+    assert told["www-authenticate"].startswith("Bearer")
+    assert b"A token is needed" in content
+
+
+def test_the_token_opens_everything_as_a_header(guarded):
+    for path in ("/", "/api/models", "/healthz", "/metrics"):
+        assert asked(guarded.port, path, Authorization=f"Bearer {TOKEN}")[0] == 200
+        assert asked(guarded.port, path, Authorization=f"bearer  {TOKEN}")[0] == 200
+
+
+def test_the_token_in_an_address_becomes_a_cookie_once(guarded):
+    status, headers, _ = asked(guarded.port, f"/?a=1&token={TOKEN}")
+    assert (status, headers["location"]) == (303, "./?a=1")
+    cookie, *attributes = headers["set-cookie"].split("; ")
+    assert {*attributes} == {"Path=/", "HttpOnly", "SameSite=Lax"}
+    assert cookie.startswith(f"rocsteady-{guarded.port}=")
+    assert TOKEN not in cookie
+    assert asked(guarded.port, "/", Cookie=f"other=1; {cookie}")[0] == 200
+    assert asked(guarded.port, "/", Cookie=f"{cookie}0")[0] == 401
+    assert asked(guarded.port, f"/?token={TOKEN}0")[0] == 401
+    with served(token=TOKEN + "other") as other:
+        assert asked(other.port, "/", Cookie=cookie.replace(str(guarded.port), str(other.port)))[0] == 401
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "/evil:x", "/https:evil.example"])
+def test_a_redirect_stays_on_the_server(path, guarded):
+    status, headers, _ = asked(guarded.port, f"{path}?token={TOKEN}")
+    assert status == 303
+    assert headers["location"].startswith("./")
+
+
+def test_a_token_is_needed_beyond_this_machine_and_cannot_be_short(tmp_path):
+    assert token_of("--token", None, "127.0.0.1") is None
+    assert token_of("--token", None, "localhost") is None
+    for host in ("0.0.0.0", "::", "10.0.0.1", "example.org", ""):
+        with pytest.raises(ConfigError, match="other machines"):
+            token_of("--token", None, host)
+    file = tmp_path / "secret"
+    file.write_text(f"{TOKEN}\nmore\n")
+    assert token_of("--token", f"@{file}", "0.0.0.0") == TOKEN
+    assert token_of("--token", TOKEN, "0.0.0.0") == TOKEN
+    for wrong in ("", "short", "a" * 15, "with a space in it", "ümlaut-ümlaut-ümlaut"):
+        with pytest.raises(ConfigError, match="16 or more"):
+            token_of("--token", wrong, "0.0.0.0")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        token_of("--token", f"@{tmp_path / 'none'}", "127.0.0.1")
+
+
+def test_a_block_is_the_column_that_the_page_has(full):
+    meta = meta_of(asked(full.port)[2])
+    rows = report_rows(ROWS)
+    assert meta["series"] == rows.series.tolist()
+    for name in ("auc", "time", "h"):
+        status, _, content = asked(full.port, f"/api/blocks/{meta['at']}/{name}")
+        assert status == 200
+        assert np.array_equal(numbers(content), rows.columns[name], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "status"),
+    [
+        ("other-1-5", "auc", 409), ("", "auc", 404), ("{at}", "nothing", 404), ("{at}", "row\n", 404),
+        ("{at}9", "auc", 404), ("{at}99999999999999999999", "auc", 409), ("{at}x", "auc", 409),
+        ("{at}", "..%2f..%2fetc%2fpasswd", 404), ("{at}", "__class__", 404), ("%00", "auc", 409),
+    ],
+)  # fmt: skip
+def test_a_block_that_is_not_there_is_said_to_be_so(at, name, status, full):
+    now = meta_of(asked(full.port)[2])["at"]
+    path = f"/api/blocks/{at.replace('{at}', now)}/{name}".replace("\n", "%0A")
+    assert asked(full.port, path)[0] == status
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "..%2fpages.py", "%2e%2e/pages.py", "page.js/x", ""])
+def test_only_the_files_of_the_page_are_given(name, full):
+    assert asked(full.port, f"/static/{name}")[0] == 404
+
+
+def test_files_come_packed_where_the_browser_wants_that(full):
+    import gzip
+
+    for name, content in (("page.js", page_script()), ("plotly.js", plotly_script())):
+        _, headers, plain = asked(full.port, f"/static/{name}")
+        assert plain == content
+        assert headers["content-type"].startswith("text/javascript")
+        _, headers, packed = asked(full.port, f"/static/{name}", Accept_Encoding="gzip, br")
+        assert headers["content-encoding"] == "gzip"
+        assert gzip.decompress(packed) == content
+
+
+def test_the_latest_rows_are_given_as_json(full):
+    _, headers, content = asked(full.port, "/api/models")
+    assert headers["content-type"].startswith("application/json")
+    rows = report_rows(ROWS)
+    told = {(row["model"], row["slice"]): row for row in json.loads(content)}
+    assert len(told) == len(rows.series)
+    for model, part, _, stop in rows.series.tolist():
+        row = told[rows.models[model], rows.slices[part]]
+        for name in ("seq", "time", "auc"):
+            expected = rows.columns[name][stop - 1]
+            assert row[name] == (None if np.isnan(expected) else expected)
+
+
+def test_prometheus_reads_the_gauges(full):
+    from prometheus_client.parser import text_string_to_metric_families
+
+    _, headers, content = asked(full.port, "/metrics")
+    assert headers["content-type"].startswith("text/plain; version=0.0.4")
+    found = {
+        (sample.name, sample.labels.get("model")): sample.value
+        for family in text_string_to_metric_families(content.decode())
+        for sample in family.samples
+    }
+    rows = report_rows(ROWS)
+    for model, _, _, stop in rows.whole_models().tolist():
+        for name in ("auc", "auc_low", "h", "window_events"):
+            value = found[f"rocsteady_model_{name}", rows.models[model]]
+            assert np.array_equal(value, rows.columns[name][stop - 1], equal_nan=True)
+    assert found["rocsteady_models_without_gauges", None] == 0
+
+
+def test_a_stream_gives_rows_as_they_come_and_goes_on_after_a_cut():
+    table = filled([("m", 50)])
+    with served(judge=1_000.0) as here:
+        here.rows.put(table.slice(0, 10))
+        here.judged(10)
+        at = meta_of(asked(here.port)[2])["at"]
+        stream = Stream(here.port, at)
+        assert stream.answer.getheader("content-type").startswith("text/event-stream")
+        assert stream.event()["event"] == "page"
+        here.rows.put(table.slice(10, 5))
+        event = stream.event()
+        assert (event["event"], json.loads(event["data"])["to"]) == ("rows", 15)
+        stream.close()
+        here.rows.put(table.slice(15, 7))
+        here.has(22)
+        again = Stream(here.port, "what-the-address-said", **{"Last-Event-ID": event["id"]})
+        assert again.event()["event"] == "page"
+        told = json.loads(again.event()["data"])
+        assert (told["from"], told["to"]) == (15, 22)
+        again.close()
+
+
+def test_a_stream_of_silence_says_that_it_is_there(monkeypatch):
+    monkeypatch.setattr(app, "BEAT_SECONDS", 0.05)
+    with served() as here:
+        stream = Stream(here.port)
+        assert stream.event()["event"] == "page"
+        assert [stream.event()["event"] for _ in range(3)] == ["beat"] * 3
+        stream.close()
+
+
+def test_streams_beyond_the_most_are_refused_and_places_become_free(monkeypatch):
+    monkeypatch.setattr(app, "STREAMS", 2)
+    monkeypatch.setattr(app, "BEAT_SECONDS", 0.05)
+    with served() as here:
+        streams = [Stream(here.port) for _ in range(2)]
+        assert all(stream.event() for stream in streams)
+        assert asked(here.port, "/api/stream")[0] == 503
+        streams[0].close()
+        until = time.monotonic() + PATIENCE
+        while (again := Stream(here.port)).answer.status != 200:
+            again.close()
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        again.close()
+        streams[1].close()
+
+
+def test_a_server_ends_though_pages_are_open():
+    with served() as here:
+        stream = Stream(here.port)
+        stream.event()
+        ended = []
+        thread = threading.Thread(target=lambda: ended.append(stream.event()))
+        thread.start()
+    thread.join(PATIENCE)
+    stream.close()
+    assert ended == [None]
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", here.port))
+
+
+def test_a_port_that_is_taken_is_said_to_be_so():
+    with (
+        served() as here,
+        pytest.raises(InputError, match="nothing can listen there"),
+        served(port=here.port),
+    ):
+        pass
+
+
+def test_alerts_open_and_close_on_the_page():
+    rows = filled([("m", 20)])
+    with served(alerted=True) as here:
+        here.rows.put(rows)
+        here.alerts.put(alert_events({"model": "m", "row": 3}))
+        here.wait(lambda now: b"1 alert opened, 1 still open" in now.page.html)
+        here.alerts.put(alert_events({"model": "m", "row": 7, "since_row": 3, "state": "closed"}))
+        here.wait(lambda now: b"1 alert opened, 0 still open" in now.page.html)
+
+
+def test_records_that_cannot_be_shown_are_told_and_the_others_are_shown():
+    with served(alerted=True) as here:
+        here.rows.put(filled([("m", 20)]))
+        here.alerts.put(alert_events({"model": "m", "row": 3, "state": "ajar"}))
+        here.alerts.put(alert_events({"model": "m", "row": 3}))
+        here.wait(
+            lambda now: (
+                b"1 alert opened, 1 still open" in now.page.html
+                and b"Left out: records of a test, an alert of the model" in now.page.html
+            )
+        )
+
+
+def test_rows_that_differ_and_rows_that_are_thinned_are_told():
+    with served(most=1_000) as here:
+        for start in range(0, 5_000, 250):
+            here.rows.put(filled([("m", 5_000)]).slice(start, 250))
+        here.rows.put(filled([("m", 5_000)], auc=np.linspace(0, 1, 5_000)).slice(4_990))
+        here.wait(lambda now: b"10 rows came again with other values" in now.page.html)
+        assert b"5,000 rows came, and this page has" in here.keeper.published.page.html
+
+
+def test_the_rows_of_a_thousand_models_are_served_in_time():
+    table = filled([(f"m{n}", 20) for n in range(1_000)])
+    with served(judge=1_000.0) as here:
+        here.rows.put(table.slice(0, 10))
+        here.judged(10)
+        here.rows.put(table)
+        here.has(20_000)
+        assert len(meta_of(asked(here.port)[2])["models"]) == 1_000
+        assert len(json.loads(asked(here.port, "/api/models")[2])) == 1_000
+
+
+def test_a_keeper_takes_rows_of_an_older_version():
+    table = filled([("m", 20)])
+    table = table.set_column(
+        table.schema.get_field_index("due"), "due", pa.nulls(20, pa.timestamp("us", "UTC"))
+    )
+    with served() as here:
+        here.rows.put(table)
+        here.judged(20)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import threading
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from report_tables import evaluated_rows
+from rocsteady.core.rows.arrow import ROW_SCHEMA
+from rocsteady.transforms.sinks.table import write_table
+from rocsteady.transforms.tables import followed
+from rocsteady.transforms.tables.followed import follow_tables
+
+ROWS = evaluated_rows(("m", 'says "yes",\nor <b>no</b>'), n=1_000)
+
+
+class Follower:
+    """A follower that a test steps from look to look."""
+
+    def __init__(self, source, monkeypatch, what="rows"):
+        monkeypatch.setattr(followed, "LOOK_SECONDS", 0.0)
+        self.stop = threading.Event()
+        self._came = follow_tables(str(source), what, (), self.stop)
+        self.troubles = []
+
+    def look(self):
+        tables = []
+        for came in self._came:
+            if came.trouble:
+                self.troubles.append(came.trouble)
+            elif came.table is None:
+                break
+            else:
+                tables.append(came.table)
+        schema = pa.schema([column.with_nullable(True) for column in ROW_SCHEMA])
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def plain(table):
+    return table.select(ROW_SCHEMA.names).to_pylist()
+
+
+def text_of(table, folder, ending):
+    path = folder / f"whole{ending}"
+    write_table(table, str(path))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+@pytest.mark.parametrize("alone", [True, False], ids=["file", "folder"])
+def test_a_file_that_grows_by_any_bytes_gives_every_row_once(ending, alone, tmp_path, monkeypatch):
+    content = text_of(ROWS, tmp_path, ending)
+    place = tmp_path / "rows"
+    place.mkdir()
+    path = place / f"rows{ending}"
+    follower = Follower(path if alone else place, monkeypatch)
+    assert not follower.look().num_rows
+    found = []
+    with path.open("wb") as file:
+        for start in range(0, len(content), 1_777):
+            file.write(content[start : start + 1_777])
+            file.flush()
+            found.append(follower.look())
+    assert plain(pa.concat_tables(found)) == plain(ROWS)
+    assert not follower.look().num_rows
+    assert not follower.troubles
+
+
+def test_each_part_of_a_folder_is_read_when_it_appears(tmp_path, monkeypatch):
+    place = tmp_path / "rows"
+    follower = Follower(f"{place}/", monkeypatch)
+    assert not follower.look().num_rows
+    place.mkdir()
+    for number, ending in enumerate((".parquet", ".jsonl.gz", ".csv.gz", ".jsonl")):
+        table = ROWS.slice(3 * number, 3)
+        write_table(table, str(place / f"part-{number}{ending}"))
+        (place / f".part-{number}{ending}.tmp").write_bytes(b"half")
+        assert plain(follower.look()) == plain(table)
+    assert not follower.troubles
+
+
+def test_a_damaged_part_is_told_once_and_read_when_it_was_mended(tmp_path, monkeypatch):
+    follower = Follower(tmp_path, monkeypatch)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
+    write_table(ROWS.slice(0, 2), str(tmp_path / "b.parquet"))
+    assert follower.look().num_rows == 2
+    assert follower.look().num_rows == 0
+    (told,) = follower.troubles
+    assert "a.parquet" in told
+    write_table(ROWS.slice(2, 3), str(tmp_path / "a.parquet"))
+    assert plain(follower.look()) == plain(ROWS.slice(2, 3))
+
+
+def test_a_file_written_anew_is_read_from_its_start(tmp_path, monkeypatch):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(text_of(ROWS, tmp_path, ".jsonl"))
+    follower = Follower(path, monkeypatch)
+    assert follower.look().num_rows == ROWS.num_rows
+    path.write_bytes(text_of(ROWS.slice(0, 4), tmp_path, ".jsonl"))
+    assert plain(follower.look()) == plain(ROWS.slice(0, 4))
+
+
+def test_a_follower_ends_when_it_is_asked_to(tmp_path, monkeypatch):
+    follower = Follower(tmp_path, monkeypatch)
+    follower.look()
+    follower.stop.set()
+    assert list(follower._came) == []
