@@ -14,7 +14,6 @@ import contextlib
 import gzip
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -31,15 +30,15 @@ from urllib.request import urlopen
 import numpy as np
 
 from .live_events import Events
+from .live_job import MB, PATIENCE, Job, resident
+from .live_page import page as page_of
+from .live_rows import COMPARED, Shown, compared, evaluate_files
 from .pages import made_from
-from .processes import COMMAND, ROOT, processor_time
+from .processes import ROOT, processor_time
 
-RULES = ("auc_high < 0.75 for 3 rows", "auc drops by 0.05 against 5m for 10s")
 LOOKS_A_MINUTE = 12
-_PATIENCE = 600.0
 _PAGE = ROOT / "docs" / "benchmarks" / "live.md"
 _CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
-_MB = 1e6
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -53,9 +52,6 @@ LOOK = """() => {
     return { at, now: Date.now() / 1000, newest, points };
 }"""
 """What the page has: which rows, the time of the newest row in its chart, and the points of the lines."""
-
-COMPARED = ("seq", "time", "auc", "auc_low", "auc_high", "h", "ks")
-"""The columns in which rows on the page are compared with rows of the job."""
 
 
 @dataclass
@@ -81,80 +77,6 @@ class Sample:
     page_cpu: float
     streams: int
     written: float
-
-
-def resident(pid: int) -> float:
-    """Return the resident memory of a process, MB."""
-    with contextlib.suppress(OSError):  # a process that has ended
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / _MB
-    return 0.0
-
-
-def job_options(every: int, at: Path) -> list[str]:
-    """Return the options of the job; those of the batch are the same without checkpoints and the page."""
-    return [
-        "--time", "sent", "--time-unit", "us", "--window", "last:10000", "--every", str(every),
-        "--alerts", str(at.with_suffix(".alerts.jsonl")), "--output", str(at),
-        *(word for rule in RULES for word in ("--alert", rule)),
-    ]  # fmt: skip
-
-
-class Job:
-    """The job, and what sends events to it."""
-
-    def __init__(self, events: Events, every: int, work: Path, *, follows: bool) -> None:
-        self.work, self.rows, self._follows = work, work / "rows.jsonl", follows
-        self.folder, self.checkpoints = work / "arriving", work / "kept"
-        self.folder.mkdir()
-        self._log = (work / "job.log").open("wb")
-        receive, self._end = os.pipe()
-        source = [str(self.folder), "--follow"] if follows else ["-"]
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-c", COMMAND, "evaluate", *source, *job_options(every, self.rows)),
-                *("--serve", "127.0.0.1:0", "--checkpoint", str(self.checkpoints)),
-            ],
-            stdin=receive, stderr=self._log, cwd=ROOT,
-        )  # fmt: skip
-        os.close(receive)
-        words = [str(word) for word in asdict(events).values()]
-        self._words = [sys.executable, "-m", "benchmarks.live_events", *words]
-
-    def address(self) -> str:
-        """Wait for the page, and return its address."""
-        until = time.monotonic() + _PATIENCE
-        while time.monotonic() < until and self.process.poll() is None:
-            if found := re.search(r"http://\S+", (self.work / "job.log").read_text()):
-                return found[0]
-            time.sleep(0.1)
-        raise SystemExit(f"the job serves no page: {(self.work / 'job.log').read_text()[-2000:]}")
-
-    def begin(self) -> subprocess.Popen[bytes]:
-        """Begin to send; the job's stdin stays open when all is sent."""
-        words = [*self._words, str(self.folder)] if self._follows else self._words
-        return subprocess.Popen(words, stdout=self._end, cwd=ROOT)
-
-    def end(self) -> str:
-        """End the input, wait for the job, and return the last line that it said."""
-        (self.folder / "_END").touch()
-        os.close(self._end)
-        if self.process.wait(_PATIENCE):
-            raise SystemExit(f"the job failed: {(self.work / 'job.log').read_text()[-2000:]}")
-        said = (self.work / "job.log").read_text().splitlines()
-        return next(line for line in reversed(said) if " events read = " in line)
-
-    def checkpoint(self) -> float:
-        """Return the size of the newest checkpoint, MB."""
-        found = sorted(self.checkpoints.glob("checkpoint-*.rscp"))
-        with contextlib.suppress(FileNotFoundError):
-            return found[-1].stat().st_size / _MB if found else 0.0
-        return 0.0
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self._log.close()
 
 
 class OpenPage:
@@ -199,7 +121,7 @@ class OpenPage:
         processes = self._processes.send("SystemInfo.getProcessInfo")["processInfo"]
         renderers = [int(each["id"]) for each in processes if each["type"] == "renderer"]
         return {
-            "heap": metrics["JSHeapUsedSize"] / _MB,
+            "heap": metrics["JSHeapUsedSize"] / MB,
             "nodes": metrics["Nodes"],
             "listeners": metrics["JSEventListeners"],
             "page": max(map(resident, renderers)),
@@ -239,14 +161,14 @@ def watched(job: Job, page: OpenPage, sender: subprocess.Popen[bytes], every: fl
             page=state["page"],
             page_cpu=state["page_cpu"],
             streams=page.streams,
-            written=job.rows.stat().st_size / _MB,
+            written=job.rows.stat().st_size / MB,
         )
         ages.clear()
 
 
-def settled(job: Job, page: OpenPage, address: str) -> dict[str, Any]:
+def settled(job: Job, page: OpenPage, address: str) -> Shown:
     """Wait until nothing comes any more; return the rows that the server gives for a page, and the chart."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + PATIENCE
     before = -1
     while time.monotonic() < until:
         page.page.wait_for_timeout(10_000)
@@ -262,10 +184,8 @@ def settled(job: Job, page: OpenPage, address: str) -> dict[str, Any]:
     for model, _, first, stop in meta["series"]:
         for place in range(first, stop):
             values = {name: column[place] for name, column in zip(COMPARED, columns, strict=True)}
-            rows[meta["models"][model], values["seq"]] = values
-    points = {meta["models"][model]: (x, y) for model, x, y in seen["points"]}
-    (job.work / "page.json").write_text(json.dumps([[*rows.values()], points]))
-    return {"rows": rows, "points": points}
+            rows[meta["models"][model], int(values["seq"] or 0)] = values
+    return Shown(rows, {meta["models"][model]: (x, y) for model, x, y in seen["points"]})
 
 
 def _meta(address: str) -> dict[str, Any]:
@@ -304,7 +224,6 @@ def measured(options: argparse.Namespace, work: Path) -> dict[str, Any]:
             for sample in watched(job, page, sender, options.sample):
                 figures["samples"].append(asdict(sample))
                 print(json.dumps(asdict(sample)), file=sys.stderr, flush=True)
-            figures["sender_cpu"] = processor_time(sender.pid)
             on_page = settled(job, page, address)
             if options.picture is not None:
                 page.page.screenshot(path=str(options.picture))
@@ -314,10 +233,10 @@ def measured(options: argparse.Namespace, work: Path) -> dict[str, Any]:
     finally:
         job.kill()
     figures["job_log"] = (work / "job.log").read_text().splitlines()
-    (work / "figures.json").write_text(json.dumps(figures | {"start": start}))
-    from .live_rows import compared
-
-    return figures | compared(work, events, options.every, on_page)
+    runs = evaluate_files(events, options.every, work)
+    figures["files_seconds"] = sum(run.wall for run in runs)
+    figures["files_cpu"] = sum(run.cpu for run in runs)
+    return figures | compared(work, options.every, on_page)
 
 
 def main(words: Sequence[str]) -> None:
@@ -342,9 +261,7 @@ def main(words: Sequence[str]) -> None:
             options.figures.write_text(json.dumps(runs[0]))
     else:
         runs = [json.loads(path.read_text()) for path in options.made]
-    from .live_page import page
-
-    options.output.write_text(page(runs))
+    options.output.write_text(page_of(runs))
 
 
 if __name__ == "__main__":

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 MODELS = 50
 FALLING = 10
 """The first models that rank worse in the second quarter of every period."""
 
-_FILE_EVENTS = 2_000_000
+_NAMES = pa.array([f"model-{place:02d}" for place in range(MODELS)])
+_AT_ONCE = 2_000
+"""Blocks that are written to files together."""
+
 _MICROS = 1_000_000
 
 
@@ -59,12 +64,8 @@ class Events:
         separation = np.where((quarter == 1) & (models < FALLING), 0.5, 1.2)
         scores = rng.normal(labels * separation).round(6)
         sent = self.start + numbers * (_MICROS // self.pace)
-        names = np.array([f"model-{place:02d}" for place in range(MODELS)])[models]
+        names = _NAMES.take(pa.array(models))
         return pa.table({"model": names, "score": scores, "label": labels.astype(np.int8), "sent": sent})
-
-    def blocks(self) -> Iterator[int]:
-        """Yield the number of the first event of each block."""
-        yield from range(0, self.number, self.block)
 
     def lines(self, first: int) -> bytes:
         """Return a block as JSON lines."""
@@ -75,21 +76,22 @@ class Events:
         ]
         return "".join(lines).encode()
 
-    def write_files(self, folder: Path) -> None:
-        """Write all events as Parquet files."""
-        parts: list[pa.Table] = []
-        written = 0
-        for first in self.blocks():
-            parts.append(self.table(first))
-            if len(parts) * self.block >= _FILE_EVENTS or first + self.block >= self.number:
-                pq.write_table(pa.concat_tables(parts), folder / f"events-{written:04d}.parquet")
-                parts, written = [], written + 1
+    def write_parts(self, paths: Sequence[Path]) -> None:
+        """Write all events to Parquet files; a model has all of its events in one of them."""
+        with ExitStack() as closing:
+            files = [closing.enter_context(pq.ParquetWriter(path, self.table(0).schema)) for path in paths]
+            for first in range(0, self.number, _AT_ONCE * self.block):
+                stop = min(first + _AT_ONCE * self.block, self.number)
+                whole = pa.concat_tables(map(self.table, range(first, stop, self.block)))
+                part_of = pc.index_in(whole["model"], _NAMES).to_numpy() % len(files)
+                for part, file in enumerate(files):
+                    file.write_table(whole.filter(pa.array(part_of == part)))
 
     def send(self, folder: Path | None) -> None:
         """Send each block when its last event is due; a block that is late is sent at once."""
         held: list[bytes] = []
         sent = 0
-        for first in self.blocks():
+        for first in range(0, self.number, self.block):
             lines = self.lines(first)
             due = self.start / 1e6 + (first + self.block) / self.pace
             if (left := due - time.time()) > 0:

@@ -3,74 +3,103 @@
 from __future__ import annotations
 
 import csv
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from .live import job_options
 from .live_events import Events
-from .processes import command
+from .live_job import job_options
+from .processes import Run, command
+
+COMPARED = ("seq", "time", "auc", "auc_low", "auc_high", "h", "ks")
+"""The columns in which rows on the page are compared with rows of the job."""
+
+_PART_EVENTS = 8_000_000
+"""Events of a batch, at most: it holds them in memory."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-
-def _read(path: Path) -> dict[tuple[str, float], dict[str, str]]:
-    with path.open(newline="") as file:
-        return {(row["model"], float(row["seq"])): row for row in csv.DictReader(file)}
+Key = tuple[str, int]
+"""The model of a row, and its `seq`."""
 
 
-def _number(text: str, name: str) -> float | None:
-    if not text:
-        return None
-    return (datetime.fromisoformat(text) - _EPOCH) / _MICROSECOND if name == "time" else float(text)
+class Shown(NamedTuple):
+    """What a page shows.
+
+    rows    the values of COMPARED of each row
+    points  of each model of the chart the times in ms and the AUCs of its line
+    """
+
+    rows: Mapping[Key, Mapping[str, float | None]]
+    points: Mapping[str, tuple[list[float], list[float]]]
 
 
-def compared(work: Path, events: Events, every: int, on_page: dict[str, Any]) -> dict[str, Any]:
-    """Compare the rows of the job with those of the same events in files, and the page's with the job's."""
-    files = work / "events"
-    files.mkdir()
-    events.write_files(files)
-    batch = work / "batch.jsonl"
-    run = command("evaluate", f"{files}/*.parquet", *job_options(every, batch))
-    tables = {}
-    for path in (work / "rows.jsonl", batch):
-        command("rows", str(path), "--output", str(path.with_suffix(".csv")))
-        tables[path.stem] = _read(path.with_suffix(".csv"))
-    of_job, of_batch = tables["rows"], tables["batch"]
-    alerts = [_alerts(path.with_suffix(".alerts.jsonl")) for path in (work / "rows.jsonl", batch)]
-    shown = on_page["rows"]
-    newest = {model: seq for model, seq in sorted(of_job) if seq % every == 0}
-    drawn = [(of_job[model, newest[model]], x[-1], y[-1]) for model, (x, y) in on_page["points"].items()]
-    return {
-        "rows": len(of_job),
-        "batch_rows": len(of_batch),
-        "lines": _lines(work / "rows.jsonl"),
-        "missing": len(of_batch.keys() - of_job.keys()),
-        "beyond": len(of_job.keys() - of_batch.keys()),
-        "differing": sum(of_job[key] != row for key, row in of_batch.items() if key in of_job),
-        "alerts": len(alerts[0]),
-        "alerts_equal": alerts[0] == alerts[1],
-        "page_rows": len(shown),
-        "page_differing": sum(not _is_row(of_job.get(key), values) for key, values in shown.items()),
-        "page_newest_missing": sum(newest_row not in shown for newest_row in newest.items()),
-        "drawn": len(drawn),
-        "drawn_differing": sum(
-            _number(row["time"], "time") != x * 1e3 or _number(row["auc"], "auc") != y for row, x, y in drawn
-        ),
-        "batch_seconds": run.wall,
-        "batch_megabytes": run.megabytes,
+def evaluate_files(events: Events, every: int, work: Path) -> list[Run]:
+    """Evaluate the events in files, in parts of some models; rows go to `work`/batch-*.jsonl."""
+    parts = math.ceil(events.number / _PART_EVENTS)
+    paths = [work / f"events-{part:02d}.parquet" for part in range(parts)]
+    events.write_parts(paths)
+    runs = []
+    for part, path in enumerate(paths):
+        options = job_options(every, work / f"batch-{part:02d}.jsonl")
+        runs.append(command("evaluate", str(path), "--order", "time:0s", *options))
+        path.unlink()
+    return runs
+
+
+def compared(work: Path, every: int, shown: Shown) -> dict[str, Any]:
+    """Compare the rows of the job with those of files, and the rows on the page with those of the job."""
+    found: Counter[str] = Counter()
+    digests: dict[Key, bytes] = {}
+    newest: dict[str, int] = {}
+    rows = work / "rows.jsonl"
+    found["drawn"] = len(shown.points)
+    for key, line, row in _rows_of(rows):
+        digests[key] = line
+        if key[1] % every == 0:  # the last row, at the end of the input, comes when the page has ended
+            newest[key[0]] = key[1]
+        if key in shown.rows:
+            found["on_page"] += 1
+            found["on_page_differing"] += _values(row) != shown.rows[key]
+    found["on_page_beyond"] = len(shown.rows) - found["on_page"]
+    for model, seq in newest.items():
+        values = shown.rows.get((model, seq))
+        found["newest_missing"] += values is None
+        if model in shown.points and values is not None:
+            x, y = shown.points[model]
+            found["drawn_differing"] += (x[-1] * 1e3, y[-1]) != (values["time"], values["auc"])
+    found["rows"] = len(digests)
+    found["lines"] = sum(1 for _ in rows.open("rb"))
+    alerts = sorted(rows.with_suffix(".alerts.jsonl").read_text().splitlines())
+    of_files: list[str] = []
+    for path in sorted(work.glob("batch-??.jsonl")):
+        of_files += path.with_suffix(".alerts.jsonl").read_text().splitlines()
+        for key, line, _ in _rows_of(path):
+            found["of_files"] += 1
+            there = digests.pop(key, None)
+            found["missing"] += there is None
+            found["differing"] += there not in (None, line)
+    found["beyond"] = len(digests)
+    return {**found, "alerts": len(alerts), "alerts_equal": alerts == sorted(of_files)}
+
+
+def _rows_of(path: Path) -> Iterator[tuple[Key, bytes, dict[str, str]]]:
+    """Yield each row once: its key, a digest of its text, and its columns."""
+    once = path.with_suffix(".csv")
+    command("rows", str(path), "--output", str(once))
+    with once.open(newline="") as file:
+        for row in csv.DictReader(file):
+            text = "\0".join(row.values()).encode()
+            yield (row["model"], int(row["seq"])), blake2b(text, digest_size=8).digest(), row
+
+
+def _values(row: Mapping[str, str]) -> dict[str, float | None]:
+    values: dict[str, float | None] = {
+        name: float(row[name]) if row[name] else None for name in COMPARED if name != "time"
     }
-
-
-def _is_row(row: dict[str, str] | None, values: dict[str, float | None]) -> bool:
-    return row is not None and all(_number(row[name], name) == value for name, value in values.items())
-
-
-def _lines(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(1 for _ in file)
-
-
-def _alerts(path: Path) -> list[str]:
-    return sorted(path.read_text().splitlines()) if path.exists() else []
+    return values | {"time": (datetime.fromisoformat(row["time"]) - _EPOCH) / _MICROSECOND}
