@@ -29,6 +29,7 @@ from urllib.request import urlopen
 
 import numpy as np
 
+from .live_checkpoints import rows
 from .live_events import Events
 from .live_job import MB, PATIENCE, Job, resident
 from .live_page import page as page_of
@@ -261,7 +262,7 @@ def main(words: Sequence[str]) -> None:
             options.figures.write_text(json.dumps(runs[0]))
     else:
         runs = [json.loads(path.read_text()) for path in options.made]
-    options.output.write_text(page_of(runs))
+    options.output.write_text(page_of(runs, rows()))
 
 
 if __name__ == "__main__":
