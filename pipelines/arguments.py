@@ -128,6 +128,12 @@ CSV_SAFE = switch("--csv-safe",
     "in outputs that are CSV: an apostrophe before text that begins with = + - @, a tab or a line break, "
     "which a spreadsheet may run as a formula [as it is]")  # fmt: skip
 
+OTLP = Argument(
+    "--otlp",
+    "URL",
+    "send the numbers for monitoring to a collector of OpenTelemetry, such as http://localhost:4318, every "
+    "minute or as $OTEL_METRIC_EXPORT_INTERVAL says [none]",
+)
 KAFKA_OPTION = repeatable("--kafka-option", "KEY=VALUE",
     "of librdkafka, for kafka://, such as security.protocol=SASL_SSL; or @FILE with a line each, for "
     "passwords; repeatable")  # fmt: skip

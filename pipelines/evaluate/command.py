@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,18 +24,21 @@ from ...core.state.compile_ahead import compiled_ahead
 from ...core.verdicts.choice import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
+from ...transforms.beam import metrics
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.kinds import row_schema
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
-from ..arguments import option_of, whole_number
+from ..arguments import option_of, refuse_given, whole_number
+from ..monitoring.otlp import sent
+from ..monitoring.prometheus import served
+from ..monitoring.series import job_series
 from ..outputs import check_csv_safe, check_outputs, check_texts
 from .checkpoints import checkpoints_of, refuse_checkpoints
 from .job import Evaluation, Output, parse_fail_rule, status_of
 from .on_beam import evaluate_and_report, run_evaluation
 from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .pairs import add_score_of_champion, pairs_of
-from .prometheus import served
 from .recipients import refuse_recipients
 from .roll_ups import roll_ups_of, with_sketches
 from .run import RunnerLog, starts_no_job
@@ -56,7 +60,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     job = _planned(options, beam_flags)
     page = _page_of(job, options)
     with (
-        served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
+        _monitored(options),
         compiled_ahead(*_settings_to_compile(job)),
         state_taken_up(job, options) as whole,
     ):
@@ -65,6 +69,22 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
 
             return evaluate_live(whole, whole.streams, page)
         return _evaluate_on_beam(whole)
+
+
+@contextmanager
+def _monitored(options: argparse.Namespace) -> Iterator[None]:
+    """Give the numbers of this process to monitoring systems while the block runs, if options ask for it."""
+    models = whole_number("--prometheus-models", options.prometheus_models, 0)
+    if options.prometheus is None and options.otlp is None:
+        yield
+        return
+    metrics.reset(models)
+    series = job_series()
+    try:
+        with served(options.prometheus, series), sent(options.otlp, series):
+            yield
+    finally:
+        metrics.reset()
 
 
 def _settings_to_compile(job: Evaluation) -> tuple[TableSettings | JoinSettings, ...]:
@@ -131,11 +151,12 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
         refuse_outputs_to(source, job.outputs())
     _check_files(job)
     job = replace(job, timing=timing_of(options, settings.evaluator))
-    if options.prometheus is not None and not runner.in_process:
-        raise ConfigError(
-            f"--prometheus {options.prometheus} shows the counters of this process, and runner "
-            f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
+    if not runner.in_process:
+        why = (
+            f" is for the counters of this process, and runner {options.runner!r} works in others; fetch "
+            "Beam's metrics from it, or leave the option out"
         )
+        refuse_given(options, why, "prometheus", "otlp")
     if source is None or source.is_bounded or options.runner != "local":
         refuse_checkpoints(options, _OF_LIVE_JOBS)
     return job if source is None else _on_streams(job, source, options)

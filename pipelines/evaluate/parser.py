@@ -10,6 +10,7 @@ from ..arguments import (
     DEPENDENT,
     FAIL_IF,
     KAFKA_OPTION,
+    OTLP,
     POSITIVE,
     REFERENCE,
     RUNNER,
@@ -229,7 +230,9 @@ _JOB = Group("the job", (
         "serve counters for Prometheus there while the job runs in this process: :9100 is for this machine "
         "alone, 0.0.0.0:9100 for all that reach it [none]"),
     Argument("--prometheus-models", "N",
-        "show AUC, its interval and H of the newest row of so many models, the first that come", "100"),
+        "with --prometheus and --otlp: show the newest row of so many models and so many slices, the first "
+        "that come", "100"),
+    OTLP,
     Argument("--export-state", "DIR",
         "write the state behind the last event to a new folder, instead of last rows: a job with "
         "--import-state DIR goes on from there as if its input followed in this one"),

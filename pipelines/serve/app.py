@@ -6,7 +6,7 @@
 /api/blocks/AT/NAME    a column or a text of the page, packed
 /api/stream            what changes, as server-sent events
 /healthz               whether the server runs
-/metrics               the latest row of each whole model, for Prometheus
+/metrics               time series of the latest rows, for Prometheus
 
 Events
     `page`   a new page is there; data: its epoch and number. A browser with another page fetches the new one.
@@ -31,7 +31,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .gauges import exposition
+from ..monitoring.prometheus import CONTENT_TYPE, exposition, registry_of
+from .gauges import page_series
 from .guard import Guard
 from .keeper import Keeper, Published
 from .pages import page_script, page_style, plotly_script
@@ -108,6 +109,7 @@ class Server:
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
+        self._registry = registry_of(page_series(keeper))
         self._streams = 0
         self.ended = threading.Event()
 
@@ -187,9 +189,8 @@ class Server:
         return PlainTextResponse("ok\n")
 
     async def metrics(self, _: Request) -> Response:
-        """Give the latest rows in the format of Prometheus."""
-        content = exposition(self._keeper.published.page.latest)
-        return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+        """Give the time series of the page in the format of Prometheus."""
+        return Response(await asyncio.to_thread(exposition, self._registry), media_type=CONTENT_TYPE)
 
 
 def application(server: Server, *, host: str, port: int, token: str | None) -> Guard:

@@ -11,10 +11,12 @@ from ...core.process.console import say
 from ...core.verdicts.choice import reference_of
 from ...transforms.tables.followed import check_followed, follow_tables
 from ..arguments import checked_number, whole_number
+from ..monitoring.otlp import sent
 from ..outputs import is_text
 from ..report.command import confidence_of
 from ..report.facts import TITLE
 from ..stopping import StopOnSignal
+from .gauges import page_series
 from .guard import token_of
 from .keeper import Keeper
 from .pages import Look
@@ -48,7 +50,11 @@ def serve_command(options: argparse.Namespace) -> int:
         Source(path, what, follow_tables(path, what, options.kafka_option, stop)) for path, what in asked
     ]
     keeper = Keeper(look, most)
-    with StopOnSignal() as signals, serving(keeper, "--host", options.host, port, token) as address:
+    with (
+        StopOnSignal() as signals,
+        serving(keeper, "--host", options.host, port, token) as address,
+        sent(options.otlp, page_series(keeper)),
+    ):
         say(f"{address} shows {options.source} as it grows; Ctrl-C ends it")
         keeper.start(sources)
         try:

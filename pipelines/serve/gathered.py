@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ class Gathered:
     settings  by `config`, as far as they are known
     troubles  sentences on what could not be read or shown
     changed   whether something came since the caller set it to False
+    rows_came_at  when rows last came, seconds since 1970; None: none came
     """
 
     def __init__(self, most: int, confidence: float, *, alerted: bool, says: bool = True) -> None:
@@ -38,6 +40,7 @@ class Gathered:
         self.settings: dict[str, Mapping[str, Any]] = {}
         self.troubles: dict[str, str] = {}
         self.changed = False
+        self.rows_came_at: float | None = None
 
     def take(self, source: Source, came: Came | Exception) -> bool:
         """Take what a source gave; return whether it has no more rows at present."""
@@ -65,6 +68,7 @@ class Gathered:
             self._note_metadata(came.metadata)
             self.history.add(came.table)
             self.changed = True
+            self.rows_came_at = time.time()
         elif self.alerts is not None:
             table = came.table.select(self.alerts.schema.names).cast(self.alerts.schema)
             alerts_of(table)  # else one wrong alert would keep the page from being made

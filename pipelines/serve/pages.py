@@ -44,7 +44,11 @@ class Look:
 
 
 class Latest(NamedTuple):
-    """The latest row of a model or slice; None = null."""
+    """The latest row of a model or slice; None = null.
+
+    time        as the page shows it: of a row on a grid of times, its grid point
+    event_time  of the last event; both are microseconds
+    """
 
     model: str
     slice: str
@@ -55,6 +59,8 @@ class Latest(NamedTuple):
     auc_high: float | None
     h: float | None
     window_events: float | None
+    evidence: float | None
+    event_time: float | None
 
 
 class Page(NamedTuple):
@@ -150,7 +156,8 @@ def _digest(content: bytes) -> str:
 def _latest(rows: ReportRows) -> list[Latest]:
     ends = rows.series[:, 3] - 1
     names = Latest._fields[2:]
-    columns = [rows.columns[name][ends].tolist() for name in names]
+    all_columns = rows.columns | {"event_time": rows.event_times}
+    columns = [all_columns[name][ends].tolist() for name in names]
     return [
         Latest(
             rows.models[model],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arguments import CONFIDENCE, KAFKA_OPTION, REFERENCE, TITLE, Argument, repeatable
+from ..arguments import CONFIDENCE, KAFKA_OPTION, OTLP, REFERENCE, TITLE, Argument, repeatable
 
 SERVE_EPILOG = """examples:
   rocsteady serve rows/
@@ -31,6 +31,7 @@ SERVE = (
     Argument("--port", "N", "0: one that is free", "8080"),
     Argument("--token", "@FILE",
         "who may look: a file whose first line is a secret of 16 or more letters, or the secret itself"),
+    OTLP,
     Argument("--rows-held", "N", "the most rows of the page: of more, older rows are thinned", "100000"),
     TITLE,
     REFERENCE,

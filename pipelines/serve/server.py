@@ -18,11 +18,14 @@ _GRACE_SECONDS = 2
 def check_packages(option: str) -> None:
     """Raise MissingPackageError where the packages of the extra `serve` are missing."""
     try:
+        import prometheus_client
         import starlette
         import uvicorn
     except ImportError as error:
         raise missing_package(error.name or "starlette", option, "serve") from None
-    assert starlette, uvicorn
+    assert prometheus_client
+    assert starlette
+    assert uvicorn
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ....core.events.rejected import Rejected
 from ....core.events.times import NO_TIME
 from ....core.fleet.members import MemberRows, Settled
 from ....core.fleet.table import FleetTable
-from ....core.ids.sharding import number_of
+from ....core.ids.sharding import number_of, shard_key
 from ....core.process.console import say
 from ....core.rows.arrow import rows_to_arrow
 from ....core.rows.pairs import PairRow
@@ -48,7 +48,7 @@ from ..summary import remedy_of
 from .machines import LiveMachines, adds_anew
 
 _SOURCE = "the live source"
-"""The name of the table's gauges."""
+"""The step of the table's gauges."""
 
 _COUNTERS = RECORD_COUNTERS["event"]
 _TELLING = 10
@@ -105,7 +105,7 @@ class LiveEvaluation:
         """Update this process's counters and gauges, for display while the job runs."""
         metrics.set_totals(self._counted() + self._delivery.counts())
         table = self._machines.table
-        metrics.hold(_SOURCE, {**table.gauges(), "state_bytes": table.snapshot_bytes()})
+        metrics.hold(_SOURCE, shard_key(0), {**table.gauges(), "state_bytes": table.snapshot_bytes()})
 
     def take_step(self, step: Step) -> None:
         """Evaluate one step of a partition's reader; there may be several readers."""

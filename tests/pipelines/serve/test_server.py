@@ -16,8 +16,9 @@ from report_tables import NASTIER, NASTY, alert_events, evaluated_rows, filled
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.serve import app
+from rocsteady.pipelines.serve.gauges import newest_of
 from rocsteady.pipelines.serve.guard import HEADERS, token_of
-from rocsteady.pipelines.serve.pages import page_script, plotly_script
+from rocsteady.pipelines.serve.pages import Latest, page_script, plotly_script
 from served import PATIENCE, asked, numbers, parsed, served
 
 ROWS = evaluated_rows(("good", NASTY, NASTIER), n=1_500)
@@ -244,22 +245,63 @@ def test_the_latest_rows_are_given_as_json(full):
             assert row[name] == (None if np.isnan(expected) else expected)
 
 
-def test_prometheus_reads_the_gauges(full):
+def fetched(port):
+    """The samples at /metrics by name and labels."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    _, headers, content = asked(full.port, "/metrics")
+    status, headers, content = asked(port, "/metrics")
+    assert status == 200
     assert headers["content-type"].startswith("text/plain; version=0.0.4")
-    found = {
-        (sample.name, sample.labels.get("model")): sample.value
+    return {
+        (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(content.decode())
         for sample in family.samples
     }
+
+
+def test_prometheus_reads_the_gauges(full):
+    found = fetched(full.port)
     rows = report_rows(ROWS)
-    for model, _, _, stop in rows.whole_models().tolist():
-        for name in ("auc", "auc_low", "h", "window_events"):
-            value = found[f"rocsteady_model_{name}", rows.models[model]]
+    for model, part, _, stop in rows.series.tolist():
+        names = (rows.models[model], rows.slices[part]) if rows.slices[part] else (rows.models[model],)
+        kind = "slice" if rows.slices[part] else "model"
+        for name in ("auc", "auc_low", "auc_high", "window_events"):
+            value = found[f"rocsteady_{kind}_{name}", *names]
             assert np.array_equal(value, rows.columns[name][stop - 1], equal_nan=True)
-    assert found["rocsteady_models_without_gauges", None] == 0
+        if kind == "model":
+            assert np.array_equal(
+                found["rocsteady_model_h", *names], rows.columns["h"][stop - 1], equal_nan=True
+            )
+            assert found["rocsteady_model_events", *names] == rows.columns["seq"][stop - 1]
+            assert found["rocsteady_model_newest_event_timestamp_seconds", *names] == pytest.approx(
+                rows.event_times[stop - 1] / 1e6
+            )
+    newest = float(np.nanmax(rows.event_times)) / 1e6
+    assert found["rocsteady_newest_event_timestamp_seconds",] == newest
+    assert found["rocsteady_event_lag_seconds",] == pytest.approx(time.time() - newest, abs=PATIENCE)
+    assert found["rocsteady_rows_followed_total",] == len(ROWS)
+    assert time.time() - PATIENCE * 10 < found["rocsteady_newest_row_timestamp_seconds",] <= time.time()
+    assert found["rocsteady_models_without_gauges",] == found["rocsteady_slices_without_gauges",] == 0
+    assert ("rocsteady_alerts_open",) not in found, "no alerts are followed"
+
+
+def test_models_and_slices_beyond_a_thousand_have_no_gauges_and_are_counted():
+    models = [Latest(f"m{n}", "", 1.0, 1.0, 0.5, 0.4, 0.6, 0.1, 2.0, None, None) for n in range(1_003)]
+    parts = [models[0]._replace(slice=f"s{n}") for n in range(1_001)]
+    found = newest_of([*models, *parts])
+    assert (len(found.models), len(found.slices)) == (1_000, 1_000)
+    assert (found.models_beyond, found.slices_beyond) == (3, 1)
+
+
+def test_open_alerts_are_counted_for_prometheus():
+    with served(alerted=True) as here:
+        here.rows.put(ROWS)
+        assert fetched(here.port)["rocsteady_alerts_open",] == 0
+        opened = [{"model": "good", "row": row} for row in (3, 9, 12)]
+        closed = {"model": "good", "row": 10, "since_row": 9, "state": "closed"}
+        here.alerts.put(alert_events(*opened, closed))
+        here.wait(lambda _: here.keeper.gathered.alerts.num_rows == 4)
+        assert fetched(here.port)["rocsteady_alerts_open",] == 2
 
 
 def test_a_stream_gives_rows_as_they_come_and_goes_on_after_a_cut():
