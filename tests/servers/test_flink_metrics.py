@@ -76,7 +76,8 @@ def test_a_monitoring_server_gets_numbers_from_flink_also_after_a_worker_was_kil
             summed(now, "offset") == events_sent
             and summed(now, "lag") == 0
             and summed(now, "evaluators") == 2
-            and max(value for name, _, value in now if "newest_event_timestamp" in name) == newest
+            and max((value for name, _, value in now if "newest_event_timestamp" in name), default=0)
+            == newest
         )
 
     config = (Path(__file__).parents[2] / "examples" / "deploy" / "prometheus.yml").read_text()

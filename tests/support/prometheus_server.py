@@ -13,6 +13,8 @@ from contextlib import contextmanager
 
 from rocsteady.runners.servers.processes import free_port
 
+STARTING = 503
+
 
 def has_prometheus():
     return shutil.which("prometheus") is not None
@@ -43,9 +45,9 @@ def value_of(port, query):
     try:
         with urllib.request.urlopen(url, timeout=20) as answer:
             found = json.load(answer)["data"]["result"]
-    except urllib.error.HTTPError as error:
-        raise AssertionError(error.read().decode()) from None
-    except OSError:  # it starts
+    except OSError as error:
+        if isinstance(error, urllib.error.HTTPError) and error.code != STARTING:
+            raise AssertionError(error.read().decode()) from None
         time.sleep(0.2)
         return None
     return float(found[0]["value"][1]) if found else None
