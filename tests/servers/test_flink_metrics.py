@@ -115,6 +115,8 @@ def test_a_monitoring_server_gets_numbers_from_flink_also_after_a_worker_was_kil
         later.append({**later[-1], "id": "last", "time": newest})
         produce(broker, "metered", sent(later, 2))
         until(lambda: tells(N + len(later), newest) or job.poll() is not None)
+        read = sum(value for name, _, value in samples(ports) if name == f"{PREFIX}events_read")
+        assert len(later) <= read < N, "a counter of Flink begins anew"
     finally:
         job.send_signal(signal.SIGINT)
         _, words = job.communicate(timeout=PATIENCE)
