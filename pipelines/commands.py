@@ -236,6 +236,20 @@ _ROLL_UP = (
     KAFKA_OPTION,
 )  # fmt: skip
 
+_MONITORING_EPILOG = """examples:
+  rocsteady monitoring monitoring
+  rocsteady monitoring monitoring --scrape :9100 --scrape models.example.com:8080 --auc-below 0.7
+
+A live job serves its metrics with evaluate --prometheus :9100, and rocsteady serve at its own port."""
+
+_MONITORING = (
+    Argument("folder", "DIR", "gets prometheus.yml, rules.yml and dashboard.json"),
+    repeatable("--scrape", "[HOST]:PORT", "where a command serves its metrics; repeatable [:9100]"),
+    repeatable("--scrape-flink", "[HOST]:PORT",
+        "where a TaskManager of Flink serves its own, by its reporter for Prometheus; repeatable"),
+    Argument("--auc-below", "X", "an alert for each model whose interval of the AUC lies below", "0.6"),
+)  # fmt: skip
+
 _EXPORT = (
     Argument("--control", "PATH", "the file that the job was given with --control", required=True),
     Argument("--output", "DIR", "a new folder, which the job sees too", required=True),
@@ -274,6 +288,10 @@ COMMANDS = (
         "a page in a browser that follows rows as they come",
         "Serve a page about rows that grows while they come: overview, charts, alerts and slices.",
         SERVE_EPILOG, SERVE),
+    Command("monitoring", "monitoring.command:monitoring_command",
+        "a Grafana dashboard, and settings and alert rules of Prometheus",
+        "Write a Grafana dashboard, and settings and alert rules of Prometheus, for metrics of live jobs.",
+        _MONITORING_EPILOG, _MONITORING),
     Command("show", "show:show_command",
         "which models rank worse than they did: a table of rows that are there, for people",
         "Print a line for every model in files of rows, worst first: 20 lines at most.",

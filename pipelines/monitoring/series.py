@@ -3,8 +3,8 @@
 A series has a function that gives its samples now. So the series cost nothing between two requests.
 
 Bounds
-    Labels have the names of models and slices alone, of `Newest`. Whoever makes a `Newest` bounds both, and
-    counts what is left out.
+    Labels have the names of models and slices, of `Newest`. Whoever makes a `Newest` bounds both, and counts
+    what is left out. Other labels have words of closed lists, such as the reasons of dead letters.
 """
 
 from __future__ import annotations
@@ -57,6 +57,10 @@ def job_series() -> list[Series]:
     def gauge(name: str) -> Callable[[], float]:
         return lambda: metrics.gauges()[name]
 
+    def by_reason() -> Iterable[Sample]:
+        found = metrics.letters_by_reason()
+        return [({"kind": kind, "reason": reason}, number) for (kind, reason), number in found.items()]
+
     def opened() -> float:
         totals = metrics.totals()
         return totals["alerts_opened"] - totals["alerts_closed"]
@@ -65,6 +69,9 @@ def job_series() -> list[Series]:
         BUILD,
         *(Series(name, "counter", about, _alone(counter(name))) for name, about in metrics.COUNTERS.items()),
         *(Series(name, "gauge", about, _alone(gauge(name))) for name, about in metrics.GAUGES.items()),
+        Series(
+            "dead_letters_by_reason", "counter", "Records that do not count, by kind and reason.", by_reason
+        ),
         *newest_series(metrics.newest),
         Series(
             "rows_of_models_not_shown",

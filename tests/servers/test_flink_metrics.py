@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import urllib.request
-from pathlib import Path
 
 import pytest
 from kafka_topics import OPTIONS, PATIENCE, N, events, produce, sent, start, topic_of, until
-from prometheus_server import has_prometheus, prometheus, value_of
+from real_prometheus import filled, needed, prometheus, queries
 from requirements import lacking, servers
+from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.flink import FlinkCluster, worker_options
 from rocsteady.runners.servers.packages import flink_jars
 from rocsteady.runners.servers.processes import free_port
@@ -24,6 +25,7 @@ PORTS = 8
 def reporting(tmp_path):
     """A Flink cluster with a reporter, and the ports at which its processes may answer."""
     servers("flink")
+    needed()
     if not list(flink_jars().glob("flink-metrics-prometheus-*.jar")):
         lacking(
             f"{flink_jars()} has no reporter: remove it, and get flink again", "ROCSTEADY_REQUIRE_SERVERS"
@@ -80,10 +82,8 @@ def test_a_monitoring_server_gets_numbers_from_flink_also_after_a_worker_was_kil
             == newest
         )
 
-    config = (Path(__file__).parents[2] / "examples" / "deploy" / "prometheus.yml").read_text()
-    targets = ", ".join(f'"127.0.0.1:{port}"' for port in ports)
-    config = config.replace('"127.0.0.1:9249"', targets)
-    config = f"global: {{scrape_interval: 1s}}\n{config}"
+    addresses = [word for port in ports for word in ("--scrape-flink", f"127.0.0.1:{port}")]
+    assert main(["monitoring", "monitoring", *addresses]) == 0
     try:
         until(lambda: tells(N, found[-1]["time"]) or job.poll() is not None)
         now = samples(ports)
@@ -91,21 +91,26 @@ def test_a_monitoring_server_gets_numbers_from_flink_also_after_a_worker_was_kil
         assert sum(value for name, _, value in now if name == f"{PREFIX}events_read") == N
         distributions = {value for name, _, value in now if name in (f"{PREFIX}lag", f"{PREFIX}state_bytes")}
         assert distributions == {0.0}, "Flink's reporter can tell distributions: gauges are not needed"
-        if not has_prometheus():
-            lacking(
-                "no prometheus on this machine: apt-get install prometheus",
-                required_by="ROCSTEADY_REQUIRE_SERVERS",
+        with prometheus(tmp_path / "monitoring" / "prometheus.yml", tmp_path) as server:
+
+            def value_of(query):
+                """The number that a query gives; None where it gives nothing yet."""
+                given = server.found(query)
+                return given[0][1] if given else None
+
+            until(lambda: value_of("sum(rocsteady_evaluators)") == 2)
+            until(lambda: value_of("sum(rocsteady_lag)") == 0)
+            assert value_of("sum(rocsteady_offset)") == N
+            assert value_of("sum(rocsteady_events_read_total)") == N
+            assert value_of("count(rocsteady_state_bytes)") == value_of(
+                "count(count by (shard) (rocsteady_state_bytes))"
             )
-        with prometheus(config, tmp_path) as port:
-            until(lambda: value_of(port, "sum(rocsteady_evaluators)") == 2)
-            until(lambda: value_of(port, "sum(rocsteady_lag)") == 0)
-            assert value_of(port, "sum(rocsteady_offset)") == N
-            assert value_of(port, "sum(rocsteady_events_read_total)") == N
-            assert value_of(port, "count(rocsteady_state_bytes)") == value_of(
-                port, "count(count by (shard) (rocsteady_state_bytes))"
-            )
-            assert value_of(port, "count by (partition) (rocsteady_offset{partition='metered_1_'})") == 1
-            assert value_of(port, "count({__name__=~'flink.*rocsteady_(lag|state_bytes).*'})") is None
+            assert value_of("count by (partition) (rocsteady_offset{partition='metered_1_'})") == 1
+            assert value_of("count({__name__=~'flink.*rocsteady_(lag|state_bytes).*'})") is None
+            board = json.loads((tmp_path / "monitoring" / "dashboard.json").read_text())
+            for query in queries(board, "Events per second", "Newest event: how long ago"):
+                asked = filled(query, ".+")
+                until(lambda asked=asked: value_of(asked) is not None)
 
         killed = cluster.task_managers[-1]
         killed.kill()

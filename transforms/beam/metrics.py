@@ -109,6 +109,7 @@ Shard = tuple[Hashable, str]
 
 _lock = threading.Lock()
 _totals: Counter[str] = Counter()
+_letters: Counter[tuple[str, str]] = Counter()
 _held: dict[Shard, dict[Hashable, Mapping[str, int]]] = {}
 _told: dict[tuple[Shard, str], tuple[int, float]] = {}
 _newest: NewestRows | None = None
@@ -129,6 +130,8 @@ def count_letters(letters: DeadLetters) -> None:
     progress.note_refused(letters)
     for kind, reason, position in letters.whys():
         _distribution(letter_metrics(kind), reason).update(position)
+        with _lock:
+            _letters[kind, reason] += 1
 
 
 _counter: Callable[[str, str], Any] = cache(Metrics.counter)
@@ -144,10 +147,14 @@ def count(name: str, number: int) -> None:
             _totals[name] += number
 
 
-def set_totals(counts: Mapping[str, int]) -> None:
-    """Set the process's counters to the counts so far of a job without Beam."""
+def set_totals(counts: Mapping[str, int], letters: Mapping[tuple[str, str], int]) -> None:
+    """Set the process's counters to the counts so far of a job without Beam.
+
+    letters  the dead letters by kind and reason
+    """
     with _lock:
         _totals.update({name: number - _totals[name] for name, number in counts.items()})
+        _letters.update({why: number - _letters[why] for why, number in letters.items()})
 
 
 def hold(step: Hashable, key: str, held: Mapping[str, int], pane: Hashable = None) -> None:
@@ -203,6 +210,7 @@ def reset(models: int | None = None) -> None:
     with _lock:
         _newest_times.clear()
         _totals.clear()
+        _letters.clear()
         _held.clear()
         _told.clear()
         _newest = None if models is None else NewestRows(models)
@@ -239,6 +247,12 @@ def totals() -> Counter[str]:
     """Return the counters of this process."""
     with _lock:
         return Counter(_totals)
+
+
+def letters_by_reason() -> Counter[tuple[str, str]]:
+    """Return the number of this process's dead letters by kind and reason."""
+    with _lock:
+        return Counter(_letters)
 
 
 def gauges() -> Counter[str]:

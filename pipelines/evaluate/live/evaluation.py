@@ -103,7 +103,8 @@ class LiveEvaluation:
 
     def _tell_metrics(self) -> None:
         """Update this process's counters and gauges, for display while the job runs."""
-        metrics.set_totals(self._counted() + self._delivery.counts())
+        letters = {why: number for why, (number, _) in self._reasons.items()}
+        metrics.set_totals(self._counted() + self._delivery.counts(), letters)
         table = self._machines.table
         metrics.hold(_SOURCE, shard_key(0), {**table.gauges(), "state_bytes": table.snapshot_bytes()})
 

@@ -18,7 +18,7 @@ from rocsteady.pipelines.monitoring.series import job_series
 from rocsteady.pipelines.serve.gauges import page_series
 from rocsteady.pipelines.serve.keeper import Keeper
 from rocsteady.pipelines.serve.pages import Look
-from rocsteady.transforms.beam.metrics import COUNTERS, GAUGES, PARTITION_GAUGES
+from rocsteady.transforms.beam.metrics import COUNTERS, GAUGES
 from scraping import fetched
 
 WINDOW = ("--window", "last:50", "--every", "20")
@@ -166,14 +166,3 @@ def test_the_list_of_metrics_is_whole():
     for one in (*job_series(), *page_series(Keeper(Look(alerted=True)))):
         ending = "_total" if one.kind == "counter" and one.name not in COUNTERS else ""
         assert f"`{one.name}{ending}`" in page, one.name
-
-
-def test_prometheus_gives_every_metric_of_flink_the_name_that_a_local_job_has():
-    """The rules are written once for counters, sizes and partitions: they name all of each, in order."""
-    rules = (ROOT / "examples/deploy/prometheus.yml").read_text()
-    named = re.findall(r"regex: flink_taskmanager_job_task_operator_rocsteady_\(([\w|]+)\)(\S*)", rules)
-    sizes, partitions, counters = map("|".join, (GAUGES, PARTITION_GAUGES, COUNTERS))
-    assert named == [
-        (f"{sizes}|lag|event_seconds", ""), (sizes, r"_(shard_\d+)"), (sizes, r"_shard_\d+"),
-        (partitions, "_(.+)"), (partitions, "_.+"), (counters, ""),
-    ]  # fmt: skip
