@@ -105,6 +105,27 @@ def test_a_page_opened_before_the_first_row_shows_the_first_rows(browser):
         chart_has(page, report_rows(filled([("m", 40)])))
 
 
+def test_a_page_whose_epoch_ends_while_it_loads_shows_the_next_epoch(browser):
+    table = filled([("m", 40), ("new", 40)])
+    with served() as here:
+        here.rows.put(table.slice(0, 40))
+        here.judged(40)
+
+        def end_epoch(route):
+            if here.keeper.published.position == 40:
+                here.rows.put(table.slice(40))
+                here.judged(80)
+            route.continue_()
+
+        context = browser.new_context()
+        page = context.new_page()
+        page.route("**/api/blocks/**", end_epoch)
+        page.goto(here.address)
+        at(page, 80)
+        chart_has(page, report_rows(table))
+        context.close()
+
+
 def test_new_models_and_thinned_rows_leave_the_readers_choice(browser):
     table = filled([("b", 600), ("a", 300)])
     early, late = table.slice(0, 600), table.slice(600)

@@ -6,6 +6,7 @@
 
 const meta = JSON.parse(document.getElementById("meta").textContent);
 const waitingForPage = [];
+let listens = false; // whether the page listens to the server's stream
 const AGAIN_MS = 2_000; // after which what failed is tried again
 
 function hasBlock(name) {
@@ -21,6 +22,7 @@ async function packedBlock(name) {
     try {
       const answer = await fetchedBlock(meta.at, name);
       if (answer.ok) return await answer.arrayBuffer();
+      if (answer.status === 409 && !listens) location.reload();
       if (answer.status === 409) await new Promise((resolve) => waitingForPage.push(resolve));
       else await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     } catch (error) {

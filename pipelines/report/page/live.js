@@ -230,6 +230,7 @@ function connect() {
 }
 
 function wireStream() {
+  listens = true;
   const range = byId("range");
   range?.append(...RANGES.map(([seconds, label]) => element("option", { value: String(seconds) }, label)));
   range?.append(element("option", { value: "view", disabled: true }, "as zoomed"));
