@@ -108,7 +108,9 @@ def run_live(
             serving(keeper, "--serve", host, port, None) as address,
             following(keeper, [(rows, "rows"), (alerts, "alerts")]),
         ):
-            say(f"open {address} in a browser: the year 2013 goes by in six minutes, a day a second")
+            say(
+                f"open {address}#over-time in a browser: the year 2013 goes by in six minutes, a day a second"
+            )
             status = evaluate_live(job, streams)
             if status or not checkpoints.newest(lambda found: found.ended):
                 return status  # a signal stopped the job
@@ -158,8 +160,9 @@ def _streams(landings: Path, speed: float) -> Streams:
 
 def _ends(alerts: str) -> Iterator[str]:
     """Yield a sentence on the alerts of each learner."""
-    table, _ = read_tables([alerts], "alerts")
-    found = alerts_of(table)
+    found = []
+    if Path(alerts).stat().st_size:
+        found = alerts_of(read_tables([alerts], "alerts")[0])
     for model in (LEARNER, FROZEN):
         spans = [
             f"from {_day(alert.opened)} to {_day(alert.closed) if alert.closed else 'the end'}"
