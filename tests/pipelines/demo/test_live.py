@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+import shlex
 import signal
 import socket
 import sys
@@ -126,6 +128,19 @@ def test_a_year_that_is_over_is_shown_again_and_begins_anew_when_asked():
     assert status == 0
     assert "the same command goes on from there" in said[-1]
     assert before.startswith(Path("year/rows.jsonl").read_bytes())
+
+
+@pytest.mark.usefixtures("_few")
+def test_the_commands_of_the_tutorial_give_the_rows_of_the_demo(capsys):
+    page = (Path(live.__file__).parents[2] / "docs/tutorials/live-demo.md").read_text("utf-8")
+    replay, evaluate = re.findall(r"^rocsteady (?:replay|evaluate) (?:.*\\\n)*.*", page, re.MULTILINE)
+    with Year("rocsteady-demo", first=FEW, speed=math.inf) as year:
+        year.hears(OVER)
+    played = shlex.split(replay.removesuffix(" &").replace("86400", "max"))[1:]
+    assert call(capsys, *played).status == 0
+    asked = shlex.split(evaluate.replace(":8080", ":0"))[1:]
+    assert call(capsys, *asked).status == 0
+    assert rows_of(capsys, "rows.jsonl").equals(rows_of(capsys, "rocsteady-demo/rows.jsonl"))
 
 
 # ---- the parts
