@@ -153,6 +153,8 @@ TIME_FORMAT = Argument("--time-format", "FORMAT",
     "of times that are texts, or numbers such as 20240102, as Python's strptime reads it, such as "
     "'%%d/%%m/%%Y %%H:%%M' [RFC 3339, dates, or numbers]")  # fmt: skip
 
+CHECKPOINT_NEW = switch("--checkpoint-new", "remove the checkpoints in the folder, and begin anew")
+
 ALPHA = Argument("--alpha", "P", "the level at which one is said to be better", "0.05")
 
 TITLE = Argument("--title", "TEXT", "stands above the page")

@@ -10,6 +10,7 @@ from ..core.process.console import OptionParser
 from ..core.version import __version__
 from .arguments import (
     ALPHA,
+    CHECKPOINT_NEW,
     CONFIDENCE,
     CSV_SAFE,
     DEPENDENT,
@@ -76,6 +77,13 @@ _EPILOG = """examples:
   rocsteady doctor --runner flink --flink_master localhost:8081
   rocsteady state export --control ask.json --output monday
 """
+
+_DEMO_EPILOG = """examples:
+  rocsteady demo
+  rocsteady demo --live
+
+The first run trains the learners, for about a minute. --live needs the extra serve too. It plays the year, a
+day a second, and shows a page that grows. The same command goes on where the last one was ended or killed."""
 
 _DOCTOR_EPILOG = """examples:
   rocsteady doctor
@@ -175,6 +183,14 @@ _REPLAY = (
 )  # fmt: skip
 
 
+_DEMO = (
+    Argument("--output", "DIR", "folder for report, rows, curves and dead letters", "rocsteady-demo"),
+    switch("--live", "a page in a browser that moves: a learner, and its copy that is frozen"),
+    Argument("--serve", "[HOST]:PORT", "of the page of --live [:8080, or a free port where that is taken]"),
+    CHECKPOINT_NEW,
+)  # fmt: skip
+
+
 def _files(name: str, about: str) -> Argument:
     return Argument(name, "FILE", about, takes="repeated values")
 
@@ -270,8 +286,7 @@ COMMANDS = (
     Command("demo", "demo.command:demo_command",
         "a year of real flights, predicted online by several learners, evaluated as it goes",
         "Train online learners on a year of real flights and evaluate them as the year goes.",
-        "example:\n  rocsteady demo --output flights",
-        (Argument("--output", "DIR", "folder for report, rows, curves and dead letters", "rocsteady-demo"),)),
+        _DEMO_EPILOG, _DEMO),
     Command("evaluate", "evaluate.command:evaluate_command",
         "evaluate the models in files: rows of AUC, H-measure, KS, kappa, ...",
         "Evaluate the models in files of scored and labelled events.",

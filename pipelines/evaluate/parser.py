@@ -6,6 +6,7 @@ from ...core.settings.evaluator import EvaluatorSettings, declared
 from ...core.settings.table import SPANS, TableSettings
 from ..arguments import (
     CACHE_BYTES,
+    CHECKPOINT_NEW,
     CSV_SAFE,
     DEPENDENT,
     FAIL_IF,
@@ -243,7 +244,7 @@ _JOB = Group("the job", (
         "of a stream with --runner local: keep the state and the offsets in this folder, so that the same "
         "command goes on where a job was killed; Ctrl-C stops such a job, without last rows [none]"),
     Argument("--checkpoint-every", "30s", "how often the state is written [30s]"),
-    switch("--checkpoint-new", "remove the checkpoints in the folder, and begin anew"),
+    CHECKPOINT_NEW,
     Argument("--shards", "N", "models are spread over so many keys", "64"),
     repeatable("--own-shard", "MODEL",
         "this model gets a shard of its own, beside the others: for one with most of the events; "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ...core.errors import ConfigError
 from ...core.process.console import say
@@ -42,13 +44,9 @@ def serve_command(options: argparse.Namespace) -> int:
     look = Look(
         options.title or TITLE, confidence, reference_of(options.reference), alerted=bool(options.alerts)
     )
-    stop = threading.Event()
     asked = [(options.source, "rows"), *((path, "alerts") for path in options.alerts)]
     for path, _ in asked:
         check_followed(path, options.kafka_option)
-    sources = [
-        Source(path, what, follow_tables(path, what, options.kafka_option, stop)) for path, what in asked
-    ]
     keeper = Keeper(look, most)
     with (
         StopOnSignal() as signals,
@@ -56,11 +54,28 @@ def serve_command(options: argparse.Namespace) -> int:
         sent(options.otlp, page_series(keeper)),
     ):
         say(f"{address} shows {options.source} as it grows; Ctrl-C ends it")
-        keeper.start(sources)
-        try:
-            while not signals.is_asked("the server ends"):
-                time.sleep(_LOOK_SECONDS)
-        finally:
-            stop.set()
-            keeper.stop()
+        with following(keeper, asked, options.kafka_option):
+            until_signal(signals)
     return 0
+
+
+@contextmanager
+def following(keeper: Keeper, asked: Sequence[tuple[str, str]], kafka: Sequence[str] = ()) -> Iterator[None]:
+    """Let a keeper follow sources while the block runs.
+
+    asked  (path, "rows" or "alerts") of each source
+    kafka  librdkafka's options for topics
+    """
+    stop = threading.Event()
+    keeper.start([Source(path, what, follow_tables(path, what, kafka, stop)) for path, what in asked])
+    try:
+        yield
+    finally:
+        stop.set()
+        keeper.stop()
+
+
+def until_signal(signals: StopOnSignal) -> None:
+    """Wait until a signal asks to stop."""
+    while not signals.is_asked("the server ends"):
+        time.sleep(_LOOK_SECONDS)

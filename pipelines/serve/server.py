@@ -15,14 +15,18 @@ from .keeper import Keeper
 _GRACE_SECONDS = 2
 
 
-def check_packages(option: str) -> None:
-    """Raise MissingPackageError where the packages of the extra `serve` are missing."""
+def check_packages(option: str, extra: str = "serve") -> None:
+    """Raise MissingPackageError where the packages of the extra `serve` are missing.
+
+    option  the option or command that needs them
+    extra   the extra, or the extras, that the error tells to install
+    """
     try:
         import prometheus_client
         import starlette
         import uvicorn
     except ImportError as error:
-        raise missing_package(error.name or "starlette", option, "serve") from None
+        raise missing_package(error.name or "starlette", option, extra) from None
     assert prometheus_client
     assert starlette
     assert uvicorn

@@ -18,6 +18,13 @@ function chartOf(column) {
   return meta.drawn.includes(measure) ? measure : null;
 }
 
+/** What the legend says of the open alerts of a model in the chosen slice: at most one element. */
+function openAlerts(model) {
+  const ofModel = ([models, slice, , , , , closing]) => !closing && slice === state.slice && models.includes(model);
+  const open = alerts.filter(ofModel).length;
+  return open ? [element("span", { class: "open-alert" }, counted(open, "open alert"))] : [];
+}
+
 /** Where alerts of the chosen models and slice opened and closed: filled and hollow diamonds. */
 function alertTraces(measure) {
   const traces = [];

@@ -243,6 +243,7 @@ function wireStream() {
     drawMain();
   });
   showRange();
+  if (range) byId("pick").open = false; // the chart that moves is near the top
   listeners.push((what) => {
     showRange();
     if (what.includes("models")) stream.chosen = true;

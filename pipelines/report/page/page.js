@@ -89,6 +89,7 @@ async function fillLegend() {
         swatch(styleOf(model)),
         element("span", { class: "name" }, meta.models[model]),
         element("span", { class: "value" }, latestText(model)),
+        ...openAlerts(model),
         remove,
       );
       for (const [come, go] of [
