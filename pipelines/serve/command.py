@@ -37,11 +37,16 @@ def serve_command(options: argparse.Namespace) -> int:
     token = token_of("--token", options.token, options.host)
     most = whole_number("--rows-held", options.rows_held, LEAST_ROWS)
     confidence, _ = confidence_of(options.confidence, [])
-    look = Look(
-        options.title or TITLE, confidence, reference_of(options.reference), alerted=bool(options.alerts)
-    )
+    tables = {
+        "alerts": options.alerts,
+        "roll-ups": options.roll_ups,
+        "pairs": options.pairs,
+        "curves": options.curves,
+    }
+    followed = tuple(what for what, places in tables.items() if places)
+    look = Look(options.title or TITLE, confidence, reference_of(options.reference), followed)
     stop = threading.Event()
-    asked = [(options.source, "rows"), *((path, "alerts") for path in options.alerts)]
+    asked = [(options.source, "rows"), *((path, what) for what in followed for path in tables[what])]
     for path, _ in asked:
         check_followed(path, options.kafka_option)
     sources = [
