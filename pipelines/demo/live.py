@@ -103,7 +103,7 @@ def run_live(
             streams=streams,
             checkpoints=Checkpoints(checkpoints.folder, _CHECKPOINT_SECONDS),
         )
-        keeper = Keeper(Look(_TITLE, alerted=True))
+        keeper = Keeper(Look(_TITLE, followed=("alerts",)))
         with (
             serving(keeper, "--serve", host, port, None) as address,
             following(keeper, [(rows, "rows"), (alerts, "alerts")]),

@@ -211,9 +211,12 @@ def _page_of(job: Evaluation, options: argparse.Namespace) -> JobPage | None:
     from ..serve.job import JobPage
     from ..serve.pages import Look
 
-    settings, alerts = job.settings.evaluator, job.alerts
-    look = Look(job.title or TITLE, settings.confidence, job.reference, alerted=alerts is not None)
-    places = {"rows": job.output} | ({} if alerts is None else {"alerts": alerts.path})
+    settings = job.settings.evaluator
+    tables = (("alerts", job.alerts), ("roll-ups", job.roll_ups), ("pairs", job.pairs))
+    places = {what: made.path for what, made in tables if made is not None}
+    places |= {} if job.curves is None else {"curves": job.curves}
+    look = Look(job.title or TITLE, settings.confidence, job.reference, tuple(places))
+    places = {"rows": job.output, **places}
     metadata = row_schema(settings).metadata
     return JobPage.of(options.serve, options.serve_token, look, metadata, places, job.sinks.kafka)
 

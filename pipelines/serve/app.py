@@ -42,8 +42,8 @@ BEAT_SECONDS = 15.0
 STREAMS = 200
 """The most streams at once; a further one is refused with status 503."""
 
-ROWS_AT_ONCE = 20_000
-"""The most rows of an event."""
+ROWS_AT_ONCE = 5_000
+"""The most rows of an event: some 1 MB. The server holds one event for each browser that reads slowly."""
 
 _RETRY_MS = 2_000
 _STATIC = {
@@ -59,6 +59,19 @@ def _static(name: str) -> tuple[bytes, bytes]:
     return content, gzip.compress(content, 6, mtime=0)
 
 
+def _takes_gzip(accepted: str) -> bool:
+    """Tell whether a browser takes packed answers.
+
+    >>> _takes_gzip("br, gzip"), _takes_gzip("gzip;q=0, br"), _takes_gzip("")
+    (True, False, False)
+    """
+    for one in accepted.lower().split(","):
+        coding, _, weight = one.partition(";")
+        if coding.strip() == "gzip":
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
 class Events:
     """The events for one browser, from the rows on that it has."""
 
@@ -69,9 +82,8 @@ class Events:
         self._position = int(position) if position.isdecimal() and len(position) < 16 else -1
         self._words = -1
 
-    def next(self) -> list[str]:
-        """Return the events that tell what was published since the last call."""
-        told = []
+    def next(self) -> str | None:
+        """Return the next event; None: the browser has all that is published."""
         now = self._keeper.published
         if now.page.words != self._words or now.epoch.name != self._epoch:
             known = now.epoch.name == self._epoch and 0 <= self._position <= now.position
@@ -79,13 +91,13 @@ class Events:
                 self._epoch, self._position = now.epoch.name, now.page.position
             self._words = now.page.words
             data = json.dumps({"epoch": now.epoch.name, "words": now.page.words})
-            told.append(self._event("page", data))
-        while self._position < now.position:
+            return self._event("page", data)
+        if self._position < now.position:
             stop = min(now.position, self._position + ROWS_AT_ONCE)
             data = _rows(now, self._position, stop)
             self._position = stop
-            told.append(self._event("rows", data))
-        return told
+            return self._event("rows", data)
+        return None
 
     def _event(self, name: str, data: str) -> str:
         return f"event: {name}\nid: {self._epoch}-{self._position}\ndata: {data}\n\n"
@@ -125,7 +137,7 @@ class Server:
         plain, packed = await asyncio.to_thread(_static, name)
         _, media, caching = _STATIC[name]
         headers = {"cache-control": caching, "vary": "accept-encoding"}
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        if _takes_gzip(request.headers.get("accept-encoding", "")):
             return Response(packed, media_type=media, headers=headers | {"content-encoding": "gzip"})
         return Response(plain, media_type=media, headers=headers)
 
@@ -155,6 +167,8 @@ class Server:
             return PlainTextResponse(f"{STREAMS} pages are open already.\n", 503)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         headers = {"x-accel-buffering": "no"}  # nginx would hold events back
+        if request.method == "HEAD":
+            return Response(headers=headers, media_type="text/event-stream")
         return StreamingResponse(self._events(after), media_type="text/event-stream", headers=headers)
 
     async def _events(self, after: str) -> AsyncIterator[str]:
@@ -172,7 +186,7 @@ class Server:
             yield f"retry: {_RETRY_MS}\n\n"
             while not self.ended.is_set():
                 changed.clear()
-                for event in await asyncio.to_thread(events.next):
+                while (event := await asyncio.to_thread(events.next)) and not self.ended.is_set():
                     yield event
                 if self.ended.is_set():
                     break
@@ -204,4 +218,6 @@ def application(server: Server, *, host: str, port: int, token: str | None) -> G
         Route("/healthz", server.health),
         Route("/metrics", server.metrics),
     ]
-    return Guard(Starlette(routes=routes), host=host, port=port, token=token)
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False  # it would lead to the name that a request gives as its host
+    return Guard(app, host=host, port=port, token=token)

@@ -41,10 +41,15 @@ def serve_command(options: argparse.Namespace) -> int:
     token = token_of("--token", options.token, options.host)
     most = whole_number("--rows-held", options.rows_held, LEAST_ROWS)
     confidence, _ = confidence_of(options.confidence, [])
-    look = Look(
-        options.title or TITLE, confidence, reference_of(options.reference), alerted=bool(options.alerts)
-    )
-    asked = [(options.source, "rows"), *((path, "alerts") for path in options.alerts)]
+    tables = {
+        "alerts": options.alerts,
+        "roll-ups": options.roll_ups,
+        "pairs": options.pairs,
+        "curves": options.curves,
+    }
+    followed = tuple(what for what, places in tables.items() if places)
+    look = Look(options.title or TITLE, confidence, reference_of(options.reference), followed)
+    asked = [(options.source, "rows"), *((path, what) for what in followed for path in tables[what])]
     for path, _ in asked:
         check_followed(path, options.kafka_option)
     keeper = Keeper(look, most)
@@ -63,7 +68,7 @@ def serve_command(options: argparse.Namespace) -> int:
 def following(keeper: Keeper, asked: Sequence[tuple[str, str]], kafka: Sequence[str] = ()) -> Iterator[None]:
     """Let a keeper follow sources while the block runs.
 
-    asked  (path, "rows" or "alerts") of each source
+    asked  (path, kind of its records, such as "rows") of each source
     kafka  librdkafka's options for topics
     """
     stop = threading.Event()

@@ -7,6 +7,7 @@ from ..arguments import CONFIDENCE, KAFKA_OPTION, OTLP, REFERENCE, TITLE, Argume
 SERVE_EPILOG = """examples:
   rocsteady serve rows/
   rocsteady serve kafka://localhost:9092/rows --alerts kafka://localhost:9092/alerts
+  rocsteady serve rows/ --roll-ups roll_ups/ --pairs pairs/ --curves curves/
   rocsteady serve rows/ --host 0.0.0.0 --token @secret.txt
 
 The page grows as rows come, without a reload. Nothing here can be changed by a request. A browser gives the
@@ -27,6 +28,9 @@ _SOURCE = Argument("source", "SOURCE",
 SERVE = (
     _SOURCE,
     repeatable("--alerts", "SOURCE", "of evaluate --alerts, followed in the same way; repeatable"),
+    repeatable("--roll-ups", "SOURCE", "of evaluate --roll-ups, followed in the same way; repeatable"),
+    repeatable("--pairs", "SOURCE", "of evaluate --pairs, followed in the same way; repeatable"),
+    repeatable("--curves", "SOURCE", "of evaluate --curves, followed in the same way; repeatable"),
     Argument("--host", "ADDRESS", "where to listen; beyond this machine a --token is needed", "127.0.0.1"),
     Argument("--port", "N", "0: one that is free", "8080"),
     Argument("--token", "@FILE",

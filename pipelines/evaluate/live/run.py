@@ -30,7 +30,6 @@ from ....core.process.console import say
 from ....core.process.temporary_folders import temporary_folder
 from ....core.state.compile_ahead import warm_up
 from ....transforms.sinks.appended import STDOUT
-from ....transforms.sinks.kinds import TableSink
 from ....transforms.sinks.open import is_appendable, is_streamed, open_sink
 from ....transforms.sources.streams.reader import StreamReader
 from ...outputs import staged
@@ -38,17 +37,19 @@ from ...stopping import StopOnSignal
 from ..delivery import Delivery
 from ..job import Evaluation, Outcome, Streams, status_of
 from ..on_beam import rows_of, show_models
-from ..page import report_on
+from ..page import counters_of, report_on
 from ..recipients import Recipient
 from ..summary import ProgressLine, summarise
 from .checkpoints import LiveCheckpoints, opened, told_of_end
 from .evaluation import KINDS, LiveEvaluation, Sinks
 
 if TYPE_CHECKING:  # the page's packages are an extra
-    from ...serve.job import JobPage
+    from ...serve.job import JobPage, PageFeed
 
 _WAIT_SECONDS = 0.1
 """Seconds to wait for a single partition, before the next check whether the job was asked to end."""
+
+_COUNT_SECONDS = 1.0
 
 _POLL_SECONDS = 0.01
 """Seconds between two reads of several partitions without new records."""
@@ -90,8 +91,8 @@ def evaluate_live(job: Evaluation, streams: Streams, page: JobPage | None = None
             checkpoints.check_end(streams, job.reading_shards)
             return 0
         resumes = checkpoints is not None and checkpoints.begun is not None
-        beside = {} if page is None else serving.enter_context(page.served(resumes=resumes))
-        return _run_to_end(job, streams, checkpoints, recipients, started, beside)
+        feed = None if page is None else serving.enter_context(page.served(resumes=resumes))
+        return _run_to_end(job, streams, checkpoints, recipients, started, feed)
 
 
 def _run_to_end(
@@ -100,16 +101,16 @@ def _run_to_end(
     checkpoints: LiveCheckpoints | None,
     recipients: Sequence[Recipient],
     started: float,
-    beside: Mapping[str, Sequence[TableSink]],
+    feed: PageFeed | None,
 ) -> int:
     """Run a job until its input ends or a signal comes.
 
     started  the job's start, monotonic
-    beside   further sinks by the kind of their batches
+    feed     what the page of the job is told; None: there is no page
     """
     try:
         with StopOnSignal() as stop, Delivery(recipients) as delivery:
-            outcome, has_ended = _evaluated(job, streams, stop, delivery, checkpoints, beside)
+            outcome, has_ended = _evaluated(job, streams, stop, delivery, checkpoints, feed)
             outcome = replace(outcome, seconds=time.monotonic() - started)
             with suppress(KeyboardInterrupt):  # a second signal leaves calls out, and no rows
                 delivery.finish(lambda: stop.signal is not None)
@@ -139,7 +140,7 @@ def _evaluated(
     stop: StopOnSignal,
     delivery: Delivery,
     checkpoints: LiveCheckpoints | None,
-    beside: Mapping[str, Sequence[TableSink]],
+    feed: PageFeed | None,
 ) -> tuple[Outcome, bool]:
     """Evaluate the streams, and write the outputs; return also whether the job came to its end.
 
@@ -153,12 +154,14 @@ def _evaluated(
         copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in kinds}
         copied = copies if job.report is not None or job.output is None else {}
         sinks = _opened(hidden, copied, closing, resumes=begun is not None)
-        for kind, more in beside.items():
+        for kind, more in feed.sinks.items() if feed is not None else ():
             sinks[kind] += more
         with ProgressLine(enabled=_shows_progress(job)):
             live = LiveEvaluation(job, sinks, delivery, None if checkpoints is None else checkpoints.state)
             readers = _readers(streams.cut_off(job.cut()), job.reading_shards, checkpoints)
-            has_ended = _drive(live, readers, stop, checkpoints)
+            has_ended = _drive(live, readers, stop, checkpoints, _Counting(job, feed))
+            if feed is not None:
+                feed.counters(counters_of(job, live.outcome()))
             for sink in chain.from_iterable(sinks.values()):
                 sink.finish()
             if checkpoints is not None and has_ended:
@@ -180,6 +183,21 @@ def _evaluated(
     return outcome, has_ended
 
 
+class _Counting:
+    """Tells the page of a job the counts of events, once in `_COUNT_SECONDS`."""
+
+    def __init__(self, job: Evaluation, feed: PageFeed | None) -> None:
+        self._job = job
+        self._feed = feed
+        self._due = 0.0
+
+    def tell(self, live: LiveEvaluation) -> None:
+        """Tell the counts if they are due."""
+        if self._feed is not None and (now := time.monotonic()) >= self._due:
+            self._due = now + _COUNT_SECONDS
+            self._feed.counters(counters_of(self._job, live.outcome()))
+
+
 def _readers(streams: Streams, shards: int, checkpoints: LiveCheckpoints | None) -> list[StreamReader]:
     """Return the readers of the partitions, at their beginnings or where a checkpoint left them."""
     if checkpoints is not None:
@@ -192,6 +210,7 @@ def _drive(
     readers: Sequence[StreamReader],
     stop: StopOnSignal,
     checkpoints: LiveCheckpoints | None,
+    counting: _Counting,
 ) -> bool:
     """Read the partitions in step by their times, so that few records have to wait in memory.
 
@@ -216,6 +235,7 @@ def _drive(
                     break
             live.note_unread(sum(reader.source.partition.unread_partitions() for reader in readers))
             live.tend()
+            counting.tell(live)
             if not came and not wait:
                 time.sleep(_POLL_SECONDS)
             asked = stop.is_asked(told)

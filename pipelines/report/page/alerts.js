@@ -137,8 +137,14 @@ function alertRow([models, slice, name, rule, column, opening, closing, elsewher
     "tr",
     { class: closing ? null : "open" },
     element("th", { scope: "row" }, button),
-    ...[elsewhere ? elsewhere[2] || (elsewhere[0] === "pairs" ? "all events" : "–") : sliceName(slice), rule, eventText(opening), eventText(closing), value].map((text) =>
-      element("td", { class: "text" }, text),
+    ...[
+      ["slice", elsewhere ? elsewhere[2] || (elsewhere[0] === "pairs" ? "all events" : "–") : sliceName(slice)],
+      ["rule", rule],
+      ["opened", eventText(opening)],
+      ["closed", eventText(closing)],
+      ["value", value],
+    ].map(([label, text]) =>
+      element("td", { class: label.endsWith("ed") ? "text" : "text brief", "data-label": label }, text),
     ),
     element("td", { class: "text reason" }, element("div", { title: latest[4] }, latest[4])),
   );

@@ -156,6 +156,7 @@ function fillSlices() {
 
 function fillMeasures() {
   const select = byId("measure");
+  select.replaceChildren();
   for (const [group, title] of Object.entries(meta.groups)) {
     const names = meta.drawn.filter((name) => meta.measures[name].group === group);
     if (!names.length) continue;
@@ -169,7 +170,7 @@ function fillMeasures() {
         ["seq", "Events applied"],
       ]
     : [["seq", "Events applied"]];
-  byId("axis").append(...axes.map(([value, label]) => element("option", { value }, label)));
+  byId("axis").replaceChildren(...axes.map(([value, label]) => element("option", { value }, label)));
   byId("axis").value = state.axis;
 }
 

@@ -163,6 +163,6 @@ def test_the_list_of_metrics_is_whole():
     listed = re.findall(r"^\| `([a-z_]+)` ", page, re.MULTILINE)
     assert listed[: len(COUNTERS)] == list(COUNTERS)
     assert listed[len(COUNTERS) : len(COUNTERS) + len(GAUGES)] == list(GAUGES)
-    for one in (*job_series(), *page_series(Keeper(Look(alerted=True)))):
+    for one in (*job_series(), *page_series(Keeper(Look(followed=("alerts",))))):
         ending = "_total" if one.kind == "counter" and one.name not in COUNTERS else ""
         assert f"`{one.name}{ending}`" in page, one.name

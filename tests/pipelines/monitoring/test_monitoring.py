@@ -41,7 +41,7 @@ def board(folder):
 @pytest.fixture(scope="module")
 def families():
     """The names of what a job and a page serve."""
-    series = {"job": job_series(), "page": page_series(Keeper(Look(alerted=True)))}
+    series = {"job": job_series(), "page": page_series(Keeper(Look(followed=("alerts",))))}
     return {
         where: set(re.findall(r"^# TYPE (\S+)", exposition(registry_of(each)).decode(), re.MULTILINE))
         for where, each in series.items()

@@ -140,7 +140,7 @@ def test_the_option_is_refused_where_the_work_is_done_elsewhere(tmp_path, capsys
 
 def test_a_served_page_sends_the_series_that_it_gives_at_its_address():
     rows = evaluated_rows(("a", "b"), n=500)
-    with receiver() as (address, received), served(alerted=True) as here:
+    with receiver() as (address, received), served(followed=("alerts",)) as here:
         here.rows.put(rows)
         here.judged(len(rows))
         with sent(address, page_series(here.keeper)):
