@@ -132,6 +132,7 @@ def test_a_page_whose_epoch_ends_while_it_loads_shows_the_next_epoch(browser):
         context.close()
 
 
+@pytest.mark.slow
 def test_new_models_and_thinned_rows_leave_the_readers_choice(browser):
     table = filled([("b", 600), ("a", 300)])
     early, late = table.slice(0, 600), table.slice(600)
@@ -388,6 +389,7 @@ def test_a_server_that_is_started_anew_is_taken_up_again(browser):
         opening.__exit__(None, None, None)
 
 
+@pytest.mark.slow
 def test_a_link_holds_the_range_which_follows_the_newest_row(browser):
     hour = 3_600_000
     table = filled([("m", 100)])
@@ -429,6 +431,7 @@ def test_a_token_in_the_address_opens_the_page_and_leaves_the_address(browser):
             at(page, 60)
 
 
+@pytest.mark.slow
 def test_a_thousand_models_grow_on_one_page(browser):
     table = filled([(f"m{n:03}", 30) for n in range(1_000)])
     in_time = table.take(pa.array(np.argsort(table.column("row").to_numpy(), kind="stable")))
