@@ -35,14 +35,17 @@ from ..monitoring.prometheus import served
 from ..monitoring.series import job_series
 from ..outputs import check_csv_safe, check_outputs, check_texts
 from .checkpoints import checkpoints_of, refuse_checkpoints
-from .job import Evaluation, Output, parse_fail_rule, status_of
+from .exit_status import parse_fail_rule, status_of
+from .job import Evaluation, Output
 from .on_beam import evaluate_and_report, run_evaluation
-from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
+from .options import alerts_of, cache_bytes_of, fields_of, runner_of, sources_of, table_of, timing_of
 from .pairs import add_score_of_champion, pairs_of
 from .recipients import refuse_recipients
 from .roll_ups import roll_ups_of, with_sketches
 from .run import RunnerLog, starts_no_job
-from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
+from .streams.growing import GrowingSource, growing_source
+from .streams.labels import join_of, label_records_of
+from .streams.topics import Topics, refuse_outputs_to, topics_of
 from .summary import goes_on
 from .take_up import check_savepoint, state_taken_up
 
@@ -101,6 +104,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     cache_bytes = cache_bytes_of(options)
     runner = runner_of(options, beam_flags)
     _refuse_report(options, runner)
+    records = label_records_of(options)
     source = topics_of(options) or growing_source(options, beam_flags)
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     of_groups = () if alerts is None else alerts.rules_of("roll-up row")
@@ -108,7 +112,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     roll_ups = roll_ups_of(options, settings.evaluator, of_groups)
     settings = with_sketches(settings, options)
     files = sources_of(options.sources) if source is None else ()
-    join = join_of(options, fields, settings)
+    join = join_of(options, fields, settings, records)
     pairs = pairs_of(options, fields, settings, of_pairs, on_stream=source is not None)
     if pairs is not None and runner.in_process:
         pairs = replace(pairs, most_shards=1)
@@ -227,7 +231,7 @@ def _check_files(job: Evaluation) -> None:
     check_outputs([(*output, _check_of(output, job.sinks)) for output in job.outputs()], job.files())
     check_columns(job.sources, job.fields, "event" if job.join is None else "prediction")
     if job.join is not None:
-        check_columns(job.join.labels, replace(job.fields, time=job.join.label_time), "label")
+        check_columns(job.join.labels, job.fields_of("label"), "label")
 
 
 def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
@@ -248,7 +252,7 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
     streams = source.streams(job)
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
-        job = replace(job, settings=replace(job.settings, shards=1))
+        job = _in_one_shard(job)
         return replace(job, checkpoints=checkpoints_of(options, job, streams))
     if streams.way != "bounded":
         if job.alerts is not None and job.alerts.recipients:
@@ -261,6 +265,16 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
         _refuse_files(job)
         job.runner.options.view_as(StandardOptions).streaming = True
     return job
+
+
+def _in_one_shard(job: Evaluation) -> Evaluation:
+    """Return the job with one shard of the join, and one of the evaluators."""
+    join = job.join
+    job = replace(job, settings=replace(job.settings, shards=1), join=None)
+    if join is None:
+        return job
+    settings = replace(join.settings, shards=1, evaluator_shards=job.reading_shards)
+    return replace(job, join=replace(join, settings=settings))
 
 
 def _refuse_files(job: Evaluation) -> None:

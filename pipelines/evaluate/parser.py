@@ -42,6 +42,9 @@ EVALUATE_EPILOG = """examples:
   predictions, and labels that came up to three days later:
     rocsteady evaluate predictions.parquet --time made --id order --labels labels.parquet \\
         --label-time known --ttl 3d --output rows.parquet --dead-letters left_over.parquet
+  predictions and their labels as they come, in one pipe:
+    producer | rocsteady evaluate - --time made --id order --label-records kind=label --label-time known \\
+        --ttl 3d --output rows.jsonl
   events as they come, from a program, in files of a folder, or in a topic:
     tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
     rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
@@ -142,7 +145,12 @@ _COLUMNS = Group("columns", (
 ))  # fmt: skip
 
 _LABELS = Group("labels that come later", (
-    repeatable("--labels", "SOURCE", "files or globs of labels; repeatable"),
+    repeatable("--labels", "SOURCE",
+        "files or globs of labels; or topics, where SOURCE is a topic; or folders, with --follow; "
+        "repeatable"),
+    Argument("--label-records", "COL=VALUE",
+        "records of stdin with this value in this column are labels, such as kind=label; the others are "
+        "predictions"),
     Argument("--label-time", "COL", "when the label came to be known [the column of --time]"),
     Argument("--ttl", "7d", "a label counts that comes at most so long after its prediction [7d]"),
     Argument("--label-lead", "0s", "or so long before it [as long as --ttl]"),

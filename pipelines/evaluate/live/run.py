@@ -31,11 +31,13 @@ from ....core.process.temporary_folders import temporary_folder
 from ....core.state.compile_ahead import warm_up
 from ....transforms.sinks.appended import STDOUT
 from ....transforms.sinks.open import is_appendable, is_streamed, open_sink
-from ....transforms.sources.streams.reader import StreamReader
+from ....transforms.sources.streams.folder_partition import FolderPartition
+from ....transforms.sources.streams.reader import StreamInput, StreamReader
 from ...outputs import staged
 from ...stopping import StopOnSignal
 from ..delivery import Delivery
-from ..job import Evaluation, Outcome, Streams, status_of
+from ..exit_status import status_of
+from ..job import Evaluation, Outcome, Streams
 from ..on_beam import rows_of, show_models
 from ..page import counters_of, report_on
 from ..recipients import Recipient
@@ -205,6 +207,20 @@ def _readers(streams: Streams, shards: int, checkpoints: LiveCheckpoints | None)
     return [StreamReader(source, shards) for source in streams.inputs]
 
 
+def _tell_of_waiting(readers: Sequence[StreamReader]) -> bool:
+    """Say that folders of one role are complete and others are not; return whether that was said."""
+    sources: dict[bool, list[StreamInput]] = {True: [], False: []}
+    for reader in readers:
+        if isinstance(reader.source.partition, FolderPartition) and reader.source.partition.idle is None:
+            sources[reader.ended].append(reader.source)
+    ended, left = sources[True], sources[False]
+    if not ended or not left or {source.role for source in ended} & {source.role for source in left}:
+        return False
+    complete, others = (", ".join(source.partition.name for source in each) for each in (ended, left))
+    say(f"{complete} is complete, and {others} is not: the job goes on until a file _END is there, too")
+    return True
+
+
 def _drive(
     live: LiveEvaluation,
     readers: Sequence[StreamReader],
@@ -220,7 +236,7 @@ def _drive(
     if checkpoints is not None:
         told = "the job stops here, without last rows"
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
-    asked = False
+    asked = told_of_waiting = False
     try:
         while not asked and not all(reader.ended for reader in readers):
             if checkpoints is not None:
@@ -230,9 +246,11 @@ def _drive(
                 step = reader.step(wait=wait)
                 if checkpoints is not None and reader.ended and stop.is_asked(told):
                     return False  # the signal ended the program that writes to stdin, too
-                live.take_step(step)
+                live.take_step(step, reader.source.role)
                 if came := bool(step.records):
                     break
+            if not came and not told_of_waiting:
+                told_of_waiting = _tell_of_waiting(readers)
             live.note_unread(sum(reader.source.partition.unread_partitions() for reader in readers))
             live.tend()
             counting.tell(live)
@@ -244,7 +262,7 @@ def _drive(
             return False
         for reader in readers:
             for step in reader.finish():
-                live.take_step(step)
+                live.take_step(step, reader.source.role)
                 live.tend()
         live.end()
     except InputError as error:
