@@ -59,8 +59,8 @@ CLICK = """async (selector) => {
 }"""
 
 
-def rows_of(models: int) -> pa.Table:
-    """Return rows of so many models; one in fifty ranks worse in the last third."""
+def rows_of(models: int, distinct: int = DISTINCT) -> pa.Table:
+    """Return rows of so many models; one of each `distinct` models ranks worse in the last third."""
     rng = np.random.default_rng(1)
     settings = TableSettings(
         EvaluatorSettings(window=LastEvents(1_000), every=EverySeconds(86_400), order="time:0s"),
@@ -68,7 +68,7 @@ def rows_of(models: int) -> pa.Table:
         None,
     )
     evaluators, parts = EvaluatorTable(settings), []
-    for model in range(min(models, DISTINCT)):
+    for model in range(min(models, distinct)):
         n = DAYS * EVENTS_A_DAY
         labels = (rng.random(n) < 0.3).astype(np.int8)
         separation = np.full(n, rng.uniform(0.9, 1.8))
@@ -85,7 +85,7 @@ def rows_of(models: int) -> pa.Table:
         parts += evaluators.apply(batch.pack())
     parts += evaluators.apply(EndOfInput().pack())
     rows = pa.Table.from_batches([rows_to_arrow(part) for part in parts])
-    copies = [_copy(rows, f"team-{copy:02d}", rng) for copy in range(max(1, models // DISTINCT))]
+    copies = [_copy(rows, f"team-{copy:02d}", rng) for copy in range(max(1, models // distinct))]
     return pa.concat_tables(copies)
 
 
@@ -126,13 +126,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer models and turns")
     parser.add_argument("--output", default="docs/benchmarks/report.md")
     options = parser.parse_args()
-    sizes, turns = ((50, 100), 1) if options.quick else ((50, 1_000), 5)
+    sizes, turns, distinct = ((50, 100), 1, 5) if options.quick else ((50, 1_000), 5, DISTINCT)
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         made: dict[int, tuple[Path, int, float, int]] = {}
         for models in sizes:
-            rows = rows_of(models)
+            rows = rows_of(models, distinct)
             path = Path(folder) / f"{models}.html"
             begun = time.perf_counter()
             size = write_report(rows, path)

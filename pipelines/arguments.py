@@ -128,6 +128,12 @@ CSV_SAFE = switch("--csv-safe",
     "in outputs that are CSV: an apostrophe before text that begins with = + - @, a tab or a line break, "
     "which a spreadsheet may run as a formula [as it is]")  # fmt: skip
 
+OTLP = Argument(
+    "--otlp",
+    "URL",
+    "send the numbers for monitoring to a collector of OpenTelemetry, such as http://localhost:4318, every "
+    "minute or as $OTEL_METRIC_EXPORT_INTERVAL says [none]",
+)
 KAFKA_OPTION = repeatable("--kafka-option", "KEY=VALUE",
     "of librdkafka, for kafka://, such as security.protocol=SASL_SSL; or @FILE with a line each, for "
     "passwords; repeatable")  # fmt: skip
@@ -146,6 +152,8 @@ TIME_UNIT = Argument("--time-unit", None, "of numeric times", "s", choices=("s",
 TIME_FORMAT = Argument("--time-format", "FORMAT",
     "of times that are texts, or numbers such as 20240102, as Python's strptime reads it, such as "
     "'%%d/%%m/%%Y %%H:%%M' [RFC 3339, dates, or numbers]")  # fmt: skip
+
+CHECKPOINT_NEW = switch("--checkpoint-new", "remove the checkpoints in the folder, and begin anew")
 
 ALPHA = Argument("--alpha", "P", "the level at which one is said to be better", "0.05")
 

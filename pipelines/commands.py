@@ -10,6 +10,7 @@ from ..core.process.console import OptionParser
 from ..core.version import __version__
 from .arguments import (
     ALPHA,
+    CHECKPOINT_NEW,
     CONFIDENCE,
     CSV_SAFE,
     DEPENDENT,
@@ -76,6 +77,13 @@ _EPILOG = """examples:
   rocsteady doctor --runner flink --flink_master localhost:8081
   rocsteady state export --control ask.json --output monday
 """
+
+_DEMO_EPILOG = """examples:
+  rocsteady demo
+  rocsteady demo --live
+
+The first run trains the learners, for about a minute. --live needs the extra serve too. It plays the year, a
+day a second, and shows a page that grows. The same command goes on where the last one was ended or killed."""
 
 _DOCTOR_EPILOG = """examples:
   rocsteady doctor
@@ -175,6 +183,14 @@ _REPLAY = (
 )  # fmt: skip
 
 
+_DEMO = (
+    Argument("--output", "DIR", "folder for report, rows, curves and dead letters", "rocsteady-demo"),
+    switch("--live", "a page in a browser that moves: a learner, and its copy that is frozen"),
+    Argument("--serve", "[HOST]:PORT", "of the page of --live [:8080, or a free port where that is taken]"),
+    CHECKPOINT_NEW,
+)  # fmt: skip
+
+
 def _files(name: str, about: str) -> Argument:
     return Argument(name, "FILE", about, takes="repeated values")
 
@@ -236,6 +252,20 @@ _ROLL_UP = (
     KAFKA_OPTION,
 )  # fmt: skip
 
+_MONITORING_EPILOG = """examples:
+  rocsteady monitoring monitoring
+  rocsteady monitoring monitoring --scrape :9100 --scrape models.example.com:8080 --auc-below 0.7
+
+A live job serves its metrics with evaluate --prometheus :9100, and rocsteady serve at its own port."""
+
+_MONITORING = (
+    Argument("folder", "DIR", "gets prometheus.yml, rules.yml and dashboard.json"),
+    repeatable("--scrape", "[HOST]:PORT", "where a command serves its metrics; repeatable [:9100]"),
+    repeatable("--scrape-flink", "[HOST]:PORT",
+        "where a TaskManager of Flink serves its own, by its reporter for Prometheus; repeatable"),
+    Argument("--auc-below", "X", "an alert for each model whose interval of the AUC lies below", "0.6"),
+)  # fmt: skip
+
 _EXPORT = (
     Argument("--control", "PATH", "the file that the job was given with --control", required=True),
     Argument("--output", "DIR", "a new folder, which the job sees too", required=True),
@@ -256,8 +286,7 @@ COMMANDS = (
     Command("demo", "demo.command:demo_command",
         "a year of real flights, predicted online by several learners, evaluated as it goes",
         "Train online learners on a year of real flights and evaluate them as the year goes.",
-        "example:\n  rocsteady demo --output flights",
-        (Argument("--output", "DIR", "folder for report, rows, curves and dead letters", "rocsteady-demo"),)),
+        _DEMO_EPILOG, _DEMO),
     Command("evaluate", "evaluate.command:evaluate_command",
         "evaluate the models in files: rows of AUC, H-measure, KS, kappa, ...",
         "Evaluate the models in files of scored and labelled events.",
@@ -274,6 +303,10 @@ COMMANDS = (
         "a page in a browser that follows rows as they come",
         "Serve a page about rows that grows while they come: overview, charts, alerts and slices.",
         SERVE_EPILOG, SERVE),
+    Command("monitoring", "monitoring.command:monitoring_command",
+        "a Grafana dashboard, and settings and alert rules of Prometheus",
+        "Write a Grafana dashboard, and settings and alert rules of Prometheus, for metrics of live jobs.",
+        _MONITORING_EPILOG, _MONITORING),
     Command("show", "show:show_command",
         "which models rank worse than they did: a table of rows that are there, for people",
         "Print a line for every model in files of rows, worst first: 20 lines at most.",

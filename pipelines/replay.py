@@ -154,6 +154,30 @@ class TopicSink(Sink):
 
 
 @dataclass
+class Schedule:
+    """When records are due: the first at once, another d / speed seconds later.
+
+    speed  seconds of event time in a second; inf: all records are due
+    first  the event time of the first record, microseconds
+    begun  the moment at which it is due, on the monotonic clock
+    """
+
+    speed: float
+    first: int
+    begun: float
+
+    def due(self, event_time: int) -> float:
+        """Return the moment at which a record is due."""
+        return self.begun + (event_time - self.first) / 1e6 / self.speed
+
+    def reached(self, moment: float) -> float:
+        """Return the event time up to which records are due at a moment."""
+        if math.isinf(self.speed):
+            return math.inf
+        return self.first + (moment - self.begun) * self.speed * 1e6
+
+
+@dataclass
 class Played:
     """Figures of a replay: records, seconds taken, the greatest delay, and the delay of the last record."""
 
@@ -212,7 +236,7 @@ def play(
     """
     played = Played()
     started = told = time.monotonic()
-    first = NO_TIME
+    schedule = Schedule(speed, NO_TIME, started)
     for times, lines in pieces:
         at = 0
         while at < len(lines):
@@ -220,12 +244,10 @@ def play(
                 return played
             now = time.monotonic()
             if played.records == 0:
-                started, first = now, int(times[at])
-            due = started + (int(times[at]) - first) / 1e6 / speed
-            end = len(lines)
-            if not math.isinf(speed):
-                reached = first + min((now - started) * speed * 1e6, 1e18)
-                end = int(np.searchsorted(times, reached, "right"))
+                started = now
+                schedule = Schedule(speed, int(times[at]), started)
+            due = schedule.due(int(times[at]))
+            end = int(np.searchsorted(times, schedule.reached(now), "right"))
             end = min(end, at + int(min(limit - played.records, len(lines))))
             if end > at:
                 sink.put(lines[at:end])

@@ -21,6 +21,7 @@ LOGGERS = {
     "pipelines/cli.py": "the root logger gets the handler whose formatter is safe",
     "pipelines/evaluate/command.py": "the root logger gets the handler whose formatter is safe",
     "pipelines/evaluate/run.py": "the root logger is silenced after an interruption",
+    "pipelines/monitoring/otlp.py": "silences the logger of OpenTelemetry while metrics are sent",
     "runners/preflight.py": "sets a level of Beam's logger",
     "runners/servers/__main__.py": "sets the level of the root logger",
     "runners/servers/packages.py": "sets a level of Beam's logger",

@@ -99,6 +99,10 @@ class Reason(StrEnum):
         "mend the clock of the sender, or allow more with --max-ahead",
     )  # fmt: skip
     ID_MISSING = "id is missing", "the record has no id, and a join or a fold needs one", "check --id"
+    RECORD_KIND_MISSING = (
+        "kind of record is missing", "the record has no value in the column that --label-records names",
+        "check --label-records, or let the sender write the column in every record",
+    )  # fmt: skip
     WEIGHT_MISSING = "weight is missing", "the record has no weight", "check --weight"
     WEIGHT_NOT_A_NUMBER = "weight is not a number", "the weight is text that is no number", "check --weight"
     WEIGHT_NOT_FINITE = "weight is not finite", "the weight is infinite or NaN", "check --weight"

@@ -266,7 +266,7 @@ class LabelJoin:
         check_settings(settings.meaning(), read_object(meaning, "the settings of a label join"))
         self = cls(settings, number)
         with reading("the state of a label join"):
-            if len(state.sent) != settings.evaluator_shards:
+            if len(state.sent) != int(settings.evaluator_shards):  # only the number counts; see `Shards`
                 raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
             self._clock.moment = state.clock
             self._greatest, self._outlet.greatest = state.greatest, state.greatest_joined

@@ -86,7 +86,7 @@ class JoinSettings:
             "second_label": self.second,
             "deduplicate": self.deduplicate and duration_text(self.deduplicate),
             "shards": self.shards,
-            "evaluator_shards": self.evaluator_shards,
+            "evaluator_shards": int(self.evaluator_shards),  # as it is stored
             **({"own_shards": [*own]} if own else {}),
         }
 

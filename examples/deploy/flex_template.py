@@ -28,8 +28,8 @@ from rocsteady.pipelines.evaluate.parser import EVALUATE
 
 NOT_THERE = frozenset(
     (
-        "alert_exec", "alert_post", "follow", "prometheus", "prometheus_models", "reference", "report",
-        "runner", "title", "until_idle",
+        "alert_exec", "alert_post", "follow", "otlp", "prometheus", "prometheus_models", "reference",
+        "report", "runner", "title", "until_idle",
     )
 )  # fmt: skip
 """Options for files and programs of the machine that runs the command. The launcher gives the runner."""

@@ -14,12 +14,8 @@ counts must add up to the input, for every learner and for the labels, or the de
 from __future__ import annotations
 
 import argparse
-import math
-import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +23,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from ...core.errors import InputError, RocsteadyError
+from ...core.errors import ConfigError, InputError, RocsteadyError
 from ...core.join.settings import JoinSettings
 from ...core.pairs.settings import PairSettings
-from ...core.process.console import redraw, say, show
+from ...core.process.console import say, show
 from ...core.rows.pairs import UNDECIDED
 from ...core.settings.against import Against
 from ...core.settings.durations import duration_text
@@ -43,6 +39,7 @@ from ...runners.presets import choose_runner
 from ...transforms.events.fields import EventFields
 from ...transforms.sinks.table import check_output
 from ...transforms.sources.files.listing import list_sources
+from ..arguments import refuse_given
 from ..evaluate.job import Beside, Evaluation, Join
 from ..evaluate.on_beam import evaluate_and_report
 from ..evaluate.pairs import Pairs
@@ -50,9 +47,9 @@ from ..outputs import check_outputs
 from ..report.report import check_report_path
 from .flights import LATE_MINUTES, MINUTE
 from .learners import MAJORITY_WINDOW, Training, train
+from .start import made, tell, training_line
 from .streams import LONGEST_WAY
 
-_LOG_SECONDS = 10.0
 _EVERY = 1_000
 _SHARDS = 64
 
@@ -77,7 +74,14 @@ _HEAD = f"  {'learner':<13}  {'AUC [95% interval]':<23} {'H':>6} {'KS':>6} {'kap
 
 def demo_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
-    return run_demo(str(options.output))
+    if options.live:
+        from .live import run_live
+
+        return run_live(options.output, options.serve, anew=options.checkpoint_new)
+    refuse_given(options, ": the page is that of --live; say it too", "serve")
+    if options.checkpoint_new:
+        raise ConfigError("--checkpoint-new: checkpoints are those of --live; say it too")
+    return run_demo(options.output)
 
 
 def run_demo(output: str, *, first: int | None = None) -> int:
@@ -91,7 +95,7 @@ def run_demo(output: str, *, first: int | None = None) -> int:
     names = ("rows", "adaptive", "curves", "dead_letters", "pairs")
     rows, adaptive, curves, dead_letters, pairs = paths = [folder / f"{name}.parquet" for name in names]
     page = folder / "report.html"
-    with _made(folder):
+    with made(folder):
         files = [("--output", str(path), path.stem, check_output) for path in paths]
         check_outputs([*files, ("--output", str(page), "report", check_report_path)], ())
         sliding, every = LastEvents(MAJORITY_WINDOW), EveryEvents(_EVERY)
@@ -102,9 +106,9 @@ def run_demo(output: str, *, first: int | None = None) -> int:
         compared = Pairs(str(pairs), Against(CHAMPION, within=0), how, most_shards=1)
         join = JoinSettings(TTL, lead=0, evaluator_shards=compared.shards(settings))
         with compiled_ahead(settings, in_adaptive, join):
-            with _training_line() as report:
+            with training_line() as report:
                 training = train(report, first=first)
-            _tell(training)
+            tell(training)
             job = Evaluation(
                 sources=list_sources([str(training.predictions)]),
                 fields=EventFields(model="model", time="time", id="id", slices=(("carrier",),)),
@@ -131,47 +135,6 @@ def run_demo(output: str, *, first: int | None = None) -> int:
     return 0
 
 
-@contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make the folder; remove a new folder that is still empty at the end."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--output {folder} is a file; name a folder")
-    new = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"--output {folder}: the folder cannot be made ({error.strerror}); name another"
-        ) from None
-    try:
-        yield
-    except BaseException:
-        if new and folder.exists() and not any(folder.iterdir()):
-            folder.rmdir()
-        raise
-
-
-@contextmanager
-def _training_line() -> Iterator[Any]:
-    """Yield the progress callback of training: it redraws a terminal's line, or logs at once, then rarely."""
-    terminal = sys.stderr.isatty()
-    last = -math.inf
-
-    def report(share: float, text: str) -> None:
-        nonlocal last
-        if terminal:
-            redraw(f"{share:4.0%} {text}")
-        elif time.monotonic() - last > _LOG_SECONDS:
-            last = time.monotonic()
-            say(f"{share:.0%} {text}")
-
-    try:
-        yield report
-    finally:
-        if terminal:
-            redraw("")
-
-
 def _note(training: Training) -> str:
     return (
         f"{training.flights:,} scheduled departures, each predicted by {len(training.models)} learners and "
@@ -183,17 +146,6 @@ def _note(training: Training) -> str:
         f"{MAJORITY_WINDOW:,} landings ({LastEvents(MAJORITY_WINDOW)}), and those since its AUC last changed "
         f"({ADAPTIVE})."
     )
-
-
-def _tell(training: Training) -> None:
-    source = "kept by an earlier run" if training.from_cache else "trained now"
-    say(
-        f"{training.flights:,} scheduled departures from New York in 2013 = {training.landed:,} "
-        f"landed + {training.unlabelled:,} cancelled or diverted, whose labels never come; each predicted by "
-        f"{len(training.models)} learners, {source}"
-    )
-    if training.note:
-        say(training.note)
 
 
 def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ import atexit
 import contextlib
 import hashlib
 import importlib.metadata
+import math
 import multiprocessing
 import os
 import re
@@ -151,9 +152,15 @@ def majority_scores(flights: Flights) -> FloatArray:
 
 
 def prequential(
-    learner: Learner, flights: Flights, known: Iterator[Known], tick: Callable[[int], None]
+    learner: Learner,
+    flights: Flights,
+    known: Iterator[Known],
+    tick: Callable[[int], None],
+    until: float = math.inf,
 ) -> FloatArray:
     """Return a learner's score of every flight; `tick` is called now and then with the departures so far.
+
+    The learner does not learn from landings at `until` or later (microseconds UTC).
 
     Holds the features of flights that have not landed yet: fewer than 300 flights at any time of the year.
     """
@@ -165,7 +172,9 @@ def prequential(
     for flight, features in enumerate(known):
         while learnt < landed_before[flight]:
             landed = arrivals[learnt]
-            learner.learn(in_the_air.pop(landed), label[landed] == 1)
+            features_then = in_the_air.pop(landed)
+            if flights.landing[landed] < until:
+                learner.learn(features_then, label[landed] == 1)
             learnt += 1
         scores[flight] = learner.score(features)
         if label[flight] >= 0:

@@ -59,11 +59,15 @@ def checkpoints_of(options: argparse.Namespace, job: Evaluation, streams: Stream
 
 def _refuse_shared(folder: str, job: Evaluation, streams: Streams) -> None:
     """Raise InputError for a folder of checkpoints that is also the followed folder, or a folder of rows."""
-    others = [("--follow", source.partition.name) for source in streams.inputs if _is_folder(source)]
+    others = [(_option_of(source), source.partition.name) for source in streams.inputs if _is_folder(source)]
     others += [(option, path) for option, path, _ in job.outputs() if is_folder(path)]
     for option, other in others:
         if not has_scheme(other) and os.path.realpath(other) == os.path.realpath(folder):
             raise InputError(f"--checkpoint {folder} is also the folder of {option}; name another")
+
+
+def _option_of(source: StreamInput) -> str:
+    return "--labels" if source.role == "label" else "--follow"
 
 
 def _is_folder(source: StreamInput) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,22 +24,28 @@ from ...core.state.compile_ahead import compiled_ahead
 from ...core.verdicts.choice import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
+from ...transforms.beam import metrics
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.kinds import row_schema
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
-from ..arguments import option_of, whole_number
+from ..arguments import option_of, refuse_given, whole_number
+from ..monitoring.otlp import sent
+from ..monitoring.prometheus import served
+from ..monitoring.series import job_series
 from ..outputs import check_csv_safe, check_outputs, check_texts
 from .checkpoints import checkpoints_of, refuse_checkpoints
-from .job import Evaluation, Output, parse_fail_rule, status_of
+from .exit_status import parse_fail_rule, status_of
+from .job import Evaluation, Output
 from .on_beam import evaluate_and_report, run_evaluation
-from .options import alerts_of, cache_bytes_of, fields_of, join_of, runner_of, sources_of, table_of, timing_of
+from .options import alerts_of, cache_bytes_of, fields_of, runner_of, sources_of, table_of, timing_of
 from .pairs import add_score_of_champion, pairs_of
-from .prometheus import served
 from .recipients import refuse_recipients
 from .roll_ups import roll_ups_of, with_sketches
 from .run import RunnerLog, starts_no_job
-from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
+from .streams.growing import GrowingSource, growing_source
+from .streams.labels import join_of, label_records_of
+from .streams.topics import Topics, refuse_outputs_to, topics_of
 from .summary import goes_on
 from .take_up import check_savepoint, state_taken_up
 
@@ -56,7 +63,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     job = _planned(options, beam_flags)
     page = _page_of(job, options)
     with (
-        served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
+        _monitored(options),
         compiled_ahead(*_settings_to_compile(job)),
         state_taken_up(job, options) as whole,
     ):
@@ -65,6 +72,22 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
 
             return evaluate_live(whole, whole.streams, page)
         return _evaluate_on_beam(whole)
+
+
+@contextmanager
+def _monitored(options: argparse.Namespace) -> Iterator[None]:
+    """Give the numbers of this process to monitoring systems while the block runs, if options ask for it."""
+    models = whole_number("--prometheus-models", options.prometheus_models, 0)
+    if options.prometheus is None and options.otlp is None:
+        yield
+        return
+    metrics.reset(models)
+    series = job_series()
+    try:
+        with served(options.prometheus, series), sent(options.otlp, series):
+            yield
+    finally:
+        metrics.reset()
 
 
 def _settings_to_compile(job: Evaluation) -> tuple[TableSettings | JoinSettings, ...]:
@@ -81,6 +104,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     cache_bytes = cache_bytes_of(options)
     runner = runner_of(options, beam_flags)
     _refuse_report(options, runner)
+    records = label_records_of(options)
     source = topics_of(options) or growing_source(options, beam_flags)
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     of_groups = () if alerts is None else alerts.rules_of("roll-up row")
@@ -88,7 +112,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     roll_ups = roll_ups_of(options, settings.evaluator, of_groups)
     settings = with_sketches(settings, options)
     files = sources_of(options.sources) if source is None else ()
-    join = join_of(options, fields, settings)
+    join = join_of(options, fields, settings, records)
     pairs = pairs_of(options, fields, settings, of_pairs, on_stream=source is not None)
     if pairs is not None and runner.in_process:
         pairs = replace(pairs, most_shards=1)
@@ -131,11 +155,12 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
         refuse_outputs_to(source, job.outputs())
     _check_files(job)
     job = replace(job, timing=timing_of(options, settings.evaluator))
-    if options.prometheus is not None and not runner.in_process:
-        raise ConfigError(
-            f"--prometheus {options.prometheus} shows the counters of this process, and runner "
-            f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
+    if not runner.in_process:
+        why = (
+            f" is for the counters of this process, and runner {options.runner!r} works in others; fetch "
+            "Beam's metrics from it, or leave the option out"
         )
+        refuse_given(options, why, "prometheus", "otlp")
     if source is None or source.is_bounded or options.runner != "local":
         refuse_checkpoints(options, _OF_LIVE_JOBS)
     return job if source is None else _on_streams(job, source, options)
@@ -190,9 +215,12 @@ def _page_of(job: Evaluation, options: argparse.Namespace) -> JobPage | None:
     from ..serve.job import JobPage
     from ..serve.pages import Look
 
-    settings, alerts = job.settings.evaluator, job.alerts
-    look = Look(job.title or TITLE, settings.confidence, job.reference, alerted=alerts is not None)
-    places = {"rows": job.output} | ({} if alerts is None else {"alerts": alerts.path})
+    settings = job.settings.evaluator
+    tables = (("alerts", job.alerts), ("roll-ups", job.roll_ups), ("pairs", job.pairs))
+    places = {what: made.path for what, made in tables if made is not None}
+    places |= {} if job.curves is None else {"curves": job.curves}
+    look = Look(job.title or TITLE, settings.confidence, job.reference, tuple(places))
+    places = {"rows": job.output, **places}
     metadata = row_schema(settings).metadata
     return JobPage.of(options.serve, options.serve_token, look, metadata, places, job.sinks.kafka)
 
@@ -203,7 +231,7 @@ def _check_files(job: Evaluation) -> None:
     check_outputs([(*output, _check_of(output, job.sinks)) for output in job.outputs()], job.files())
     check_columns(job.sources, job.fields, "event" if job.join is None else "prediction")
     if job.join is not None:
-        check_columns(job.join.labels, replace(job.fields, time=job.join.label_time), "label")
+        check_columns(job.join.labels, job.fields_of("label"), "label")
 
 
 def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
@@ -224,7 +252,7 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
     streams = source.streams(job)
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
-        job = replace(job, settings=replace(job.settings, shards=1))
+        job = _in_one_shard(job)
         return replace(job, checkpoints=checkpoints_of(options, job, streams))
     if streams.way != "bounded":
         if job.alerts is not None and job.alerts.recipients:
@@ -237,6 +265,16 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
         _refuse_files(job)
         job.runner.options.view_as(StandardOptions).streaming = True
     return job
+
+
+def _in_one_shard(job: Evaluation) -> Evaluation:
+    """Return the job with one shard of the join, and one of the evaluators."""
+    join = job.join
+    job = replace(job, settings=replace(job.settings, shards=1), join=None)
+    if join is None:
+        return job
+    settings = replace(join.settings, shards=1, evaluator_shards=job.reading_shards)
+    return replace(job, join=replace(join, settings=settings))
 
 
 def _refuse_files(job: Evaluation) -> None:

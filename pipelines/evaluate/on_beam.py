@@ -225,7 +225,7 @@ def _with_states(
 
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
     """Return the transform that reads the events, or predictions and labels in step by their times."""
-    shards = job.reading_shards if job.join is None else job.join.settings.shards
+    shards = job.reading_shards
     if job.streams is not None and (way := job.streams.way) != "live":
         from ...transforms.sources.streams.read import ReadStream
 
@@ -243,7 +243,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
         )
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
         ("prediction", job.sources, job.fields),
-        ("label", job.join.labels, replace(job.fields, time=job.join.label_time)),
+        ("label", job.join.labels, job.fields_of("label")),
     )
     files = [
         FilePartition(source, number, role, fields, job.timing, True, parquet_rows)

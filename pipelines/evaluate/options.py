@@ -13,9 +13,8 @@ from ...core.alerts.rule_sets import checked_rules, with_budget
 from ...core.alerts.rules import AlertRule, Change
 from ...core.alerts.surely import Surely, parse_budget
 from ...core.errors import ConfigError, InputError
-from ...core.join.settings import JoinSettings
 from ...core.rows.columns import MASS_COLUMNS
-from ...core.settings.durations import microseconds, parse_lateness
+from ...core.settings.durations import microseconds
 from ...core.settings.evaluator import (
     CURVES_AT_END,
     EvaluatorSettings,
@@ -39,11 +38,10 @@ from ...transforms.events.fields import EventColumns, EventFields
 from ...transforms.events.lateness import Timing
 from ...transforms.events.time_formats import checked_format
 from ...transforms.files.formats import SourceFile
-from ...transforms.kafka.topic import is_kafka
 from ...transforms.sources.files.listing import list_sources
 from ..arguments import checked_number, number, option_of, parsed, refuse_given, whole_number
 from ..outputs import is_text
-from .job import Alerts, Join
+from .job import Alerts
 from .parser import default_text
 from .recipients import Command, Recipient, Url, refuse_recipients
 
@@ -122,33 +120,6 @@ def _shards_of(options: argparse.Namespace) -> Shards:
         return Shards(number, options.own_shard)
     except ConfigError as error:
         raise ConfigError(f"--own-shard {' '.join(options.own_shard)}: {error}") from None
-
-
-def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSettings) -> Join | None:
-    """Return the settings of the label join; None where labels are in the events. Raises ConfigError."""
-    if not options.labels:
-        why = " is for labels of their own; name them with --labels"
-        refuse_given(options, why, "label_time", "ttl", "label_lead", "second_label")
-        return None
-    said = f"--labels {' '.join(options.labels)}"
-    for option, value, what in (("--id", fields.id, "id"), ("--time", fields.time, "time of a prediction")):
-        if value is None:
-            raise ConfigError(f"{said} are joined by id, in event time; name the {what} with {option} COL")
-    if not settings.evaluator.by_time:
-        raise ConfigError(
-            f"--order {settings.evaluator.order} with {said}: joined events apply in the order of their "
-            "labels' times; leave --order out, or give time or time:10m"
-        )
-    lead = options.label_lead
-    joined = JoinSettings(
-        parsed("--ttl", options.ttl or "7d", lambda text: microseconds(text, "ttl")),
-        None if lead is None else parsed("--label-lead", lead, parse_lateness),
-        second=options.second_label or "first",
-        deduplicate=settings.deduplicate,
-        evaluator_shards=settings.shards or 1,
-    )
-    files = () if is_kafka(options.labels[0]) else sources_of(options.labels, "--labels")
-    return Join(files, options.label_time or str(fields.time), joined)
 
 
 def cache_bytes_of(options: argparse.Namespace) -> int:

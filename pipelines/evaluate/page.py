@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from ...core.events.rejected import Reason
@@ -9,6 +13,9 @@ from ...transforms.events import doubts
 from ...transforms.sinks.open import is_streamed
 from .job import Evaluation, Outcome
 from .summary import sum_of_labels, warnings_of
+
+if TYPE_CHECKING:
+    from ..report.rows import EventCounters
 
 
 def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int], ...]:
@@ -33,6 +40,20 @@ def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
     return letters_by_model(read_tables([job.dead_letters], "dead letters")[0])
 
 
+def counters_of(
+    job: Evaluation, outcome: Outcome, of_models: Mapping[str, int] = MappingProxyType({})
+) -> EventCounters:
+    """Return the counts of a job's events as a page shows them.
+
+    of_models  the number of dead letters of each model, as far as it is known
+    """
+    from ..report.rows import EventCounters
+
+    return EventCounters(
+        outcome.counts["events_read"], outcome.counts["events_applied"], _not_applied(job, outcome), of_models
+    )
+
+
 def report_on(job: Evaluation, outcome: Outcome) -> None:
     """Write the report about a job whose output files are complete, if one is asked for."""
     if not job.report:
@@ -40,7 +61,6 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     from ...transforms.tables.read import read_tables, rows_settings
     from ..report.facts import TITLE
     from ..report.report import write_report
-    from ..report.rows import EventCounters
 
     files = [
         *([job.output] if job.output and outcome.counts["rows_written"] else []),
@@ -66,12 +86,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
         roll_ups=told.get("roll-ups"),
         pairs=told.get("pairs"),
         alerts=outcome.alerts,
-        counters=EventCounters(
-            outcome.counts["events_read"],
-            outcome.counts["events_applied"],
-            _not_applied(job, outcome),
-            _letters_by_model(job, outcome),
-        ),
+        counters=counters_of(job, outcome, _letters_by_model(job, outcome)),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
         reference=job.reference,

@@ -125,7 +125,8 @@ def pairs_of(
 def _within(options: argparse.Namespace) -> int:
     if options.pair_within is not None:
         return parsed("--pair-within", options.pair_within, parse_lateness)
-    return 0 if options.labels else WITHIN  # joined events of an id have one time, their label's
+    joins = options.labels or options.label_records is not None
+    return 0 if joins else WITHIN  # joined events of an id have one time, their label's
 
 
 def compared(

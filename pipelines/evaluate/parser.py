@@ -6,10 +6,12 @@ from ...core.settings.evaluator import EvaluatorSettings, declared
 from ...core.settings.table import SPANS, TableSettings
 from ..arguments import (
     CACHE_BYTES,
+    CHECKPOINT_NEW,
     CSV_SAFE,
     DEPENDENT,
     FAIL_IF,
     KAFKA_OPTION,
+    OTLP,
     POSITIVE,
     REFERENCE,
     RUNNER,
@@ -40,6 +42,9 @@ EVALUATE_EPILOG = """examples:
   predictions, and labels that came up to three days later:
     rocsteady evaluate predictions.parquet --time made --id order --labels labels.parquet \\
         --label-time known --ttl 3d --output rows.parquet --dead-letters left_over.parquet
+  predictions and their labels as they come, in one pipe:
+    producer | rocsteady evaluate - --time made --id order --label-records kind=label --label-time known \\
+        --ttl 3d --output rows.jsonl
   events as they come, from a program, in files of a folder, or in a topic:
     tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
     rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
@@ -140,7 +145,12 @@ _COLUMNS = Group("columns", (
 ))  # fmt: skip
 
 _LABELS = Group("labels that come later", (
-    repeatable("--labels", "SOURCE", "files or globs of labels; repeatable"),
+    repeatable("--labels", "SOURCE",
+        "files or globs of labels; or topics, where SOURCE is a topic; or folders, with --follow; "
+        "repeatable"),
+    Argument("--label-records", "COL=VALUE",
+        "records of stdin with this value in this column are labels, such as kind=label; the others are "
+        "predictions"),
     Argument("--label-time", "COL", "when the label came to be known [the column of --time]"),
     Argument("--ttl", "7d", "a label counts that comes at most so long after its prediction [7d]"),
     Argument("--label-lead", "0s", "or so long before it [as long as --ttl]"),
@@ -229,7 +239,9 @@ _JOB = Group("the job", (
         "serve counters for Prometheus there while the job runs in this process: :9100 is for this machine "
         "alone, 0.0.0.0:9100 for all that reach it [none]"),
     Argument("--prometheus-models", "N",
-        "show AUC, its interval and H of the newest row of so many models, the first that come", "100"),
+        "with --prometheus and --otlp: show the newest row of so many models and so many slices, the first "
+        "that come", "100"),
+    OTLP,
     Argument("--export-state", "DIR",
         "write the state behind the last event to a new folder, instead of last rows: a job with "
         "--import-state DIR goes on from there as if its input followed in this one"),
@@ -240,7 +252,7 @@ _JOB = Group("the job", (
         "of a stream with --runner local: keep the state and the offsets in this folder, so that the same "
         "command goes on where a job was killed; Ctrl-C stops such a job, without last rows [none]"),
     Argument("--checkpoint-every", "30s", "how often the state is written [30s]"),
-    switch("--checkpoint-new", "remove the checkpoints in the folder, and begin anew"),
+    CHECKPOINT_NEW,
     Argument("--shards", "N", "models are spread over so many keys", "64"),
     repeatable("--own-shard", "MODEL",
         "this model gets a shard of its own, beside the others: for one with most of the events; "

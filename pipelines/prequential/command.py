@@ -38,7 +38,8 @@ from ...transforms.sources.files.listing import check_columns
 from ...transforms.sources.files.read import FilePartition, ReadFiles
 from ...transforms.tables.read import read_tables, rows_settings
 from ..arguments import level, number, whole_number
-from ..evaluate.job import FailRule, Outcome, parse_fail_rule, status_of
+from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
+from ..evaluate.job import Outcome
 from ..evaluate.on_beam import InColumns, rows_of
 from ..evaluate.options import cache_bytes_of, evaluator_of, runner_of, sources_of, time_format_of, timing_of
 from ..evaluate.run import run_pipeline

@@ -88,6 +88,10 @@ WORST = 50
 ROWS_OF_WORST = 120_000
 """The most rows of the worst models that a page holds: of more, some of these are left out, too."""
 
+_CURVE_COLUMNS = ("threshold", "tp", "fp", "on_hull", "block_score")
+CURVE_BLOCKS = tuple(f"curve_{name}" for name in _CURVE_COLUMNS)
+"""The blocks of the points of curves."""
+
 CURVE_POINTS = 400_000
 """The most points of all curves that a page holds."""
 
@@ -283,7 +287,10 @@ def curve_blocks(
         taken.append(order[starts[at] : starts[at] + length])
         offset += length
     part = table.take(pa.array(np.concatenate(taken)))
-    blocks = {f"curve_{name}": packed(floats(part.column(name))) for name in _CURVE_COLUMNS}
+    blocks = {
+        block: packed(floats(part.column(name)))
+        for name, block in zip(_CURVE_COLUMNS, CURVE_BLOCKS, strict=True)
+    }
     notes = []
     if len(listed) < len(known):
         notes.append(
@@ -296,9 +303,6 @@ def curve_blocks(
             f"{'is' if others == 1 else 'are'} left out."
         )
     return listed, blocks, " ".join(notes)
-
-
-_CURVE_COLUMNS = ("threshold", "tp", "fp", "on_hull", "block_score")
 
 
 def _lines(table: pa.Table, places: Int64Array) -> list[dict[str, Any]]:

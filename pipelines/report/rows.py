@@ -51,6 +51,7 @@ class ReportRows:
     reasons         texts of reasons; `reason_codes` is int64[n], a row's place in them (-1 = null)
     configs         the hashes of settings that occur
     total           the number of rows before any were left out
+    event_times     float64[n]: the time of a row's last event, microseconds, also of a row on a grid of times
     ways            the settings, as text, under which models were evaluated. A model with several settings
                     has them behind its name in `models`. Empty where no model has several settings
     shown           by (model, config): the place in `models`, and the place of the settings in `ways` (or 0)
@@ -64,6 +65,7 @@ class ReportRows:
     reasons: list[str]
     configs: list[str]
     total: int
+    event_times: FloatArray
     notes: list[str] = field(default_factory=list)
     ways: list[str] = field(default_factory=list)
     shown: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
@@ -149,6 +151,7 @@ def report_rows(
         reasons,
         configs,
         len(kept),
+        floats(table.column("time"))[kept],
         told,
         ways,
         {key: (place_of[name], way) for key, (name, way) in shown.items()},

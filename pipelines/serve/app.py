@@ -6,7 +6,7 @@
 /api/blocks/AT/NAME    a column or a text of the page, packed
 /api/stream            what changes, as server-sent events
 /healthz               whether the server runs
-/metrics               the latest row of each whole model, for Prometheus
+/metrics               time series of the latest rows, for Prometheus
 
 Events
     `page`   a new page is there; data: its epoch and number. A browser with another page fetches the new one.
@@ -31,7 +31,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .gauges import exposition
+from ..monitoring.prometheus import CONTENT_TYPE, exposition, registry_of
+from .gauges import page_series
 from .guard import Guard
 from .keeper import Keeper, Published
 from .pages import page_script, page_style, plotly_script
@@ -41,8 +42,8 @@ BEAT_SECONDS = 15.0
 STREAMS = 200
 """The most streams at once; a further one is refused with status 503."""
 
-ROWS_AT_ONCE = 20_000
-"""The most rows of an event."""
+ROWS_AT_ONCE = 5_000
+"""The most rows of an event: some 1 MB. The server holds one event for each browser that reads slowly."""
 
 _RETRY_MS = 2_000
 _STATIC = {
@@ -58,6 +59,19 @@ def _static(name: str) -> tuple[bytes, bytes]:
     return content, gzip.compress(content, 6, mtime=0)
 
 
+def _takes_gzip(accepted: str) -> bool:
+    """Tell whether a browser takes packed answers.
+
+    >>> _takes_gzip("br, gzip"), _takes_gzip("gzip;q=0, br"), _takes_gzip("")
+    (True, False, False)
+    """
+    for one in accepted.lower().split(","):
+        coding, _, weight = one.partition(";")
+        if coding.strip() == "gzip":
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
 class Events:
     """The events for one browser, from the rows on that it has."""
 
@@ -68,9 +82,8 @@ class Events:
         self._position = int(position) if position.isdecimal() and len(position) < 16 else -1
         self._words = -1
 
-    def next(self) -> list[str]:
-        """Return the events that tell what was published since the last call."""
-        told = []
+    def next(self) -> str | None:
+        """Return the next event; None: the browser has all that is published."""
         now = self._keeper.published
         if now.page.words != self._words or now.epoch.name != self._epoch:
             known = now.epoch.name == self._epoch and 0 <= self._position <= now.position
@@ -78,13 +91,13 @@ class Events:
                 self._epoch, self._position = now.epoch.name, now.page.position
             self._words = now.page.words
             data = json.dumps({"epoch": now.epoch.name, "words": now.page.words})
-            told.append(self._event("page", data))
-        while self._position < now.position:
+            return self._event("page", data)
+        if self._position < now.position:
             stop = min(now.position, self._position + ROWS_AT_ONCE)
             data = _rows(now, self._position, stop)
             self._position = stop
-            told.append(self._event("rows", data))
-        return told
+            return self._event("rows", data)
+        return None
 
     def _event(self, name: str, data: str) -> str:
         return f"event: {name}\nid: {self._epoch}-{self._position}\ndata: {data}\n\n"
@@ -108,6 +121,7 @@ class Server:
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
+        self._registry = registry_of(page_series(keeper))
         self._streams = 0
         self.ended = threading.Event()
 
@@ -123,7 +137,7 @@ class Server:
         plain, packed = await asyncio.to_thread(_static, name)
         _, media, caching = _STATIC[name]
         headers = {"cache-control": caching, "vary": "accept-encoding"}
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        if _takes_gzip(request.headers.get("accept-encoding", "")):
             return Response(packed, media_type=media, headers=headers | {"content-encoding": "gzip"})
         return Response(plain, media_type=media, headers=headers)
 
@@ -153,6 +167,8 @@ class Server:
             return PlainTextResponse(f"{STREAMS} pages are open already.\n", 503)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         headers = {"x-accel-buffering": "no"}  # nginx would hold events back
+        if request.method == "HEAD":
+            return Response(headers=headers, media_type="text/event-stream")
         return StreamingResponse(self._events(after), media_type="text/event-stream", headers=headers)
 
     async def _events(self, after: str) -> AsyncIterator[str]:
@@ -170,7 +186,7 @@ class Server:
             yield f"retry: {_RETRY_MS}\n\n"
             while not self.ended.is_set():
                 changed.clear()
-                for event in await asyncio.to_thread(events.next):
+                while (event := await asyncio.to_thread(events.next)) and not self.ended.is_set():
                     yield event
                 if self.ended.is_set():
                     break
@@ -187,9 +203,8 @@ class Server:
         return PlainTextResponse("ok\n")
 
     async def metrics(self, _: Request) -> Response:
-        """Give the latest rows in the format of Prometheus."""
-        content = exposition(self._keeper.published.page.latest)
-        return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+        """Give the time series of the page in the format of Prometheus."""
+        return Response(await asyncio.to_thread(exposition, self._registry), media_type=CONTENT_TYPE)
 
 
 def application(server: Server, *, host: str, port: int, token: str | None) -> Guard:
@@ -203,4 +218,6 @@ def application(server: Server, *, host: str, port: int, token: str | None) -> G
         Route("/healthz", server.health),
         Route("/metrics", server.metrics),
     ]
-    return Guard(Starlette(routes=routes), host=host, port=port, token=token)
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False  # it would lead to the name that a request gives as its host
+    return Guard(app, host=host, port=port, token=token)

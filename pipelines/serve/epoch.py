@@ -24,7 +24,7 @@ class Epoch:
     for never changes. Memory: 8 bytes a row and column, twice while the arrays grow.
     """
 
-    def __init__(self, name: str, rows: ReportRows, series: Sequence[tuple[str, str, str]]) -> None:
+    def __init__(self, name: str, rows: ReportRows, series: Sequence[tuple[str, ...]]) -> None:
         self.name = name
         self.position = 0
         self._reasons = pa.array(rows.reasons, pa.string())

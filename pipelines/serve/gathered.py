@@ -1,8 +1,9 @@
-"""What came of rows and alerts: the history, the newest alerts, and what is known and went wrong."""
+"""What came of rows and of the tables beside them, in bounded memory, and what is known and went wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -14,30 +15,53 @@ from ...core.settings.evaluator import config_of
 from ...transforms.sinks.kinds import ALERT_SCHEMA, CONFIDENCE_KEY, SETTINGS_KEY
 from ...transforms.tables.followed import Came
 from ..report.alerts import alerts_of
-from .history import History
+from ..report.fleet.pairs import pairs_section
+from ..report.fleet.roll_ups import roll_ups_section
+from ..report.render import render
+from ..report.rows import EventCounters
+from .curves import Curves
+from .history import PAIRS, ROLL_UPS, History
 from .reading import Source
 
 ALERTS_HELD = 10_000
 """The most alerts that are held: the newest."""
+
+HELD_BESIDE = 20_000
+"""The most roll-up rows that are held, and the most rows of pairs."""
+
+_BESIDE = {"roll-ups": (ROLL_UPS, roll_ups_section), "pairs": (PAIRS, pairs_section)}
 
 
 class Gathered:
     """Takes what sources give.
 
     alerts    the newest alerts; None: none are followed
+    beside    the roll-up rows and the rows of pairs, by "roll-ups" and "pairs", as far as they are followed
+    curves    the newest curves; None: none are followed
+    counters  the counts of events of a job in this process; None: not known
     settings  by `config`, as far as they are known
     troubles  sentences on what could not be read or shown
     changed   whether something came since the caller set it to False
+    rows_came_at  when rows last came, seconds since 1970; None: none came
     """
 
-    def __init__(self, most: int, confidence: float, *, alerted: bool, says: bool = True) -> None:
+    def __init__(
+        self, most: int, confidence: float, followed: Collection[str] = (), *, says: bool = True
+    ) -> None:
+        """Hold so many rows. `followed` names the tables beside the rows, such as "alerts"."""
         self._confidence = confidence
         self._says = says
         self.history = History(most)
-        self.alerts: pa.Table | None = ALERT_SCHEMA.empty_table() if alerted else None
+        self.alerts: pa.Table | None = ALERT_SCHEMA.empty_table() if "alerts" in followed else None
+        self.beside = {
+            what: History(HELD_BESIDE, kind) for what, (kind, _) in _BESIDE.items() if what in followed
+        }
+        self.curves = Curves() if "curves" in followed else None
+        self.counters: EventCounters | None = None
         self.settings: dict[str, Mapping[str, Any]] = {}
         self.troubles: dict[str, str] = {}
         self.changed = False
+        self.rows_came_at: float | None = None
 
     def take(self, source: Source, came: Came | Exception) -> bool:
         """Take what a source gave; return whether it has no more rows at present."""
@@ -65,12 +89,26 @@ class Gathered:
             self._note_metadata(came.metadata)
             self.history.add(came.table)
             self.changed = True
+            self.rows_came_at = time.time()
+        elif source.what != "alerts":
+            self._take_beside(source.what, came.table)
+            self.changed = True
         elif self.alerts is not None:
             table = came.table.select(self.alerts.schema.names).cast(self.alerts.schema)
             alerts_of(table)  # else one wrong alert would keep the page from being made
             self.alerts = pa.concat_tables([self.alerts, table])[-ALERTS_HELD:].combine_chunks()
             self.changed = True
         return False
+
+    def _take_beside(self, what: str, table: pa.Table) -> None:
+        """Take a table that is neither of rows nor of alerts."""
+        if what == "curves" and self.curves is not None:
+            self.curves.add(table)
+        elif what in self.beside:
+            section = _BESIDE[what][1](table, self._confidence)
+            if section is not None:  # else one wrong row would keep the page from being made
+                section.blocks(render)
+            self.beside[what].add(table)
 
     def _note_metadata(self, metadata: Mapping[bytes, bytes]) -> None:
         if CONFIDENCE_KEY in metadata and float(metadata[CONFIDENCE_KEY]) != self._confidence:

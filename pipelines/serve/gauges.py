@@ -1,40 +1,64 @@
-"""The latest rows of whole models in the text format of Prometheus: the gauges of `evaluate --prometheus`."""
+"""The time series of a served page, for monitoring systems."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import islice
 
-from ...transforms.beam.metrics import NEWEST_COLUMNS
+from ...transforms.beam.metrics import NEWEST_COLUMNS, Newest
+from ..monitoring.series import BUILD, Series, alerts_open, followed_series, newest_series, time_series
+from ..report.alerts import alerts_of
+from .keeper import Keeper
 from .pages import Latest
 
 MODELS = 1_000
-"""The most models with gauges: each is a time series of the monitoring server. The others are counted."""
+"""The most models with gauges, and the most slices: each is several time series. The others are counted."""
+
+_COLUMNS = {"events": "seq", "newest_event_timestamp_seconds": "event_time"}
+"""The fields of `Latest` by the names of NEWEST_COLUMNS, where these differ."""
 
 
-def exposition(latest: Sequence[Latest]) -> str:
-    """Return the gauges of the first `MODELS` whole models; null is NaN."""
-    whole = [row for row in latest if not row.slice]
-    lines = []
-    for name, about in NEWEST_COLUMNS.items():
-        metric = f"rocsteady_model_{name}"
-        lines += [f"# HELP {metric} {about}", f"# TYPE {metric} gauge"]
-        for row in whole[:MODELS]:
-            value = getattr(row, name)
-            lines.append(f'{metric}{{model="{_label(row.model)}"}} {"NaN" if value is None else repr(value)}')
-    beyond = "rocsteady_models_without_gauges"
-    lines += [
-        f"# HELP {beyond} Models beyond the first {MODELS:,}.",
-        f"# TYPE {beyond} gauge",
-        f"{beyond} {max(0, len(whole) - MODELS)}",
-        "",
+def page_series(keeper: Keeper) -> list[Series]:
+    """Return the series of the rows and alerts that a page shows, as of its newest page."""
+    held: list[tuple[Sequence[Latest], Newest]] = []
+
+    def newest() -> Newest:
+        latest = keeper.published.page.latest
+        if not held or held[0][0] is not latest:  # made once a page, and not once a series
+            held[:] = [(latest, newest_of(latest))]
+        return held[0][1]
+
+    def newest_times() -> dict[str, float]:
+        times = [row.event_time for row in keeper.published.page.latest if row.event_time is not None]
+        return {"newest_event_timestamp_seconds": max(times) / 1e6} if times else {}
+
+    def opened() -> int:
+        alerts = keeper.gathered.alerts
+        return 0 if alerts is None else sum(alert.closed is None for alert in alerts_of(alerts))
+
+    gathered = keeper.gathered
+    return [
+        BUILD,
+        *newest_series(newest),
+        *time_series(newest_times),
+        *followed_series(lambda: gathered.history.came, lambda: gathered.rows_came_at),
+        *([] if gathered.alerts is None else [alerts_open(opened)]),
     ]
-    return "\n".join(lines)
 
 
-def _label(text: str) -> str:
-    r"""Return a label's value as the format wants it.
+def newest_of(latest: Sequence[Latest]) -> Newest:
+    """Return the numbers of the first `MODELS` whole models, and of the first `MODELS` slices."""
+    models = {row.model: _numbers(row) for row in islice((row for row in latest if not row.slice), MODELS)}
+    slices = {
+        (row.model, row.slice): _numbers(row) for row in islice((row for row in latest if row.slice), MODELS)
+    }
+    parts = sum(bool(row.slice) for row in latest)
+    return Newest(models, slices, len(latest) - parts - len(models), parts - len(slices))
 
-    >>> print(_label('a "b"\\c'))
-    a \"b\"\\c
-    """
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+def _numbers(row: Latest) -> dict[str, float]:
+    found = {name: getattr(row, _COLUMNS.get(name, name)) for name in NEWEST_COLUMNS}
+    numbers = {name: math.nan if value is None else float(value) for name, value in found.items()}
+    numbers["newest_event_timestamp_seconds"] /= 1e6
+    return numbers

@@ -11,14 +11,16 @@ token. A browser sends the cookie to every port of the host, so its name has the
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import ipaddress
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from ...core.errors import ConfigError
 
@@ -31,17 +33,20 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LEAST_TOKEN = 16
 """The fewest characters of a token: a shorter one could be guessed."""
 
+_BOLD = base64.b64encode(hashlib.sha256(b"font-weight:bold").digest()).decode()
+
 HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; script-src 'self'; "
+    f"style-src 'self' 'unsafe-hashes' 'sha256-{_BOLD}'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-"""Headers of every answer. No code in the page itself runs, only the server's own files. Plotly writes style
-elements, so styles may stand in the page."""
+"""Headers of every answer. Of code and styles, the server's own files alone count. One style attribute may
+stand in the page: plotly makes the words of a label bold by it."""
 
 
 def is_loopback(host: str) -> bool:
@@ -140,7 +145,7 @@ class Guard:
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             secure = "; Secure" if scope.get("scheme") == "https" else ""
             return 303, "", {
-                "location": "./" + scope["path"].rpartition("/")[2] + ("?" + rest if rest else ""),
+                "location": "./" + quote(scope["path"].rpartition("/")[2]) + ("?" + rest if rest else ""),
                 "set-cookie": f"{self._name}={self._cookie}; Path=/; HttpOnly; SameSite=Lax{secure}",
             }  # fmt: skip
         return 401, (
@@ -164,14 +169,16 @@ def _same(one: bytes, other: bytes) -> bool:
 
 
 def _host_in(header: str) -> str:
-    """Return the name in a Host header, without its port.
+    """Return the name in a Host header, without its port; "" for what is no name and port.
 
-    >>> _host_in("localhost:8080"), _host_in("[::1]:80"), _host_in("evil.example:8080")
-    ('localhost', '::1', 'evil.example')
+    >>> _host_in("localhost:8080"), _host_in("[::1]:80"), _host_in("localhost:80@evil.example")
+    ('localhost', '::1', '')
     """
-    if header.startswith("["):
-        return header[1:].partition("]")[0]
-    return header.partition(":")[0]
+    found = _HOST.fullmatch(header)
+    return "" if found is None else found[1] or found[2]
+
+
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+))(?::\d*)?", re.ASCII)
 
 
 _ENCODED = [
@@ -182,6 +189,7 @@ _ENCODED = [
 
 async def _answer(send: Send, status: int, text: str, more: dict[str, str]) -> None:
     headers = [*_ENCODED, (b"content-type", b"text/plain; charset=utf-8")]
+    headers += [(b"connection", b"close")]  # a stranger holds no connection
     headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{text}\n".encode()})

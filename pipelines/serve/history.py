@@ -1,11 +1,14 @@
 """The rows that a page shows while a stream goes on: each row once, the newest all, older ones thinned.
 
+A history holds rows of one kind: rows of measures, roll-up rows, or rows of pairs (`HeldKind`).
+
 Thinning
-    The rows of a series (model, settings, slice) are numbered 0, 1, 2, ... as they come. Where the history
-    would hold more than `most` rows, it keeps of each series the newest N rows, of the N before these every
-    second, of the 2 N before those every fourth, and so on: `is_kept`. So the distance between kept rows
-    grows with their age, and a series of R rows keeps about N + N/2 log2(R / N). N is halved until three
-    quarters of `most` suffice. The first row of every series stays. Values are never changed or averaged.
+    The rows of a series (such as a model, its settings and a slice) are numbered 0, 1, 2, ... as they come.
+    Where the history would hold more than `most` rows, it keeps of each series the newest N rows, of the N
+    before these every second, of the 2 N before those every fourth, and so on: `is_kept`. So the distance
+    between kept rows grows with their age, and a series of R rows keeps about N + N/2 log2(R / N). N is
+    halved until three quarters of `most` suffice. The first row of every series stays. Values are never
+    changed or averaged.
 
 Invariant
     `table` holds each row at most once. Within an epoch it only grows at its end, and the rows of a series
@@ -18,12 +21,16 @@ Memory: about 550 bytes a row, and 100 bytes a series.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.arrays import BoolArray, Int64Array
 from ...core.rows.arrow import ROW_SCHEMA
+from ...transforms.sinks.kinds import PAIR_SCHEMA, ROLL_UP_SCHEMA
 
 ROWS_HELD = 100_000
 """The most rows of a history, unless the user says otherwise."""
@@ -35,9 +42,23 @@ NEWEST = 1 << 14
 """N at first."""
 
 _NULL = np.iinfo(np.int64).min
-_SCHEMA = pa.schema([column.with_nullable(True) for column in ROW_SCHEMA])
-_COMPARED = ("seq", "time", "auc", "tp")
-"""The columns in which two rows of one identity are compared."""
+
+
+class HeldKind(NamedTuple):
+    """A kind of rows that a history holds.
+
+    series    the columns of texts that name a row's series
+    compared  the columns in which two rows of one identity are compared
+    """
+
+    schema: pa.Schema
+    series: tuple[str, ...]
+    compared: tuple[str, ...]
+
+
+ROWS = HeldKind(ROW_SCHEMA, ("model", "config", "slice"), ("seq", "time", "auc", "tp"))
+ROLL_UPS = HeldKind(ROLL_UP_SCHEMA, ("group", "config"), ("due", "members", "auc_mean"))
+PAIRS = HeldKind(PAIR_SCHEMA, ("model", "against", "config", "slice"), ("seq", "time", "difference"))
 
 
 def is_kept(numbers: Int64Array, counts: Int64Array, newest: int) -> BoolArray:
@@ -64,14 +85,16 @@ class History:
     beyond     the number of rows of series beyond the most that are held; they are left out
     """
 
-    def __init__(self, most: int = ROWS_HELD) -> None:
+    def __init__(self, most: int = ROWS_HELD, kind: HeldKind = ROWS) -> None:
         self._most = most
         self._most_series = max(1, most // ROWS_OF_SERIES)
-        self._places: dict[tuple[str, str, str], int] = {}
+        self._kind = kind
+        self._schema = pa.schema([column.with_nullable(True) for column in kind.schema])
+        self._places: dict[tuple[str, ...], int] = {}
         self._reasons: set[str | None] = {None}
         self._last = np.full((0, 3), _NULL)
         self._counts = np.zeros(0, np.int64)
-        self._table = _SCHEMA.empty_table()
+        self._table = self._schema.empty_table()
         self._of = np.zeros(0, np.int64)
         self._keys = np.zeros((0, 3), np.int64)
         self._numbers = np.zeros(0, np.int64)
@@ -84,12 +107,12 @@ class History:
 
     @property
     def table(self) -> pa.Table:
-        """The rows held, with the columns of ROW_SCHEMA."""
+        """The rows held, with the columns of the kind."""
         return self._table
 
     @property
-    def series(self) -> list[tuple[str, str, str]]:
-        """The (model, config, slice) of each series."""
+    def series(self) -> list[tuple[str, ...]]:
+        """The texts that name each series, such as (model, config, slice)."""
         return [*self._places]
 
     @property
@@ -98,7 +121,7 @@ class History:
         return self._of
 
     def add(self, table: pa.Table) -> None:
-        """Take rows, with the columns of ROW_SCHEMA. O(rows log rows); O(history) where a row came late."""
+        """Take rows, with the columns of the kind. O(rows log rows); O(history) where a row came late."""
         if not table.num_rows:
             return
         of = self._series_of(table)
@@ -108,13 +131,13 @@ class History:
         keys = _keys_of(table)
         order = np.lexsort((*keys.T[::-1], of))
         table, of, keys = table.take(pa.array(order)), of[order], keys[order]
-        self._add_sorted(table.select(_SCHEMA.names).cast(_SCHEMA), of, keys)
+        self._add_sorted(table.select(self._schema.names).cast(self._schema), of, keys)
         if len(self) > self._most:
             self._thin()
 
     def _series_of(self, table: pa.Table) -> Int64Array:
         """Return the place of each row's series; -1 where the series is beyond the most."""
-        codes = [_coded(table.column(name)) for name in ("model", "config", "slice")]
+        codes = [_coded(table.column(name)) for name in self._kind.series]
         whole = np.zeros(table.num_rows, np.int64)
         for code, texts in codes:
             whole = whole * (len(texts) + 1) + code
@@ -122,8 +145,7 @@ class History:
         places = np.full(len(first), -1)
         before = len(self._places)
         for at in np.argsort(first):  # in the order in which they came
-            model, config, part = (texts[code[first[at]]] for code, texts in codes)
-            key = model, config, part
+            key = tuple(texts[code[first[at]]] for code, texts in codes)
             if key not in self._places and len(self._places) < self._most_series:
                 self._places[key] = len(self._places)
             places[at] = self._places.get(key, -1)
@@ -138,7 +160,8 @@ class History:
         same = (of[1:] == of[:-1]) & (keys[1:] == keys[:-1]).all(axis=1)
         fresh = np.append(True, ~same)
         if not fresh.all():
-            self.differing += _differing(table, np.flatnonzero(same), np.flatnonzero(same) + 1)
+            first = np.flatnonzero(same)
+            self.differing += _differing(table, first, first + 1, self._kind.compared)
             table, of, keys = table.filter(pa.array(fresh)), of[fresh], keys[fresh]
         late = ~_after(keys, self._last[of])
         if late.any():
@@ -179,9 +202,8 @@ class History:
         first, second = order[:-1][same], order[1:][same] - held
         repeated[at[second]] = True
         one, other = self._table.take(pa.array(first)), table.take(pa.array(at[second]))
-        self.differing += _differing(
-            pa.concat_tables([one, other]), *np.arange(2 * len(first)).reshape(2, -1)
-        )
+        both, place = pa.concat_tables([one, other]), np.arange(len(first))
+        self.differing += _differing(both, place, place + len(first), self._kind.compared)
         if self.newest is not None:  # no one can tell a late row from a repeat of a row that was thinned away
             oldest = np.full(len(self._counts), held)
             ages = self._counts[self._of] - 1 - self._numbers
@@ -224,8 +246,10 @@ def _coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
 
 def _keys_of(table: pa.Table) -> Int64Array:
     """Return pane_start, pane_end and the ordinal of each row; a row without an ordinal has its `seq`."""
-    row = table.column("row").cast(pa.int64()).combine_chunks()
-    seq = table.column("seq").cast(pa.int64()).combine_chunks()
+    row, seq = (
+        table.column(name).cast(pa.int64()).combine_chunks()
+        for name in ("row", "seq" if "seq" in table.column_names else "row")
+    )
     columns = [
         table.column("pane_start").cast(pa.int64()).combine_chunks().fill_null(_NULL),
         table.column("pane_end").cast(pa.int64()).combine_chunks().fill_null(_NULL),
@@ -243,10 +267,10 @@ def _after(keys: Int64Array, others: Int64Array) -> BoolArray:
     return later
 
 
-def _differing(table: pa.Table, first: Int64Array, second: Int64Array) -> int:
-    """Return how many of some pairs of rows differ."""
+def _differing(table: pa.Table, first: Int64Array, second: Int64Array, names: Sequence[str]) -> int:
+    """Return how many of some pairs of rows differ in the columns `names`."""
     differs = np.zeros(len(first), np.bool_)
-    for name in _COMPARED:
+    for name in names:
         column = table.column(name)
         column = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
         values = column.cast(pa.float64()).to_numpy()

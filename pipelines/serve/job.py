@@ -1,16 +1,18 @@
 """`rocsteady evaluate ... --serve`: the page of a job that runs in this process.
 
 A job that goes on from a checkpoint has made rows and alerts in an earlier process. Its page first takes
-these from where they went, then the job's own. A row or an alert that comes twice is on the page once.
+these from where they went, then the job's own. A row or an alert that comes twice is on the page once. The
+counts of events are those of all processes of the job.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -20,6 +22,7 @@ from ...transforms.sinks.appended import STDOUT
 from ...transforms.sinks.kinds import TableSink
 from ...transforms.tables.followed import Came, tables_there
 from ..arguments import address_of
+from ..report.rows import EventCounters
 from .guard import token_of
 from .keeper import Keeper
 from .pages import Look
@@ -36,7 +39,7 @@ _GATHER_SECONDS = 0.25
 
 
 class PageSink(TableSink):
-    """Gives the rows or the alerts of a job to its page, behind those of an earlier process."""
+    """Gives a table of a job to its page, behind what an earlier process wrote of it."""
 
     def __init__(
         self, stop: threading.Event, metadata: Mapping[bytes, bytes], earlier: Iterator[Came]
@@ -71,12 +74,23 @@ class PageSink(TableSink):
             yield Came(pa.Table.from_batches(batches), self._metadata)
 
 
+class PageFeed(NamedTuple):
+    """What a job tells its page.
+
+    sinks     take batches, by their kind
+    counters  takes the counts of events
+    """
+
+    sinks: Mapping[str, Sequence[TableSink]]
+    counters: Callable[[EventCounters], None]
+
+
 @dataclass(frozen=True)
 class JobPage:
     """The page of a job.
 
     metadata  on how the rows are made, as in a Parquet file of rows
-    places    where the job's rows, and its alerts if it has rules, go; None: to no place
+    places    where the job's rows go, and the tables beside them that the job makes; None: to no place
     kafka     librdkafka's options for a topic
     """
 
@@ -108,10 +122,10 @@ class JobPage:
         return cls(host, port, secret, look, metadata, places, kafka)
 
     @contextmanager
-    def served(self, *, resumes: bool) -> Iterator[Mapping[str, Sequence[TableSink]]]:
-        """Serve the page while the block runs; yield its sinks by the kind of their batches.
+    def served(self, *, resumes: bool) -> Iterator[PageFeed]:
+        """Serve the page while the block runs; yield what the job tells it.
 
-        resumes  whether an earlier process has made rows and alerts of the job
+        resumes  whether an earlier process has made rows of the job
 
         Raises InputError where nothing can listen at the address.
         """
@@ -128,13 +142,13 @@ class JobPage:
                 say(f"the page begins without the earlier {' and '.join(gone)}: they are in no file or topic")
             keeper.start([Source("the job", what, sink.came()) for what, sink in sinks.items()])
             try:
-                yield {what: [sink] for what, sink in sinks.items()}
+                yield PageFeed({what: [sink] for what, sink in sinks.items()}, keeper.count)
             finally:
                 stop.set()
                 keeper.stop()
 
     def _earlier(self, what: str, place: str | None, stop: threading.Event) -> Iterator[Came]:
-        """Yield the rows or alerts that an earlier process has written."""
+        """Yield the records of a table that an earlier process has written."""
         if place is not None and place != STDOUT:
             try:
                 yield from tables_there(place, what, self.kafka, stop)

@@ -1,4 +1,4 @@
-"""Keeps the page of a stream up to date: takes rows and alerts as they come, and makes pages of them.
+"""Keeps the page of a stream up to date: takes rows and other tables as they come, and makes pages of them.
 
 Threads
     The keeper's thread takes what the readers' threads read, adds it to the history and makes pages. Requests
@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..report.rows import report_rows
+from ..report.rows import EventCounters, report_rows
 from .epoch import Epoch
 from .gathered import Gathered, told
 from .history import ROWS_HELD
@@ -49,7 +49,7 @@ class Keeper:
 
     def __init__(self, look: Look, most: int = ROWS_HELD) -> None:
         self._look = look
-        self.gathered = Gathered(most, look.confidence, alerted=look.alerted)
+        self.gathered = Gathered(most, look.confidence, look.followed)
         self._readers = Readers()
         self._run = secrets.token_hex(4)
         self._words = 0
@@ -89,6 +89,12 @@ class Keeper:
             listening = [*self._listening.values()]
         for tell in listening:
             tell()
+
+    def count(self, counters: EventCounters) -> None:
+        """Take the counts of events of a job in this process."""
+        if counters != self.gathered.counters:
+            self.gathered.counters = counters
+            self.gathered.changed = True
 
     # ---- publishing
 
@@ -143,12 +149,7 @@ class Keeper:
             epoch.add(history.table, history.series_of_rows)
         self._words += 1
         page = page_of(
-            rows,
-            self.gathered.alerts,
-            self._look,
-            epoch=name,
-            words=self._words,
-            remarks=remarks_of(history, self.gathered.troubles),
+            rows, self.gathered, self._look, epoch=name, words=self._words, remarks=remarks_of(self.gathered)
         )
         self.published = Published(epoch, epoch.position, page)
 

@@ -1,4 +1,4 @@
-"""What a page says at one moment: its HTML, and the texts that its code fetches."""
+"""What a page says at one moment: its HTML, and the blocks that its code fetches."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from plotly.offline import get_plotlyjs
 
 from ...core.alerts.rules import Span
 from ...core.settings.periods import Period
 from ...core.version import __version__
-from ..report.data import DRAWN, script_json
+from ..report.data import CURVE_BLOCKS, DRAWN, script_json
 from ..report.facts import TITLE, page_facts
 from ..report.render import asset, render
 from ..report.rows import ReportRows
 from ..words import counted
+from .gathered import Gathered
 from .history import History
 
 
@@ -32,19 +33,23 @@ class Look:
 
     reference   what the latest windows are compared with; None: all earlier windows
     confidence  the level of the intervals of the rows
-    alerted     whether alerts are followed
+    followed    the tables that are followed beside the rows: "alerts", "roll-ups", "pairs", "curves"
     held        the columns that had a value at any time: a page never loses one
     """
 
     title: str = TITLE
     confidence: float = 0.95
     reference: Span | Period | None = None
-    alerted: bool = False
+    followed: tuple[str, ...] = ()
     held: dict[str, None] = field(default_factory=dict)
 
 
 class Latest(NamedTuple):
-    """The latest row of a model or slice; None = null."""
+    """The latest row of a model or slice; None = null.
+
+    time        as the page shows it: of a row on a grid of times, its grid point
+    event_time  of the last event; both are microseconds
+    """
 
     model: str
     slice: str
@@ -55,13 +60,15 @@ class Latest(NamedTuple):
     auc_high: float | None
     h: float | None
     window_events: float | None
+    evidence: float | None
+    event_time: float | None
 
 
 class Page(NamedTuple):
     """A page as of `position` rows of an epoch.
 
     words   the number of the page in its run
-    texts   what the page's code fetches, by name, packed
+    texts   the blocks beside the columns that the page's code fetches, by name, packed
     names   the columns that the page shows
     latest  the latest row of each series
     """
@@ -77,17 +84,21 @@ class Page(NamedTuple):
 
 def page_of(
     rows: ReportRows,
-    alerts: pa.Table | None,
+    gathered: Gathered,
     look: Look,
     *,
     epoch: str,
     words: int,
     remarks: Sequence[str],
 ) -> Page:
-    """Return the page about rows. O(n log n) in rows."""
+    """Return the page about rows, and about what else was gathered. O(n log n) in rows."""
+    curves = gathered.curves
     facts = page_facts(
         rows,
-        alerts=alerts,
+        **{what.replace("-", "_"): history.table for what, history in gathered.beside.items()},
+        alerts=gathered.alerts,
+        counters=gathered.counters,
+        curves=None if curves is None else curves.table,
         title=look.title,
         confidence=look.confidence,
         reference=look.reference,
@@ -97,48 +108,64 @@ def page_of(
     look.held.update(dict.fromkeys(meta["columns"]))
     meta["columns"] = [name for name in rows.columns if name in look.held]
     meta["drawn"] = [name for name in DRAWN if name in look.held]
-    texts = {name: base64.b64decode(block) for name, block in facts.blocks.items()}
+    texts = {name: gzip.compress(text.encode(), 1, mtime=0) for name, text in facts.texts.items()}
+    texts |= {name: base64.b64decode(block) for name, block in facts.blocks.items()}
+    of_curves = {name: texts.pop(name) for name in [*texts] if name in CURVE_BLOCKS}
     meta |= {
         "at": f"{epoch}-{len(rows)}",
         "words": words,
-        "texts": [*texts, *facts.texts],
+        "texts": [*texts],
+        "curvesAt": _digest(b"".join(of_curves.values()))[:12] if of_curves else None,
         "structure": _structure(meta, facts.shown),
         "plotly": _digest(plotly_script())[:12],
     }
-    html = render("page.html", blocks={}, meta=script_json(meta), live=[*remarks], **facts.shown).encode()
-    texts |= {name: gzip.compress(text.encode(), 1, mtime=0) for name, text in facts.texts.items()}
+    html = render(
+        "page.html", blocks={}, meta=script_json(meta), live=[*remarks], curved=curves is not None,
+        plotly_styles=plotly_styles(), **facts.shown,
+    ).encode()  # fmt: skip
+    texts |= {f"{name}-{meta['curvesAt']}": block for name, block in of_curves.items()}
     return Page(epoch, len(rows), words, html, texts, (*meta["columns"], "reason"), _latest(rows))
 
 
-def remarks_of(history: History, troubles: Mapping[str, str]) -> list[str]:
+def remarks_of(gathered: Gathered) -> list[str]:
     """Return the sentences at the foot of a page: which rows the page has, and which errors happened."""
-    told = [f"The page has all {counted(history.came, 'row')} that came."]
+    history, curves = gathered.history, gathered.curves
+    all_there = f"The page has all {counted(history.came, 'row')} that came."
+    told = [*([] if history.newest is not None else [all_there]), *_left_out(history, "row")]
     if history.newest is not None:
-        sentence = (
-            f"{history.came:,} rows came, and this page has {len(history):,} of them: the newest "
+        told.append("The verdicts use the rows that the page has.")
+    for what, held in gathered.beside.items():
+        told += _left_out(held, {"roll-ups": "roll-up row", "pairs": "pair row"}[what])
+    if curves is not None and len(curves) < curves.came:
+        told.append(f"{counted(curves.came, 'curve')} came, and this page has the newest {len(curves):,}.")
+    return [*told, *gathered.troubles.values()]
+
+
+def _left_out(history: History, noun: str) -> Iterator[str]:
+    """Yield sentences on the rows that came and are not in a history."""
+    if history.newest is not None:
+        yield (
+            f"{counted(history.came, noun)} came, and this page has {len(history):,} of them: the newest "
             f"{history.newest:,} of every series, and of older rows every second, fourth, eighth, ... the "
-            "older the fewer. Values are as they came. The verdicts use the rows that the page has."
+            "older the fewer. Values are as they came."
         )
-        told = [sentence]
     if history.beyond:
-        told.append(
-            f"{counted(history.beyond, 'row')} of further models and slices left out: the page has room for "
+        yield (
+            f"{counted(history.beyond, noun)} of further series left out: the page has room for "
             f"{len(history.series):,} series."
         )
     if history.differing:
-        told.append(
-            f"{counted(history.differing, 'row')} came again with other values, and the first stays: two "
+        yield (
+            f"{counted(history.differing, noun)} came again with other values, and the first stays: two "
             "jobs write to one place, or a job was started anew without its state."
         )
-    return [*told, *troubles.values()]
 
 
 def _structure(meta: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
-    """Return a digest of which sections, controls and charts a page has: they are made once, by its code."""
+    """Return a digest of which sections and axes a page has: its code makes them once."""
     parts = [
-        bool(meta["series"]), meta["columns"], meta["drawn"], meta["times"], meta["panes"],
-        meta["heatmap"] and len(meta["heatmap"]["groups"]), shown["alerts"] is not None, __version__,
-        [name for name, section in meta["sections"].items() if section["lines"]],
+        bool(meta["series"]), meta["times"], meta["panes"], [*meta["sections"]], __version__,
+        meta["heatmap"] and len(meta["heatmap"]["groups"]), shown["alerts"] is not None,
     ]  # fmt: skip
     return _digest(json.dumps(parts).encode())[:16]
 
@@ -150,7 +177,8 @@ def _digest(content: bytes) -> str:
 def _latest(rows: ReportRows) -> list[Latest]:
     ends = rows.series[:, 3] - 1
     names = Latest._fields[2:]
-    columns = [rows.columns[name][ends].tolist() for name in names]
+    all_columns = rows.columns | {"event_time": rows.event_times}
+    columns = [all_columns[name][ends].tolist() for name in names]
     return [
         Latest(
             rows.models[model],
@@ -171,6 +199,20 @@ def page_script() -> bytes:
 def page_style() -> bytes:
     """Return the style of a served page."""
     return (asset("style.css") + asset("lines.css") + asset("live.css")).encode()
+
+
+_STYLE_ELEMENT = re.compile(
+    r'if\(!document\.getElementById\("(\w+)"\)\)\{var \w+=document\.createElement\("style"\)'
+)
+
+
+@cache
+def plotly_styles() -> list[str]:
+    """Return the ids of the style elements that the plotting library makes where no element has the id.
+
+    They are for maps, which the page does not draw, and its policy forbids style elements.
+    """
+    return _STYLE_ELEMENT.findall(plotly_script().decode())
 
 
 @cache

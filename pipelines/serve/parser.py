@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..arguments import CONFIDENCE, KAFKA_OPTION, REFERENCE, TITLE, Argument, repeatable
+from ..arguments import CONFIDENCE, KAFKA_OPTION, OTLP, REFERENCE, TITLE, Argument, repeatable
 
 SERVE_EPILOG = """examples:
   rocsteady serve rows/
   rocsteady serve kafka://localhost:9092/rows --alerts kafka://localhost:9092/alerts
+  rocsteady serve rows/ --roll-ups roll_ups/ --pairs pairs/ --curves curves/
   rocsteady serve rows/ --host 0.0.0.0 --token @secret.txt
 
 The page grows as rows come, without a reload. Nothing here can be changed by a request. A browser gives the
@@ -27,10 +28,14 @@ _SOURCE = Argument("source", "SOURCE",
 SERVE = (
     _SOURCE,
     repeatable("--alerts", "SOURCE", "of evaluate --alerts, followed in the same way; repeatable"),
+    repeatable("--roll-ups", "SOURCE", "of evaluate --roll-ups, followed in the same way; repeatable"),
+    repeatable("--pairs", "SOURCE", "of evaluate --pairs, followed in the same way; repeatable"),
+    repeatable("--curves", "SOURCE", "of evaluate --curves, followed in the same way; repeatable"),
     Argument("--host", "ADDRESS", "where to listen; beyond this machine a --token is needed", "127.0.0.1"),
     Argument("--port", "N", "0: one that is free", "8080"),
     Argument("--token", "@FILE",
         "who may look: a file whose first line is a secret of 16 or more letters, or the secret itself"),
+    OTLP,
     Argument("--rows-held", "N", "the most rows of the page: of more, older rows are thinned", "100000"),
     TITLE,
     REFERENCE,

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ...core.errors import InputError
 from ...core.process.imports import missing_package
@@ -14,15 +15,42 @@ from .keeper import Keeper
 
 _GRACE_SECONDS = 2
 
+REQUEST_SECONDS = 10.0
+"""Seconds after which a connection is closed that has not sent the head of a request."""
 
-def check_packages(option: str) -> None:
-    """Raise MissingPackageError where the packages of the extra `serve` are missing."""
+
+def check_packages(option: str, extra: str = "serve") -> None:
+    """Raise MissingPackageError where the packages of the extra `serve` are missing.
+
+    option  the option or command that needs them
+    extra   the extra, or the extras, that the error tells to install
+    """
     try:
+        import prometheus_client
         import starlette
         import uvicorn
     except ImportError as error:
-        raise missing_package(error.name or "starlette", option, "serve") from None
-    assert starlette, uvicorn
+        raise missing_package(error.name or "starlette", option, extra) from None
+    assert prometheus_client
+    assert starlette
+    assert uvicorn
+
+
+def _protocol() -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol, which by itself would wait for ever for the head of a first request."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Protocol(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.loop.call_later(REQUEST_SECONDS, self._close_if_silent)
+
+        def _close_if_silent(self) -> None:
+            begun: object = self.cycle  # None before the first request, whatever its declaration says
+            if begun is None and not self.transport.is_closing():
+                self.transport.close()
+
+    return Protocol
 
 
 @contextmanager
@@ -51,7 +79,7 @@ def serving(keeper: Keeper, option: str, host: str, port: int, token: str | None
     server = Server(keeper)
     config = uvicorn.Config(
         application(server, host=host, port=port, token=token),
-        http="h11",
+        http=_protocol(),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -47,7 +47,7 @@ def watch_command(options: argparse.Namespace) -> int:
     confidence, _ = confidence_of(options.confidence, [])
     check_followed(options.source, options.kafka_option)
     screen = _Screen() if sys.stdout.isatty() else None
-    gathered = Gathered(ROWS_HELD, confidence, alerted=False, says=screen is None)
+    gathered = Gathered(ROWS_HELD, confidence, says=screen is None)
     readers = Readers()
     source = Source(
         options.source, "rows", follow_tables(options.source, "rows", options.kafka_option, readers.stopped)

@@ -52,7 +52,9 @@ NAMES = ("flink", "java-io", "kafka", "prism")
 COMMAND = "python -m rocsteady.runners.servers"
 
 _HERE = Path(__file__).parent
-_FLINK_JARS = ("flink-dist-", "log4j-")
+_FLINK_JARS = ("lib/flink-dist-", "lib/log4j-", "metrics-prometheus/flink-metrics-prometheus-")
+"""The folders and first letters of the jars that are kept: Flink, its log, its reporter for Prometheus."""
+
 _LOG_LINES = 15
 _PRISM_LISTENS_OPENLY = 'net.Listen("tcp", fmt.Sprintf(":%d", port))'
 
@@ -217,7 +219,7 @@ def _prism_sources(go: str, version: str, folder: Path) -> Path:
 
 
 def _get_flink(folder: Path, _build: bool) -> None:
-    """Unpack Flink's jar and the jars of its log from PyFlink's package apache-flink-libraries."""
+    """Unpack `_FLINK_JARS` from PyFlink's package apache-flink-libraries."""
     show(f"downloading Flink {FLINK_VERSION} from the Python package index (230 MB)")
     _run(
         sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:",
@@ -228,7 +230,7 @@ def _get_flink(folder: Path, _build: bool) -> None:
     with tarfile.open(archive) as packed:
         for member in packed:
             name = Path(member.name)
-            if name.parent.name == "lib" and name.name.startswith(_FLINK_JARS):
+            if f"{name.parent.name}/{name.name}".startswith(_FLINK_JARS):
                 jar = packed.extractfile(member)
                 if jar is not None:
                     with jar, (folder / name.name).open("wb") as copy:

@@ -10,6 +10,7 @@ from benchmark_path import ROOT
 from browser import chromium_path
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("browser")
 def test_a_quick_run_writes_the_page(tmp_path, monkeypatch):
     monkeypatch.setenv("ROCSTEADY_CHROMIUM", chromium_path())

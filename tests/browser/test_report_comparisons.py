@@ -105,6 +105,7 @@ def test_learners_are_taken_away_by_keyboard(browser, report):
         assert "is not drawn" in page.inner_text("#live")
 
 
+@pytest.mark.slow
 def test_since_when_the_leader_leads_is_shaded(browser, tmp_path):
     _, means = compared_tables(("best", "poor"))
     moments = sorted({(row["checkpoint"], row["time"], row["seq"]) for row in means.to_pylist()})
@@ -153,6 +154,7 @@ def test_the_page_is_never_wider_than_the_window(browser, report, width):
         assert all(one.get_attribute("aria-label") for one in regions.all())
 
 
+@pytest.mark.slow
 def test_without_rows_or_with_one_checkpoint_or_without_means_there_is_what_there_is(browser, tmp_path):
     comparisons, means = compared_tables(("a", "b"), folds=3, checkpoints=1)
     write_report(ROW_SCHEMA.empty_table(), tmp_path / "r.html", comparisons=comparisons, means=means)

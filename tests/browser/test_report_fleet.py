@@ -56,6 +56,7 @@ def drawn(page, section, said):
     )
 
 
+@pytest.mark.slow
 def test_lines_are_the_same_with_and_without_javascript(browser, report):
     text = "all => all.map((row) => [...row.children].map((one) => one.textContent.trim()))"
     with opened(browser, report, ready=False, java_script_enabled=False) as page:

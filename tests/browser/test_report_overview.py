@@ -10,6 +10,7 @@ from browser import opened
 from planted import DAY, DAYS, FIRST, planted
 from report_tables import alert_events, filled
 from rocsteady.pipelines.report.report import write_report
+from thorough import first
 
 WINDOW_DAYS = 15
 
@@ -50,7 +51,7 @@ def day_of(text):
     return datetime.strptime(" ".join(words[:3]).rstrip(","), "%d %b %Y").replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize("models", [10, 50, 500])
+@pytest.mark.parametrize("models", first(1, [50, 10, 500]))
 def test_the_page_alone_tells_every_fault_and_when_it_began(browser, models, tmp_path):
     _, faults, path = written(models, tmp_path)
     with opened(browser, path) as page:
@@ -82,6 +83,7 @@ def test_the_page_alone_tells_every_fault_and_when_it_began(browser, models, tmp
         assert falls != rises
 
 
+@pytest.mark.slow
 def test_the_worst_are_chosen_and_a_click_leads_to_a_model_and_its_slice(browser, page_of):
     _, faults, path = page_of
     with opened(browser, path) as page:
@@ -237,6 +239,7 @@ COUNTED = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_thousand_models_cost_no_more_work_than_fifty(browser, tmp_path):
     """Elements, and work for one click, are those of one page of lines, however many models there are."""
     elements, work = {}, {}

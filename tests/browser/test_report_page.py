@@ -187,6 +187,7 @@ def test_every_measure_is_drawn_as_the_rows_have_it(browser, report, rows):
                     assert trace["y"] == y, measure
 
 
+@pytest.mark.slow
 def test_small_charts_are_the_rows_too(browser, report, rows):
     models = sorted(set(rows["model"].to_pylist()))
     with opened(browser, report) as page:
@@ -200,6 +201,7 @@ def test_small_charts_are_the_rows_too(browser, report, rows):
                 assert (trace["x"], trace["y"]) == values(of_series(rows, model), measure), measure
 
 
+@pytest.mark.slow
 def test_small_charts_follow_what_is_chosen(browser, report, rows):
     kept = sorted(set(rows["model"].to_pylist()))[1:]
     with opened(browser, report) as page:
@@ -282,6 +284,7 @@ def test_models_of_one_row_at_one_place_are_all_seen(browser, tmp_path):
         assert "a 0.800 (one row only: fewer events than a row's stride)" in told
 
 
+@pytest.mark.slow
 def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_path):
     auc = np.array([0.1, 0.99, 0.2, 0.3, 0.7, 0.75, 0.72, 0.8, 0.6])
     write_report(filled([("m", 9)], auc=auc), tmp_path / "r.html")  # the fifth window is full, with 500
@@ -301,6 +304,7 @@ def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_pat
         assert not page.evaluate("document.getElementById('main-chart').layout.shapes")
 
 
+@pytest.mark.slow
 def test_every_small_chart_has_two_ticks_at_least(browser, report, tmp_path):
     n = 6
     bit = np.array([0.0, 0, 0, 1, 0, 0])
@@ -330,6 +334,7 @@ def test_a_measure_null_throughout_has_no_chart_and_is_listed(browser, tmp_path)
         assert "Brier score, Precision (not asked for)" in page.inner_text("#null-measures")
 
 
+@pytest.mark.slow
 def test_a_long_series_is_thinned_and_no_extreme_is_lost(browser, tmp_path):
     n = 30_000
     rng = np.random.default_rng(4)
@@ -390,6 +395,7 @@ def test_panes_are_not_joined_by_a_line(browser, tmp_path):
 # ---- choosing
 
 
+@pytest.mark.slow
 def test_models_slices_and_measures_are_chosen_and_the_address_keeps_them(browser, report, rows):
     with opened(browser, report) as page:
         assert page.is_hidden("#model-search")  # of three models, none need be searched for
@@ -414,6 +420,7 @@ def test_models_slices_and_measures_are_chosen_and_the_address_keeps_them(browse
         assert page.url.endswith(fragment)  # moving about the page leaves the choices alone
 
 
+@pytest.mark.slow
 def test_best_and_worst_follows_the_chosen_models(browser, report):
     cards = "all => all.map((one) => [...one.querySelectorAll('h3, p')].map((part) => part.textContent))"
     with opened(browser, report, ready=False, java_script_enabled=False) as page:
@@ -459,6 +466,7 @@ SETTLED = """() => new Promise((done) => {
 })"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "targets"), [(1280, ["#meanings"]), (390, ["#slices", "#curves", "#latest", "#meanings"])]
 )
@@ -471,6 +479,7 @@ def test_a_link_at_the_top_leads_to_its_section_at_once(width, targets, browser,
             assert abs(top) <= 40, target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_charts_that_are_drawn_late_move_nothing(width, browser, report):
     tops = "() => [...document.querySelectorAll('section')].map((one) => one.offsetTop)"
@@ -684,6 +693,7 @@ def test_null_comes_last_whichever_way_the_table_is_sorted(browser, tmp_path):
             assert "".join(column(page, 0)) == expected
 
 
+@pytest.mark.slow
 def test_every_column_sorts_and_the_filter_finds(browser, report, rows):
     with opened(browser, report) as page:
         page.check("#latest-wide")
@@ -741,6 +751,7 @@ CONTRAST = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_stands_out_from_its_ground(scheme, browser, report):
     with opened(browser, report, color_scheme=scheme) as page:
@@ -782,6 +793,7 @@ def test_on_a_phone_nothing_sticks_out(browser, report):
         assert out == []
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_reaches_every_control(browser, report):
     with opened(browser, report) as page:
         for id_ in ("measures", "slices", "curves", "latest"):
@@ -932,6 +944,7 @@ WATCH = """window.longest = 0; new PerformanceObserver((list) => {
 }).observe({ type: "longtask", buffered: true });"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes",
     [[(f"model-{number:04}", 12) for number in range(5_000)], [("one", 60_000)]],

@@ -75,6 +75,7 @@ def test_the_link_holds_what_is_shown_and_back_and_forward_work(browser, report)
         assert page.input_value("#measure") == "h"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fragment", "shown", "told"),
     [
@@ -110,6 +111,7 @@ OPACITY = """() => [...document.querySelectorAll("#main-chart .trace[class*='tra
     .map((one) => Number(getComputedStyle(one).opacity))"""
 
 
+@pytest.mark.slow
 def test_bands_of_one_or_two_models_are_seen_and_of_more_the_one_that_is_pointed_at(browser, report):
     for models, seen in ((1, [1]), (2, [1, 1]), (3, [0, 0, 0])):
         asked = "&".join(f"model=model-{place:02}" for place in range(models))
@@ -132,6 +134,7 @@ def thin_tail(**columns):
     return filled([("m", 10)], positives=rarer, negatives=np.full(10, 400.0), **columns)
 
 
+@pytest.mark.slow
 def test_windows_with_few_labels_are_grey(browser, tmp_path):
     grey = """() => document.getElementById("main-chart").data.filter((one) => one.kind === "grey")
         .map((one) => Array.from(one.x))"""
@@ -228,6 +231,7 @@ def test_on_a_phone_the_content_begins_on_the_first_screen_and_nothing_sticks_ou
 # ---- paper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_paper_shows_all_charts_in_light_colours_and_no_controls(browser, report, scheme):
     with opened(browser, report, color_scheme=scheme) as page:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from site_build import built, served
 
+pytestmark = pytest.mark.slow  # a build takes 15 s
+
 SECTIONS = ["Tutorials", "How-to guides", "Concepts", "Reference", "Papers", "Benchmarks", "Architecture"]
 WIDER_THAN_ITS_WINDOW = "document.documentElement.scrollWidth > window.innerWidth"
 LIGHTNESS = """(selector) => {

@@ -43,6 +43,7 @@ ON_A_BROKER = {"docs/how-to/kafka.md", "docs/how-to/rows-in-kafka.md"}
 TEXT_ALONE = {
     "README.md": 1,  # of the demo, which .ci/run compares
     "docs/tutorials/demo.md": 1,  # the same
+    "docs/tutorials/live-demo.md": 1,  # of a year, which tests/pipelines/demo/test_live.py plays
     "docs/how-to/flink.md": 3,  # of a cluster
     "docs/how-to/kafka.md": 3,  # of a broker, of --help, and a file of settings
     "docs/how-to/state.md": 1,  # a listing of files, whose names hold times

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
 from command import start
 from counting_job import SUMS, sum_pairs
@@ -46,6 +47,18 @@ def test_no_record_of_a_slow_bundle_is_lost(tmp_path):
         _ = rows.outputs | beam.Map(lambda row: str(row.seq)) | beam.io.WriteToText(str(tmp_path / "seen"))
     seen = [int(line) for path in tmp_path.glob("seen*") for line in path.read_text().split()]
     assert sorted(seen) == list(range(1, RECORDS + 1))
+
+
+def test_prism_gives_the_size_of_each_shard():
+    servers("prism")
+    records = [(f"shard-{number % 3:03d}", events(number)) for number in range(RECORDS)]
+    pipeline = beam.Pipeline(options=PipelineOptions(_options()))
+    _ = pipeline | beam.Create(records) | RunStateMachine(ChainFactory(every=1), Any)
+    result = pipeline.run()
+    result.wait_until_finish()
+    gauges = result.metrics().query(MetricsFilter().with_namespace("rocsteady"))["gauges"]
+    sizes = {gauge.key.metric.name: gauge.result for gauge in gauges}
+    assert sizes.keys() == {f"state_bytes {key}" for key, _ in records}
 
 
 def follow(folder):

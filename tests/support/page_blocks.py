@@ -43,6 +43,8 @@ LACKING = {
     "localhost:": "a server",
     "https://": "a server",
     "/opt/": "a folder of the machine's administrator, and two minutes",
+    "demo --live": "a minute of training, and six of playing",
+    "rocsteady-demo/": "what the demo leaves",
     "electricity.csv.gz": "a data set that is not in the repository",
 }
 """Words of blocks that cannot run on a plain machine: what the machine lacks. Their commands are parsed."""

@@ -100,8 +100,9 @@ def _status(line: str) -> int:
     return 0
 
 
-def run_bash(block: Block) -> tuple[int, str]:
-    """Run a shell block; return its exit status and what it prints."""
+@contextlib.contextmanager
+def readers_environment() -> Iterator:
+    """Give the environment of a reader's shell, in which `rocsteady` and `python` are this process's."""
     paths = [path or str(Path.cwd()) for path in sys.path if path != str(Path(__file__).parent)]
     with tempfile.TemporaryDirectory() as programs:
         for name, text in PROGRAMS.items():
@@ -114,9 +115,15 @@ def run_bash(block: Block) -> tuple[int, str]:
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONUNBUFFERED": "1",
         }
+        yield {**os.environ, **known}
+
+
+def run_bash(block: Block) -> tuple[int, str]:
+    """Run a shell block; return its exit status and what it prints."""
+    with readers_environment() as environment:
         done = subprocess.run(
             ["bash", "-c", "set -euo pipefail\n" + "\n".join(block.commands)],
-            env={**os.environ, **known},
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -44,8 +44,9 @@ class Fed:
 class Served:
     """A server in this process, and what feeds it."""
 
-    def __init__(self, keeper, rows, alerts, address):
-        self.keeper, self.rows, self.alerts, self.address = keeper, rows, alerts, address
+    def __init__(self, keeper, fed, address):
+        self.keeper, self.fed, self.address = keeper, fed, address
+        self.rows, self.alerts = fed["rows"], fed.get("alerts")
         self.port = urlsplit(address).port
 
     def wait(self, holds):
@@ -65,17 +66,17 @@ class Served:
 
 
 @contextmanager
-def served(*, token=None, host="127.0.0.1", port=0, alerted=False, most=100_000, tick=0.02, judge=0.05):
-    """Serve what a test feeds."""
+def served(*, token=None, host="127.0.0.1", port=0, followed=(), most=100_000, tick=0.02, judge=0.05):
+    """Serve what a test feeds: rows, and the tables that are followed beside them."""
     before = keepers.TICK_SECONDS, keepers.JUDGE_SECONDS
     keepers.TICK_SECONDS, keepers.JUDGE_SECONDS = tick, judge
-    keeper = Keeper(Look(alerted=alerted), most)
-    rows, alerts = Fed(), Fed("alerts")
+    keeper = Keeper(Look(followed=followed), most)
+    fed = {what: Fed(what) for what in ("rows", *followed)}
     try:
         with serving(keeper, "--host", host, port, token) as address:
-            keeper.start([rows.source, *([alerts.source] if alerted else [])])
+            keeper.start([one.source for one in fed.values()])
             try:
-                yield Served(keeper, rows, alerts, address)
+                yield Served(keeper, fed, address)
             finally:
                 keeper.stop()
     finally:

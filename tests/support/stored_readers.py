@@ -68,6 +68,7 @@ from rocsteady.core.settings.windows import EveryEvents, parse_every, parse_wind
 from rocsteady.core.shard import parts as snapshot_parts
 from rocsteady.core.sketches import wire as sketch_wire
 from rocsteady.core.sketches.auc_sketch import AucSketch
+from rocsteady.core.state.checkpoint import Checkpoint, ReaderPosition
 from rocsteady.core.state.export import ExportingMachine
 from rocsteady.core.state.exported import ShardState, WaitingState
 from rocsteady.core.state.reshard import resharded, resharded_joins
@@ -611,6 +612,17 @@ def record_samples():
     ]
 
 
+def checkpoint():
+    position = ReaderPosition("scored[0]", "Kafka cluster a", '{"next": 7}', "model", None)
+    counted = {"counts": {"events_read": 7}, "reasons": [["late", "later than allowed", 2, 0]]}
+    machines = {"evaluators": table_samples()[0], "pairs": b""}
+    return Checkpoint("0.1.0", "2026-01-31T12:00:00Z", {"window": "last:40"}, (position,), counted, machines)
+
+
+def use_checkpoint(read, data):
+    return read.pack(), read.describe(), [position.offset for position in read.readers]
+
+
 BETWEEN_STAGES = {
     "transforms.events.batches:RecordBatchCoder.decode",
     "transforms.sources.streams.read:_MarkCoder.decode",
@@ -627,6 +639,9 @@ INHERITED = {
 
 FORMS: dict[str, Form] = {
     "core.evaluator.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
+    "core.state.checkpoint:Checkpoint.unpack": Form(
+        lambda: [checkpoint().pack()], Checkpoint.unpack, use_checkpoint
+    ),
     "core.alerts.rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
     "core.evidence.below:EvidenceBelow.from_bytes": Form(
         evidence_samples, EvidenceBelow.from_bytes, use_evidence

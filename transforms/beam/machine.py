@@ -46,7 +46,7 @@ from ...core.state.exported import ShardState
 from ..events.batches import from_ipc  # noqa: F401  registers the coder of the letters
 from ..events.dead_letters import DeadLetters
 from .cells import NumberedCellsDeclared, numbered_cells
-from .metrics import count, count_letters, hold
+from .metrics import count, count_letters, hold, let_go
 from .state_sizes import measure_bytes
 
 _caches: dict[int, MachineCache] = {}
@@ -182,7 +182,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         if committed.read() is None or pane is not None:
             end.set(window.max_timestamp())
         outputs = self._protocol.apply(key, pane, _cells(snapshot, log, committed), record)
-        hold((self.step, pane, key), self._protocol.held)
+        hold(self.step, key, self._protocol.held, pane)
         self._wake(clock, window)
         return self._tagged(outputs)
 
@@ -217,6 +217,8 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         cells = _cells(snapshot, log, token)
         pane = pane_of(window)
         outputs = self._protocol.apply(key, pane, cells, EndOfInput().pack(), keep=pane is None)
+        if pane is not None:
+            let_go(self.step, key, pane)
         yield from self._tagged(outputs)
 
 

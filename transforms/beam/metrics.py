@@ -1,21 +1,31 @@
 """Metrics: Beam's metrics, and counters of this process with the same names.
 
 Beam's counters are correct sums; each runner shows them in its own way, often only when a job is done. The
-process's counters are for watching a running job (`--prometheus`). They count a retried bundle twice.
-docs/reference/metrics.md lists the metrics for users.
+process's counters are for watching a running job (`--prometheus`, `--otlp`). They count a retried bundle
+twice. docs/reference/metrics.md lists the metrics for users.
+
+Sizes
+    A size, such as the bytes of a state, is in Beam both a distribution and a gauge. Dataflow shows
+    distributions and no gauges. Flink gives the values of gauges to its reporters as numbers, and those of
+    distributions as Java objects, which a reporter cannot read. Beam keeps one value of a gauge, the latest.
+    So each shard has gauges of its own, and their names end in the shard's key. Their sum is right whichever
+    worker has a shard, and after a restart.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from apache_beam.metrics import Metrics
 
+from ...core.events.times import NO_TIME
+from ...core.rows.columns import NUMBER_COLUMNS
 from ...core.rows.rows import Rows
 from ..events.dead_letters import DeadLetters
 from ..events.fields import RECORD_COUNTERS, Role
@@ -73,13 +83,37 @@ GAUGES = {
     "roll_up_groups": "Groups of models or slices that are rolled up.",
     "alert_series": "Models, slices and panes that rules watch.",
 }
-"""Sizes that machines hold now: a distribution over shards in Beam, the sum over shards in this process."""
+"""Sizes that machines hold now: in Beam of each shard, in this process the sum over shards."""
+
+NEWEST_TIMES = {
+    "newest_event_timestamp_seconds": "The greatest time of an event or a prediction that was read.",
+    "newest_label_timestamp_seconds": "The greatest time of a label that was read.",
+}
+"""Times in seconds since 1970: in Beam of each partition of a stream, in this process of all."""
+
+PARTITION_GAUGES = {
+    "offset": "The place behind the last record that was read of a partition.",
+    "lag": "The messages of a partition that wait to be read.",
+    **NEWEST_TIMES,
+}
+"""Gauges of each partition of a stream, in Beam."""
+
+_AGAIN_SECONDS = 10.0
+"""Seconds after which a gauge of Beam is set again, though its value is the same.
+
+Where a runner began a job again and kept the process, the runner has lost the value.
+"""
+
+Shard = tuple[Hashable, str]
+"""A step, and the key of a shard in the step."""
 
 _lock = threading.Lock()
 _totals: Counter[str] = Counter()
-_held: dict[Hashable, Mapping[str, int]] = {}
+_letters: Counter[tuple[str, str]] = Counter()
+_held: dict[Shard, dict[Hashable, Mapping[str, int]]] = {}
+_told: dict[tuple[Shard, str], tuple[int, float]] = {}
 _newest: NewestRows | None = None
-_newest_event: float | None = None
+_newest_times: dict[str, float] = {}
 
 
 def letter_metrics(kind: str) -> str:
@@ -96,10 +130,13 @@ def count_letters(letters: DeadLetters) -> None:
     progress.note_refused(letters)
     for kind, reason, position in letters.whys():
         _distribution(letter_metrics(kind), reason).update(position)
+        with _lock:
+            _letters[kind, reason] += 1
 
 
 _counter: Callable[[str, str], Any] = cache(Metrics.counter)
 _distribution: Callable[[str, str], Any] = cache(Metrics.distribution)
+_gauge: Callable[[str, str], Any] = cache(Metrics.gauge)
 
 
 def count(name: str, number: int) -> None:
@@ -110,18 +147,51 @@ def count(name: str, number: int) -> None:
             _totals[name] += number
 
 
-def set_totals(counts: Mapping[str, int]) -> None:
-    """Set the process's counters to the counts so far of a job without Beam."""
+def set_totals(counts: Mapping[str, int], letters: Mapping[tuple[str, str], int]) -> None:
+    """Set the process's counters to the counts so far of a job without Beam.
+
+    letters  the dead letters by kind and reason
+    """
     with _lock:
         _totals.update({name: number - _totals[name] for name, number in counts.items()})
+        _letters.update({why: number - _letters[why] for why, number in letters.items()})
 
 
-def hold(place: Hashable, held: Mapping[str, int]) -> None:
-    """Set the gauges (GAUGES) of the machine at a place, in Beam and in this process."""
+def hold(step: Hashable, key: str, held: Mapping[str, int], pane: Hashable = None) -> None:
+    """Set the gauges (GAUGES) of the machine of a shard's pane, in Beam and in this process. O(panes)."""
+    shard = step, key
     for name, number in held.items():
         _distribution(METRICS_NAMESPACE, name).update(number)
     with _lock:
-        _held[place] = held
+        panes = _held.setdefault(shard, {})
+        panes[pane] = held
+        sums = {name: sum(each[name] for each in panes.values()) for name in held} if len(panes) > 1 else held
+    _tell(shard, sums)
+
+
+def let_go(step: Hashable, key: str, pane: Hashable) -> None:
+    """Remove the gauges of the machine of a shard's pane, which has ended."""
+    shard = step, key
+    with _lock:
+        panes = _held.get(shard, {})
+        gone = panes.pop(pane, {})
+        sums = {name: sum(each[name] for each in panes.values()) for name in gone}
+    _tell(shard, sums)
+
+
+def _tell(shard: Shard, sums: Mapping[str, int]) -> None:
+    """Set the gauges of a shard in Beam, where their values are other ones or were set long ago."""
+    now = time.monotonic()
+    for name, number in sums.items():
+        before, at = _told.get((shard, name), (None, now))
+        if number != before or now - at > _AGAIN_SECONDS:
+            _told[shard, name] = number, now
+            set_gauge(name, shard[1], number)
+
+
+def set_gauge(name: str, part: str, number: int) -> None:
+    """Set Beam's gauge of a part of the job, such as a shard or a partition; the part ends its name."""
+    _gauge(METRICS_NAMESPACE, f"{name} {part}").set(number)
 
 
 def see(rows: Rows) -> None:
@@ -132,30 +202,45 @@ def see(rows: Rows) -> None:
 
 
 def reset(models: int | None = None) -> None:
-    """Reset the counters before a job starts; from then on, keep the newest rows of `models` models.
+    """Reset the counters before a job starts; from then on, keep newest rows.
 
-    models  None = keep the newest rows of no model
+    models  of how many models, and of how many slices; None = keep no rows
     """
-    global _newest, _newest_event
+    global _newest
     with _lock:
-        _newest_event = None
+        _newest_times.clear()
         _totals.clear()
+        _letters.clear()
         _held.clear()
+        _told.clear()
         _newest = None if models is None else NewestRows(models)
 
 
-def note_times(least: int, greatest: int) -> None:
-    """Note the least and the greatest event time, microseconds; Beam's distribution is `event_seconds`."""
-    global _newest_event
+def note_times(least: int, greatest: int, role: Role = "event") -> None:
+    """Note the least and the greatest time of records of a role, microseconds.
+
+    Beam's distribution is `event_seconds`, of all roles.
+    """
     for micros in (least, greatest):
         _distribution(METRICS_NAMESPACE, "event_seconds").update(micros // 1_000_000)
+    what = newest_of(role)
     with _lock:
-        _newest_event = max(greatest / 1e6, -float("inf") if _newest_event is None else _newest_event)
+        _newest_times[what] = max(greatest / 1e6, _newest_times.get(what, -float("inf")))
 
 
-def newest_event() -> float | None:
-    """Return the greatest event time that was read, seconds since 1970; None without times."""
-    return _newest_event
+def newest_of(role: Role) -> str:
+    """Return the name of the gauge of the greatest time of records of a role.
+
+    >>> newest_of("label"), newest_of("prediction")
+    ('newest_label_timestamp_seconds', 'newest_event_timestamp_seconds')
+    """
+    return f"newest_{'label' if role == 'label' else 'event'}_timestamp_seconds"
+
+
+def newest_times() -> dict[str, float]:
+    """Return the greatest times that were read, seconds since 1970, by the names of NEWEST_TIMES."""
+    with _lock:
+        return dict(_newest_times)
 
 
 def totals() -> Counter[str]:
@@ -164,56 +249,99 @@ def totals() -> Counter[str]:
         return Counter(_totals)
 
 
+def letters_by_reason() -> Counter[tuple[str, str]]:
+    """Return the number of this process's dead letters by kind and reason."""
+    with _lock:
+        return Counter(_letters)
+
+
 def gauges() -> Counter[str]:
     """Return the gauges by name, each summed over the machines of this process."""
     with _lock:
         found: Counter[str] = Counter()
-        for held in _held.values():
-            found.update(held)
+        for panes in _held.values():
+            for held in panes.values():
+                found.update(held)
         return found
 
 
-def newest() -> tuple[dict[str, dict[str, float]], int]:
-    """Return the numbers in each model's newest row, and how many rows had models beyond the bound."""
+def newest() -> Newest:
+    """Return the numbers in the newest row of each model and slice that is kept."""
     with _lock:
-        return ({}, 0) if _newest is None else (dict(_newest.by_model), _newest.beyond)
+        return Newest({}, {}) if _newest is None else _newest.now()
+
+
+class Newest(NamedTuple):
+    """The NEWEST_COLUMNS of newest rows.
+
+    models         by model
+    slices         by model and slice
+    models_beyond  the number of models that are left out
+    slices_beyond  the number of slices of models that are left out
+    rows_beyond    the number of rows of models that were left out so far
+    """
+
+    models: Mapping[str, Mapping[str, float]]
+    slices: Mapping[tuple[str, str], Mapping[str, float]]
+    models_beyond: int = 0
+    slices_beyond: int = 0
+    rows_beyond: int = 0
 
 
 class NewestRows:
-    """The NEWEST_COLUMNS of the newest row of each of the first `models` models. O(keys) a batch of rows."""
+    """The numbers in the newest rows of the first `most` models and the first `most` slices.
 
-    def __init__(self, models: int) -> None:
-        self._models = models
-        self.by_model: dict[str, dict[str, float]] = {}
-        self.beyond = 0
+    O(keys) a batch of rows. Models and slices beyond `most` are counted, up to `MOST_COUNTED` of each.
+    """
+
+    MOST_COUNTED = 10_000
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[bool, dict[tuple[str, str], dict[str, float]]] = {False: {}, True: {}}
+        self._beyond: dict[bool, set[tuple[str, str]]] = {False: set(), True: set()}
+        self._rows_beyond = 0
 
     def see(self, rows: Rows) -> None:
-        """Take in rows, which are in order for each model; rows of slices are ignored."""
+        """Take in rows, which are in order for each model."""
         codes, behind = np.unique(rows.key_codes[::-1], return_index=True)
-        columns = [
-            rows.integer(name) if name == "window_events" else rows.number(name) for name in NEWEST_COLUMNS
-        ]
+        seqs, times, events = (rows.integer(name) for name in ("seq", "time", "window_events"))
         for code, back in zip(codes.tolist(), behind.tolist(), strict=True):
-            model, of_slice = rows.keys[code]
-            if of_slice:
-                continue
-            if model not in self.by_model and len(self.by_model) >= self._models:
-                self.beyond += int(np.count_nonzero(rows.key_codes == code))
+            key = rows.keys[code]
+            of_slice = bool(key[1])
+            kept, beyond = self._kept[of_slice], self._beyond[of_slice]
+            if key not in kept and len(kept) >= self._most:
+                if len(beyond) < self.MOST_COUNTED:
+                    beyond.add(key)
+                if not of_slice:
+                    self._rows_beyond += int(np.count_nonzero(rows.key_codes == code))
                 continue
             row = len(rows) - 1 - back
-            self.by_model[model] = {
-                name: float(column[row]) for name, column in zip(NEWEST_COLUMNS, columns, strict=True)
+            kept[key] = {
+                **{name: float(rows.number(name)[row]) for name in NEWEST_COLUMNS if name in NUMBER_COLUMNS},
+                "window_events": float(events[row]),
+                "events": float(seqs[row]),
+                "newest_event_timestamp_seconds": np.nan if times[row] == NO_TIME else times[row] / 1e6,
             }
+
+    def now(self) -> Newest:
+        """Return what is kept."""
+        models = {model: numbers for (model, _), numbers in self._kept[False].items()}
+        beyond = {of_slice: len(keys) for of_slice, keys in self._beyond.items()}
+        return Newest(models, dict(self._kept[True]), beyond[False], beyond[True], self._rows_beyond)
 
 
 NEWEST_COLUMNS = {
-    "auc": "Area under the ROC curve, of the model's newest row; NaN where undefined.",
+    "auc": "Area under the ROC curve, of the newest row; NaN where undefined.",
     "auc_low": "Lower end of the AUC's interval.",
     "auc_high": "Upper end of the AUC's interval.",
-    "h": "H-measure, of the model's newest row; NaN where undefined.",
-    "window_events": "Events in the window of the model's newest row.",
+    "h": "H-measure, of the newest row; NaN where undefined.",
+    "evidence": "Evidence that the AUC fell, of the newest row; NaN without --evidence.",
+    "window_events": "Events in the window of the newest row.",
+    "events": "Events so far at the newest row.",
+    "newest_event_timestamp_seconds": "The time of the last event of the newest row; NaN without --time.",
 }
-"""Columns of a model's newest row, with their descriptions."""
+"""Numbers of a newest row, with their descriptions."""
 
 
 def count_records(
@@ -229,4 +357,4 @@ def count_records(
             count(names[kind], kinds.count(kind))
         count_letters(letters)
     if times is not None:
-        note_times(*times)
+        note_times(*times, role)

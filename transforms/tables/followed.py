@@ -24,7 +24,7 @@ from ...core.errors import InputError
 from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..kafka.client import check_topic
 from ..kafka.topic import KafkaTopic, is_kafka
-from ..sinks.kinds import ALERTS, ROWS, TableKind
+from ..sinks.kinds import ALERTS, CURVES, PAIRS, ROLL_UPS, ROWS, TableKind
 from ..sources.files.listing import list_sources
 from .read import file_metadata, read_table
 from .rows import holds_parts, parts_of, read_kafka_records
@@ -38,7 +38,9 @@ MOST_BYTES = 4 << 20
 _MOST_BEHIND = 64 << 20
 """Bytes without the end of a line after which a growing file is given up."""
 
-_KINDS: Mapping[str, TableKind] = {"rows": ROWS, "alerts": ALERTS}
+_KINDS: Mapping[str, TableKind] = {
+    "rows": ROWS, "alerts": ALERTS, "roll-ups": ROLL_UPS, "pairs": PAIRS, "curves": CURVES,
+}  # fmt: skip
 
 
 class Came(NamedTuple):
@@ -83,7 +85,8 @@ def follow_tables(
     """Yield the records of a source as they come, until `stop` is set.
 
     source   a folder, a file or glob, or kafka://host:port/topic. What does not exist yet is waited for
-    what     "rows" or "alerts"; of a topic, messages of other kinds are left out
+    what     "rows", "alerts", "roll-ups", "pairs" or "curves"; of a topic, messages of other kinds are left
+             out
     options  librdkafka's options for a topic
 
     Where the source has no more at present, a `Came` without a table is yielded about twice a second.

@@ -336,7 +336,6 @@ def _records_in(values: list[bytes], kind: TableKind) -> pa.Table | None:
         table = parse_lines(b"\n".join(values), schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    whole = table.num_rows == len(values) and not any(
-        table.column(name).null_count for name in ("model", "slice", "row")
-    )
+    named = [name for name in kind.identity if not kind.schema.field(name).nullable]
+    whole = table.num_rows == len(values) and not any(table.column(name).null_count for name in named)
     return table if whole else None

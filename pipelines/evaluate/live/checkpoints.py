@@ -47,6 +47,9 @@ def meaning_of(job: Evaluation) -> dict[str, Any]:
         "roll_ups": None if roll_ups is None else roll_ups.settings.meaning(),
         "alerts": None if alerts is None else [str(rule) for rule in alerts.rules],
     }
+    if (join := job.join) is not None:
+        records = join.records and str(join.records)
+        said["join"] = {**join.settings.meaning(), "label_time": join.label_time, "label_records": records}
     plain: dict[str, Any] = json.loads(json.dumps(said))
     return plain
 
@@ -165,18 +168,22 @@ class LiveCheckpoints:
 
     def check_end(self, streams: Streams, shards: int) -> None:
         """Say that the job has ended. Raises RocsteadyError where its input has more records now."""
-        for reader in self.readers(streams, shards):
-            offset, place = reader.position
-            partition = reader.source.partition
-            found = partition.fetch(offset, 1, 0.0, place)
-            while not partition.resumes and not (found.parts or found.ended):
-                found = partition.fetch(offset, 1, 0.1, place)
-            partition.close()
-            if any(part.chunk.records for part in found.parts):
-                raise RocsteadyError(
-                    f"--checkpoint {self.folder}: the job came to the end of its input, with last rows, "
-                    f"but {partition.name} has more records now; begin anew with --checkpoint-new"
-                )
+        left = self.readers(streams, shards)
+        wait = 0.0
+        while left:
+            for reader in [*left]:
+                offset, place = reader.position
+                partition = reader.source.partition
+                found = partition.fetch(offset, 1, wait, place)
+                if any(part.chunk.records for part in found.parts):
+                    raise RocsteadyError(
+                        f"--checkpoint {self.folder}: the job came to the end of its input, with last rows, "
+                        f"but {partition.name} has more records now; begin anew with --checkpoint-new"
+                    )
+                if partition.resumes or found.ended:
+                    partition.close()
+                    left.remove(reader)
+            wait = 0.1
         say(
             f"nothing is left to do: the job of the checkpoint in {self.folder} came to the end of its "
             "input; --checkpoint-new begins anew"

@@ -14,21 +14,20 @@ import pyarrow.parquet
 from ....core.alerts.rows import SomeRows
 from ....core.alerts.table import AlertTable
 from ....core.encoding.json import reading
-from ....core.events.records import EndOfInput, StateImport
+from ....core.events.records import EndOfInput
 from ....core.events.rejected import Rejected
 from ....core.events.times import NO_TIME
 from ....core.fleet.members import MemberRows, Settled
 from ....core.fleet.table import FleetTable
-from ....core.ids.sharding import number_of
+from ....core.ids.sharding import number_of, shard_key
 from ....core.process.console import say
 from ....core.rows.arrow import rows_to_arrow
 from ....core.rows.pairs import PairRow
 from ....core.rows.rows import Rows
 from ....core.state.exported import ShardState
-from ....core.state.take_up import taken_up
 from ....transforms.beam import metrics, progress
 from ....transforms.events.dead_letters import DeadLetters, RejectedLetters, in_columns
-from ....transforms.events.fields import RECORD_COUNTERS
+from ....transforms.events.fields import RECORD_COUNTERS, Role
 from ....transforms.sinks.kinds import (
     ALERTS,
     CURVES,
@@ -40,7 +39,8 @@ from ....transforms.sinks.kinds import (
     curve_batches,
 )
 from ....transforms.sources.streams.reader import Step
-from ....transforms.state.folder import EVALUATORS, write_state
+from ....transforms.state.folder import write_state
+from ....transforms.state.write import brought_state
 from ..delivery import Delivery
 from ..job import Evaluation, Outcome
 from ..on_beam import held_in
@@ -48,9 +48,8 @@ from ..summary import remedy_of
 from .machines import LiveMachines, adds_anew
 
 _SOURCE = "the live source"
-"""The name of the table's gauges."""
+"""The step of the table's gauges."""
 
-_COUNTERS = RECORD_COUNTERS["event"]
 _TELLING = 10
 """If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
 
@@ -84,53 +83,57 @@ class LiveEvaluation:
         self._job = job
         self._sinks = sinks
         self._delivery = delivery
-        self._letters = RejectedLetters(job.fields)
+        label_time = None if job.join is None else job.join.label_time
+        self._letters = RejectedLetters(job.fields, label_time)
         self._machines = LiveMachines.of(job)
         self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
         self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
-        self._told = False
+        self._only_invalid: dict[Role, Counter[str] | None] = {}
         if begun is not None:
             self._go_on_from(*begun)
         elif job.begins_with is not None:
-            state = taken_up(job.begins_with.read(EVALUATORS, 0).snapshot, job.settings)
-            self._apply(StateImport(job.begins_with.id, state).pack())
+            key = shard_key(0)
+            if job.join is not None:
+                self._join(brought_state(job.begins_with, job.join.settings, key))
+            self._apply(brought_state(job.begins_with, job.settings, key))
 
     @property
     def read(self) -> int:
         """The number of records read."""
-        return self._counts[_COUNTERS["read"]]
+        return self._counts["events_read"] + self._counts["labels_read"]
 
     def _tell_metrics(self) -> None:
         """Update this process's counters and gauges, for display while the job runs."""
-        metrics.set_totals(self._counted() + self._delivery.counts())
-        table = self._machines.table
-        metrics.hold(_SOURCE, {**table.gauges(), "state_bytes": table.snapshot_bytes()})
+        letters = {why: number for why, (number, _) in self._reasons.items()}
+        metrics.set_totals(self._counted() + self._delivery.counts(), letters)
+        metrics.hold(_SOURCE, shard_key(0), self._machines.gauges())
 
-    def take_step(self, step: Step) -> None:
-        """Evaluate one step of a partition's reader; there may be several readers."""
+    def take_step(self, step: Step, role: Role) -> None:
+        """Evaluate one step of the reader of a partition whose records have this role."""
         if step.records:
-            self._note_read(step)
+            self._note_read(step, role)
         for key, packet in step.packets:
-            if number_of(key):  # the shard that compares models
-                self._compare(packet)
+            if self._machines.join is None:
+                self._send(key, packet)
             else:
-                self._apply(packet)
+                self._join(packet)
         if step.packets or step.records:
             self._tell_metrics()
 
-    def _note_read(self, step: Step) -> None:
+    def _note_read(self, step: Step, role: Role) -> None:
         """Count the records of a step, and write their dead letters."""
-        self._counts[_COUNTERS["read"]] += step.records
+        counters = RECORD_COUNTERS[role]
+        self._counts[counters["read"]] += step.records
         progress.add(records=step.records, dead_letters=len(step.letters))
         if len(step.letters):
-            self._counts.update(_COUNTERS[kind] for kind, _, _ in step.letters.whys())
+            self._counts.update(counters[kind] for kind, _, _ in step.letters.whys())
             self._put(step.letters)
-            self._tell_if_none_is_valid()
+        self._tell_if_none_is_valid(step, role)
         if step.times is not None:
             least, greatest = step.times
             self._least, self._greatest = min(self._least, least), max(self._greatest, greatest)
-            metrics.note_times(least, greatest)
+            metrics.note_times(least, greatest, role)
 
     def note_unread(self, partitions: int) -> None:
         """Note the number of partitions that the job does not read, if the number has grown."""
@@ -158,6 +161,7 @@ class LiveEvaluation:
 
     def end(self) -> None:
         """Make the last rows: all partitions have ended."""
+        self._join(EndOfInput().pack())
         self._apply(EndOfInput().pack())
         self._compare(EndOfInput().pack())
         self._tell_metrics()
@@ -207,6 +211,24 @@ class LiveEvaluation:
 
     # ---- records
 
+    def _join(self, record: bytes) -> None:
+        """Give a record to the join, if there is one, and its joined events to the evaluators."""
+        join = self._machines.join
+        for given in () if join is None else join.apply(record):
+            if isinstance(given, ShardState):
+                write_state(given.pack(), given.folder, self._job.steps())
+            elif isinstance(given, Rejected):
+                self._put(self._letters(given))
+            else:
+                self._send(*given)
+
+    def _send(self, key: str, record: bytes) -> None:
+        """Give a record to the shard of a key."""
+        if number_of(key):  # the shard that compares models
+            self._compare(record)
+        else:
+            self._apply(record)
+
     def _compare(self, record: bytes) -> None:
         """Give a record to the pairs of models, if any; late events are dead letters of the evaluators."""
         pairs = self._machines.pairs
@@ -252,13 +274,20 @@ class LiveEvaluation:
             for alert in alerts:
                 say(alert.message)
 
-    def _tell_if_none_is_valid(self) -> None:
-        """Print the most frequent mistake, once, if all of the first records are dead letters."""
-        read = self.read
-        if not self._told and read >= _TELLING and read == self._counts[_COUNTERS["invalid"]]:
-            self._told = True
-            _, often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
-            say(f"none of the first {read:,} events can be applied: {remedy_of(often, self._job.fields)}")
+    def _tell_if_none_is_valid(self, step: Step, role: Role) -> None:
+        """Print the most frequent mistake, once, if all of the first records of a role are dead letters."""
+        reasons = self._only_invalid.setdefault(role, Counter())
+        if reasons is None:
+            return
+        reasons.update(reason for kind, reason, _ in step.letters.whys() if kind == "invalid")
+        read, invalid = (self._counts[RECORD_COUNTERS[role][name]] for name in ("read", "invalid"))
+        if read > invalid:
+            self._only_invalid[role] = None
+        elif read >= _TELLING and reasons:
+            self._only_invalid[role] = None
+            ((often, _),) = reasons.most_common(1)
+            said = f"{role}s can be {'joined' if role == 'label' else 'applied'}"
+            say(f"none of the first {read:,} {said}: {remedy_of(often, self._job.fields)}")
 
     def _put(self, letters: DeadLetters) -> None:
         """Write dead letters, and count their reasons."""

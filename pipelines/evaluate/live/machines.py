@@ -19,6 +19,7 @@ from ....core.ids.sharding import shard_key
 from ....core.pairs.table import PairTable
 from ....core.settings.windows import Fading
 from ....core.state.export import ExportingMachine
+from ....transforms.evaluate.join_labels import JoinFactory
 from ....transforms.evaluate.shards import TableFactory
 from ..job import Evaluation
 
@@ -34,6 +35,7 @@ class LiveMachines:
     """The state machines of a live job; None for what the job does not make."""
 
     table: ExportingMachine[Any]
+    join: ExportingMachine[Any] | None
     pairs: PairTable | None
     fleet: FleetTable | None
     alerts: AlertTable | None
@@ -48,6 +50,7 @@ class LiveMachines:
         """
         imports, tells = job.begins_with is not None, job.roll_ups is not None
         key, factory = shard_key(0), TableFactory(job.settings, imports, tells)
+        joins = None if job.join is None else JoinFactory(job.join.settings, imports)
         pairs = None if job.pairs is None else job.pairs.table(job.settings)
         groups = None if job.roll_ups is None else job.roll_ups.settings
         watched = () if job.alerts is None else _ALERTS.items()
@@ -55,12 +58,14 @@ class LiveMachines:
         if snapshots is None:
             return cls(
                 factory.new(None, key),
+                None if joins is None else joins.new(None, key),
                 None if pairs is None else PairTable(pairs),
                 None if groups is None else FleetTable(groups),
                 *(AlertTable(rules[name]) if rules.get(name) else None for name in _ALERTS),
             )
         return cls(
             factory.load(snapshots[TABLE], None, key),
+            None if joins is None else joins.load(snapshots["join"], None, key),
             None if pairs is None else PairTable.from_bytes(snapshots["pairs"], pairs),
             None if groups is None else FleetTable.from_bytes(snapshots["fleet"], groups),
             *(
@@ -79,8 +84,14 @@ class LiveMachines:
         machines = (self.table, *(getattr(self, name) for name in _OTHERS))
         return sum((Counter(machine.counts()) for machine in machines if machine is not None), Counter())
 
+    def gauges(self) -> dict[str, int]:
+        """Return the gauges of the evaluators and of the join, and the bytes of their state."""
+        machines = [machine for machine in (self.table, self.join) if machine is not None]
+        gauges = {name: value for machine in machines for name, value in machine.gauges().items()}
+        return {**gauges, "state_bytes": sum(machine.snapshot_bytes() for machine in machines)}
 
-_OTHERS = ("pairs", "fleet", *_ALERTS)
+
+_OTHERS = ("join", "pairs", "fleet", *_ALERTS)
 
 
 def adds_anew(job: Evaluation) -> bool:

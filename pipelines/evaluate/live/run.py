@@ -30,25 +30,28 @@ from ....core.process.console import say
 from ....core.process.temporary_folders import temporary_folder
 from ....core.state.compile_ahead import warm_up
 from ....transforms.sinks.appended import STDOUT
-from ....transforms.sinks.kinds import TableSink
 from ....transforms.sinks.open import is_appendable, is_streamed, open_sink
-from ....transforms.sources.streams.reader import FEW_RECORDS, StreamReader
+from ....transforms.sources.streams.folder_partition import FolderPartition
+from ....transforms.sources.streams.reader import FEW_RECORDS, StreamInput, StreamReader
 from ...outputs import staged
 from ...stopping import StopOnSignal
 from ..delivery import Delivery
-from ..job import Evaluation, Outcome, Streams, status_of
+from ..exit_status import status_of
+from ..job import Evaluation, Outcome, Streams
 from ..on_beam import rows_of, show_models
-from ..page import report_on
+from ..page import counters_of, report_on
 from ..recipients import Recipient
 from ..summary import ProgressLine, summarise
 from .checkpoints import LiveCheckpoints, opened, told_of_end
 from .evaluation import KINDS, LiveEvaluation, Sinks
 
 if TYPE_CHECKING:  # the page's packages are an extra
-    from ...serve.job import JobPage
+    from ...serve.job import JobPage, PageFeed
 
 _WAIT_SECONDS = 0.1
 """Seconds to wait for a single partition, before the next check whether the job was asked to end."""
+
+_COUNT_SECONDS = 1.0
 
 _POLL_SECONDS = 0.01
 """Seconds between two looks at partitions without new records."""
@@ -93,8 +96,8 @@ def evaluate_live(job: Evaluation, streams: Streams, page: JobPage | None = None
             checkpoints.check_end(streams, job.reading_shards)
             return 0
         resumes = checkpoints is not None and checkpoints.begun is not None
-        beside = {} if page is None else serving.enter_context(page.served(resumes=resumes))
-        return _run_to_end(job, streams, checkpoints, recipients, started, beside)
+        feed = None if page is None else serving.enter_context(page.served(resumes=resumes))
+        return _run_to_end(job, streams, checkpoints, recipients, started, feed)
 
 
 def _run_to_end(
@@ -103,16 +106,16 @@ def _run_to_end(
     checkpoints: LiveCheckpoints | None,
     recipients: Sequence[Recipient],
     started: float,
-    beside: Mapping[str, Sequence[TableSink]],
+    feed: PageFeed | None,
 ) -> int:
     """Run a job until its input ends or a signal comes.
 
     started  the job's start, monotonic
-    beside   further sinks by the kind of their batches
+    feed     what the page of the job is told; None: there is no page
     """
     try:
         with StopOnSignal() as stop, Delivery(recipients) as delivery:
-            outcome, has_ended = _evaluated(job, streams, stop, delivery, checkpoints, beside)
+            outcome, has_ended = _evaluated(job, streams, stop, delivery, checkpoints, feed)
             outcome = replace(outcome, seconds=time.monotonic() - started)
             with suppress(KeyboardInterrupt):  # a second signal leaves calls out, and no rows
                 delivery.finish(lambda: stop.signal is not None)
@@ -142,7 +145,7 @@ def _evaluated(
     stop: StopOnSignal,
     delivery: Delivery,
     checkpoints: LiveCheckpoints | None,
-    beside: Mapping[str, Sequence[TableSink]],
+    feed: PageFeed | None,
 ) -> tuple[Outcome, bool]:
     """Evaluate the streams, and write the outputs; return also whether the job came to its end.
 
@@ -156,12 +159,14 @@ def _evaluated(
         copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in kinds}
         copied = copies if job.report is not None or job.output is None else {}
         sinks = _opened(hidden, copied, closing, resumes=begun is not None)
-        for kind, more in beside.items():
+        for kind, more in feed.sinks.items() if feed is not None else ():
             sinks[kind] += more
         with ProgressLine(enabled=_shows_progress(job)):
             live = LiveEvaluation(job, sinks, delivery, None if checkpoints is None else checkpoints.state)
             readers = _readers(streams.cut_off(job.cut()), job.reading_shards, checkpoints)
-            has_ended = _drive(live, readers, stop, checkpoints)
+            has_ended = _drive(live, readers, stop, checkpoints, _Counting(job, feed))
+            if feed is not None:
+                feed.counters(counters_of(job, live.outcome()))
             for sink in chain.from_iterable(sinks.values()):
                 sink.finish()
             if checkpoints is not None and has_ended:
@@ -183,6 +188,21 @@ def _evaluated(
     return outcome, has_ended
 
 
+class _Counting:
+    """Tells the page of a job the counts of events, once in `_COUNT_SECONDS`."""
+
+    def __init__(self, job: Evaluation, feed: PageFeed | None) -> None:
+        self._job = job
+        self._feed = feed
+        self._due = 0.0
+
+    def tell(self, live: LiveEvaluation) -> None:
+        """Tell the counts if they are due."""
+        if self._feed is not None and (now := time.monotonic()) >= self._due:
+            self._due = now + _COUNT_SECONDS
+            self._feed.counters(counters_of(self._job, live.outcome()))
+
+
 def _readers(streams: Streams, shards: int, checkpoints: LiveCheckpoints | None) -> list[StreamReader]:
     """Return the readers of the partitions, at their beginnings or where a checkpoint left them."""
     if checkpoints is not None:
@@ -190,11 +210,26 @@ def _readers(streams: Streams, shards: int, checkpoints: LiveCheckpoints | None)
     return [StreamReader(source, shards) for source in streams.inputs]
 
 
+def _tell_of_waiting(readers: Sequence[StreamReader]) -> bool:
+    """Say that folders of one role are complete and others are not; return whether that was said."""
+    sources: dict[bool, list[StreamInput]] = {True: [], False: []}
+    for reader in readers:
+        if isinstance(reader.source.partition, FolderPartition) and reader.source.partition.idle is None:
+            sources[reader.ended].append(reader.source)
+    ended, left = sources[True], sources[False]
+    if not ended or not left or {source.role for source in ended} & {source.role for source in left}:
+        return False
+    complete, others = (", ".join(source.partition.name for source in each) for each in (ended, left))
+    say(f"{complete} is complete, and {others} is not: the job goes on until a file _END is there, too")
+    return True
+
+
 def _drive(
     live: LiveEvaluation,
     readers: Sequence[StreamReader],
     stop: StopOnSignal,
     checkpoints: LiveCheckpoints | None,
+    counting: _Counting,
 ) -> bool:
     """Read the partitions in step by their times, so that few records have to wait in memory.
 
@@ -204,27 +239,31 @@ def _drive(
     if checkpoints is not None:
         told = "the job stops here, without last rows"
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
-    asked = False
+    asked = told_of_waiting = False
     rests = dict.fromkeys(readers, 0.0)  # until when, monotonic
     try:
         while not asked and not all(reader.ended for reader in readers):
             if checkpoints is not None:
                 checkpoints.write_if_due(live, readers)
-            came = False
+            came = rested = False
             for reader in sorted(readers, key=lambda reader: reader.settled):
                 if time.monotonic() < rests[reader]:
+                    rested = True
                     continue
                 step = reader.step(wait=wait)
                 if step.at_end and 0 < step.records < FEW_RECORDS:
                     rests[reader] = time.monotonic() + _REST_SECONDS
                 if checkpoints is not None and reader.ended and stop.is_asked(told):
                     return False  # the signal ended the program that writes to stdin, too
-                live.take_step(step)
+                live.take_step(step, reader.source.role)
                 if came := bool(step.records):
                     break
+            if not (came or rested or told_of_waiting):
+                told_of_waiting = _tell_of_waiting(readers)
             live.note_unread(sum(reader.source.partition.unread_partitions() for reader in readers))
             live.tend()
-            if not came and (not wait or any(rests.values())):
+            counting.tell(live)
+            if not came and (not wait or rested):
                 time.sleep(_POLL_SECONDS)
             asked = stop.is_asked(told)
         if asked and checkpoints is not None:
@@ -232,7 +271,7 @@ def _drive(
             return False
         for reader in readers:
             for step in reader.finish():
-                live.take_step(step)
+                live.take_step(step, reader.source.role)
                 live.tend()
         live.end()
     except InputError as error:

@@ -18,6 +18,13 @@ function chartOf(column) {
   return meta.drawn.includes(measure) ? measure : null;
 }
 
+/** What the legend says of the open alerts of a model in the chosen slice: at most one element. */
+function openAlerts(model) {
+  const ofModel = ([models, slice, , , , , closing]) => !closing && slice === state.slice && models.includes(model);
+  const open = alerts.filter(ofModel).length;
+  return open ? [element("span", { class: "open-alert" }, counted(open, "open alert"))] : [];
+}
+
 /** Where alerts of the chosen models and slice opened and closed: filled and hollow diamonds. */
 function alertTraces(measure) {
   const traces = [];
@@ -130,8 +137,14 @@ function alertRow([models, slice, name, rule, column, opening, closing, elsewher
     "tr",
     { class: closing ? null : "open" },
     element("th", { scope: "row" }, button),
-    ...[elsewhere ? elsewhere[2] || (elsewhere[0] === "pairs" ? "all events" : "–") : sliceName(slice), rule, eventText(opening), eventText(closing), value].map((text) =>
-      element("td", { class: "text" }, text),
+    ...[
+      ["slice", elsewhere ? elsewhere[2] || (elsewhere[0] === "pairs" ? "all events" : "–") : sliceName(slice)],
+      ["rule", rule],
+      ["opened", eventText(opening)],
+      ["closed", eventText(closing)],
+      ["value", value],
+    ].map(([label, text]) =>
+      element("td", { class: label.endsWith("ed") ? "text" : "text brief", "data-label": label }, text),
     ),
     element("td", { class: "text reason" }, element("div", { title: latest[4] }, latest[4])),
   );

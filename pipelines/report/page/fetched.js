@@ -9,7 +9,13 @@ const waitingForPage = [];
 let listens = false; // whether the page listens to the server's stream
 const AGAIN_MS = 2_000; // after which what failed is tried again
 
+/** The name under which the server has a block; the points of other curves have another name. */
+function blockName(name) {
+  return name.startsWith("curve_") ? `${name}-${meta.curvesAt}` : name;
+}
+
 function hasBlock(name) {
+  if (name.startsWith("curve_")) return meta.curvesAt !== null;
   return meta.texts.includes(name) || meta.columns.includes(name) || name === "reason";
 }
 
@@ -20,7 +26,7 @@ async function fetchedBlock(at, name) {
 async function packedBlock(name) {
   for (;;) {
     try {
-      const answer = await fetchedBlock(meta.at, name);
+      const answer = await fetchedBlock(meta.at, blockName(name));
       if (answer.ok) return await answer.arrayBuffer();
       if (answer.status === 409 && !listens) location.reload();
       if (answer.status === 409) await new Promise((resolve) => waitingForPage.push(resolve));
@@ -32,12 +38,12 @@ async function packedBlock(name) {
   }
 }
 
-/** A column of the rows that the page has when it is set, however many came meanwhile. */
+/** A column of the rows that the page has when it is set, however many came meanwhile; or one of the curves. */
 async function columnBlock(name) {
   for (;;) {
-    const { at } = meta;
+    const [{ at }, block] = [meta, blockName(name)];
     const values = unshuffled(await unzipped(name));
-    if (meta.at === at && values.length === meta.kept) return values;
+    if (block !== name ? block === blockName(name) : meta.at === at && values.length === meta.kept) return values;
   }
 }
 

@@ -7,10 +7,11 @@ const FLEET_DRAWERS = {
   pairs: (one, style) => pairTraces(one, style),
 };
 
-function wireFleet() {
-  for (const [id, { chart }] of Object.entries(meta.sections)) {
-    if (!chart) continue;
-    fleetCharts.set(id, { data: null, series: 0, turn: 0 });
+function wireFleet(ids = Object.keys(meta.sections)) {
+  for (const id of ids) {
+    if (!meta.sections[id].chart) continue;
+    const chart = fleetCharts.get(id) || { turn: 0 };
+    fleetCharts.set(id, Object.assign(chart, { data: null, series: 0, turn: chart.turn + 1 }));
     byId(`${id}-choices`).hidden = false;
     byId(`${id}-figure`).hidden = false;
     byId(`${id}-choices`).addEventListener("change", () => showSeries(id, Number(byId(`${id}-series`).value)));
@@ -38,16 +39,24 @@ async function drawFleet(id) {
   const chart = fleetCharts.get(id);
   if (!chart) return;
   const turn = (chart.turn += 1);
-  chart.data ??= JSON.parse(await textBlock(`${id}_chart`));
+  const text = chart.data ? null : await textBlock(`${id}_chart`);
   const Plotly = await plotly();
   if (turn !== chart.turn) return;
-  const one = chart.data.series[chart.series];
+  chart.data ??= JSON.parse(text);
+  const one = seriesNamed(chart.data.series, chart.series, byId(`${id}-series`).selectedOptions[0].text);
   const { title, traces, layout, words } = FLEET_DRAWERS[id](one, styleOfSlot(0, 0), chart.data);
   byId(`${id}-chart-title`).textContent = title;
   await paint(Plotly, byId(`${id}-chart`), traces, baseLayout({ dragmode: false, ...layout }));
   const { step } = chart.data;
   byId(`${id}-caption`).textContent = words + (step > 1 ? ` One in ${counts.format(step)} rows is drawn, and the last.` : "");
   byId(`${id}-chart`).dataset.drawn = [id, chart.series, byId(`${id}-measure`)?.value || state.axis, isDark() ? "dark" : "light"].join("|");
+}
+
+/** The series of a place; a served page's chart may be newer than its choice, and have the series elsewhere. */
+function seriesNamed(all, place, name) {
+  const wanted = name.trim();
+  const here = all[place];
+  return here?.name === wanted ? here : all.find((one) => one.name === wanted) || here || all[0];
 }
 
 /** A line with markers where it has a single point. */

@@ -19,6 +19,7 @@ const stream = {
   again: 0,
   work: Promise.resolve(),
   stale: false, // rows came while no one saw the page
+  held: new Map(), // by section: what puts it anew once the reader has left it
   chosen: /[#&](model|none)=/.test(location.hash), // the reader, or a link, chose models
 };
 
@@ -47,6 +48,7 @@ function addRows(rows, values) {
   of.forEach((series, place) => behind[series].push(place + skipped));
   const total = meta.kept + of.length;
   for (const [name, old] of columns) {
+    if (!isColumn(name)) continue;
     const made = new Float64Array(total).fill(NaN);
     const column = rows.names.indexOf(name);
     let at = 0;
@@ -117,46 +119,90 @@ async function takePage(data) {
     return;
   }
   const anew = epochOf(next.at) !== epochOf(meta.at);
-  const names = anew ? [...columns.keys()] : [];
+  // Of the same rows, the columns are fetched that had no value before.
+  const names = [...columns.keys()].filter((name) => isColumn(name) && (anew || !hasBlock(name)));
+  const at = anew ? next.at : meta.at;
+  const kept = anew ? next.kept : meta.kept;
   const held = (name) => next.columns.includes(name) || name === "reason";
+  const read = next.texts.filter((name) => !name.endsWith("_chart")); // a chart's is read when the chart is seen
   const [texts, fetched] = await Promise.all([
-    Promise.all(next.texts.map((name) => textOfPage(next.at, name))),
-    Promise.all(names.map((name) => (held(name) ? columnOfPage(next.at, name) : new Float64Array(next.kept).fill(NaN)))),
+    Promise.all(read.map((name) => textOfPage(next.at, name))),
+    Promise.all(names.map((name) => (held(name) ? columnOfPage(at, name) : new Float64Array(kept).fill(NaN)))),
   ]);
   if ([...texts, ...fetched].includes(null)) return; // the server is at another epoch already, and says so
-  const told = Object.fromEntries(next.texts.map((name, place) => [name, JSON.parse(texts[place])]));
-  setPage(page, next, told, anew ? new Map(names.map((name, place) => [name, fetched[place]])) : null);
+  const told = Object.fromEntries(read.map((name, place) => [name, JSON.parse(texts[place])]));
+  setPage(page, next, told, anew, new Map(names.map((name, place) => [name, fetched[place]])));
 }
 
-/** Put the sections with tables of lines anew, with what the reader searched for; not while the reader types. */
+function isColumn(name) {
+  return !CURVE_COLUMNS.includes(name);
+}
+
+/** Put the server's own markup into a part of the page; what is unfolded stays unfolded. */
+function putMarkup(place, news) {
+  const opened = [...place.querySelectorAll("details")].map((part) => part.open);
+  place.innerHTML = news.innerHTML;
+  place.querySelectorAll("details").forEach((part, at) => (part.open = opened[at] ?? part.open));
+}
+
+/** Put the sections with tables of lines anew, with what the reader searched for and chose. */
 function setSections(page, told) {
   for (const id of Object.keys(meta.sections)) {
     const [place, news] = [byId(id), page.getElementById(id)];
-    const before = lineTables.get(id);
-    if (before) before.lines = told[id];
-    if (!place || !news || place.contains(document.activeElement)) continue;
-    const opened = [...place.querySelectorAll("details")].map((part) => part.open);
-    place.innerHTML = news.innerHTML; // the server's own markup
-    place.querySelectorAll("details").forEach((part, at) => (part.open = opened[at] ?? part.open));
-    lineTables.delete(id);
-    wireLines([id]);
-    const table = lineTables.get(id);
-    if (!table || !before) continue;
-    Object.assign(table, before);
-    byId(`${id}-search`).value = before.wanted;
-    drawLines(id);
+    if (!place || !news) continue;
+    const put = () => setSection(id, place, news, told[id]);
+    stream.held.delete(id);
+    if (place.contains(document.activeElement)) stream.held.set(id, put); // not while the reader types there
+    else put();
   }
 }
 
-function setPage(page, next, told, fetched) {
+function setSection(id, place, news, lines) {
+  const before = lineTables.get(id);
+  const chosen = [...place.querySelectorAll("select")].map((select) => [select.id, select.selectedOptions[0]?.text]);
+  const chart = byId(`${id}-chart`);
+  putMarkup(place, news);
+  lineTables.delete(id);
+  wireLines([id]);
+  if (chart) {
+    byId(`${id}-chart`).replaceWith(chart);
+    wireFleet([id]);
+    for (const [name, text] of chosen) {
+      const option = [...byId(name).options].find((one) => one.text === text);
+      if (option) byId(name).value = option.value;
+    }
+    fleetCharts.get(id).series = Number(byId(`${id}-series`).value);
+    waiting.delete(id);
+    whenSeen(() => drawFleet(id), id);
+  }
+  const table = lineTables.get(id);
+  if (!table) return;
+  table.lines = lines;
+  if (!before) return;
+  Object.assign(table, { wanted: before.wanted, page: before.page });
+  byId(`${id}-search`).value = before.wanted;
+  drawLines(id);
+}
+
+function setPage(page, next, told, anew, fetched) {
+  const before = [meta.columns, meta.drawn, meta.curvesAt].map(String);
   const chosen = state.models.map((model) => [meta.models[model], state.slots.get(baseOf(model))]);
   const slice = meta.slices[state.slice];
-  if (!fetched) for (const name of ["at", "kept", "series"]) delete next[name];
+  if (!anew) for (const name of ["at", "kept", "series"]) delete next[name];
   Object.assign(meta, next);
-  if (fetched) {
-    for (const name of [...pending.keys()]) if (!fetched.has(name)) pending.delete(name);
-    columns.clear();
-    for (const [name, values] of fetched) columns.set(name, values);
+  const now = [meta.columns, meta.drawn, meta.curvesAt].map(String);
+  if (anew || now[0] !== before[0])
+    for (const name of [...pending.keys()]) if (isColumn(name) && !columns.has(name)) pending.delete(name);
+  for (const [name, values] of fetched) columns.set(name, values);
+  if (now[1] !== before[1]) {
+    fillMeasures();
+    buildMultiples();
+  }
+  if (now[2] !== before[2]) {
+    curveMoments.turn += 1; // what is being drawn has the points of other curves
+    for (const name of CURVE_COLUMNS) pending.delete(name);
+  }
+  if (anew) {
     indexSeries();
     thinOf.clear();
     const there = chosen.map(([name, slot]) => [meta.models.indexOf(name), slot]).filter(([model]) => model >= 0);
@@ -169,7 +215,7 @@ function setPage(page, next, told, fetched) {
   }
   for (const place of document.querySelectorAll("[data-live]")) {
     const news = page.querySelector(`[data-live="${place.dataset.live}"]`);
-    if (news && news.innerHTML !== place.innerHTML) place.innerHTML = news.innerHTML; // the server's own markup
+    if (news && news.innerHTML !== place.innerHTML) putMarkup(place, news);
   }
   overview.lines = told.overview;
   changes = told.changes;
@@ -183,7 +229,9 @@ function setPage(page, next, told, fetched) {
   showChanges();
   drawAlerts();
   if (meta.heatmap) drawHeatmap();
-  if (fetched) {
+  layOutCurves();
+  whenSeen(drawCurves, "curves");
+  if (anew) {
     fillModels();
     fillSlices();
     layOutSlices();
@@ -243,6 +291,7 @@ function wireStream() {
     drawMain();
   });
   showRange();
+  if (range) byId("pick").open = false; // the chart that moves is near the top
   listeners.push((what) => {
     showRange();
     if (what.includes("models")) stream.chosen = true;
@@ -251,6 +300,13 @@ function wireStream() {
     if (!document.hidden && stream.stale) {
       drawRows();
       if (byId("overview")) drawOverview();
+    }
+  });
+  document.addEventListener("focusout", ({ target, relatedTarget }) => {
+    for (const [id, put] of stream.held) {
+      if (!byId(id).contains(target) || byId(id).contains(relatedTarget)) continue;
+      stream.held.delete(id);
+      put();
     }
   });
   setInterval(() => {

@@ -280,9 +280,13 @@ function wireZoom() {
 // Small charts: one of every measure, drawn when it comes into view and when what it shows has changed.
 
 const multiples = new Map(); // measure -> { figure, plot, caption, visible, stale }
+let multiplesWatcher = null;
 
 function buildMultiples() {
   const home = byId("multiples");
+  home.replaceChildren();
+  multiples.clear();
+  multiplesWatcher?.disconnect();
   const watcher = new IntersectionObserver(
     (entries) => {
       for (const entry of entries) {
@@ -293,6 +297,7 @@ function buildMultiples() {
     },
     { rootMargin: "200px" },
   );
+  multiplesWatcher = watcher;
   const isCount = (name) => meta.measures[name].digits === "count";
   const groups = Object.entries(meta.groups).map(([group, title]) => [
     element("h3", { class: "group-title" }, title),

@@ -89,6 +89,7 @@ async function fillLegend() {
         swatch(styleOf(model)),
         element("span", { class: "name" }, meta.models[model]),
         element("span", { class: "value" }, latestText(model)),
+        ...openAlerts(model),
         remove,
       );
       for (const [come, go] of [
@@ -155,6 +156,7 @@ function fillSlices() {
 
 function fillMeasures() {
   const select = byId("measure");
+  select.replaceChildren();
   for (const [group, title] of Object.entries(meta.groups)) {
     const names = meta.drawn.filter((name) => meta.measures[name].group === group);
     if (!names.length) continue;
@@ -168,7 +170,7 @@ function fillMeasures() {
         ["seq", "Events applied"],
       ]
     : [["seq", "Events applied"]];
-  byId("axis").append(...axes.map(([value, label]) => element("option", { value }, label)));
+  byId("axis").replaceChildren(...axes.map(([value, label]) => element("option", { value }, label)));
   byId("axis").value = state.axis;
 }
 

@@ -21,7 +21,7 @@ from rocsteady.core.fleet.formulas import (
 from rocsteady.core.rows.columns import reasons_by_measure
 from roll_up_oracle import numbers
 from scipy.stats import norm, rankdata
-from thorough import at_length, examples
+from thorough import THOROUGH, examples
 
 MEMBERS = st.lists(
     st.tuples(
@@ -162,6 +162,9 @@ def test_the_variance_comes_from_the_side_that_was_not_clipped():
 
 # ---- simulations
 
+RUNS = 2_000 if THOROUGH else 800
+"""Fleets of a simulation."""
+
 
 def measured(positives, negatives):
     """AUC and DeLong's variance of each row of scores: float64[k, P] and float64[k, N]."""
@@ -192,61 +195,54 @@ def within(count, runs, share):
     return count >= runs * share - 2 * math.sqrt(runs * share * (1 - share))
 
 
-@pytest.mark.at_length
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "p", "auc"), [(5, 30, 0.75), (30, 30, 0.9), (30, 300, 0.75)])
 def test_plain_means_cover_the_auc_of_independent_members(k, p, auc):
-    runs = at_length(2_000, 400)
     held = dict.fromkeys(("auc_mean", "auc_within", "auc_by_positives"), 0)
-    for members in fleets(np.random.default_rng(k + p), runs, k, p, 3 * p, auc):
+    for members in fleets(np.random.default_rng(k + p), RUNS, k, p, 3 * p, auc):
         found = found_of(members)
         for name in held:
             held[name] += found[f"{name}_low"] <= auc <= found[f"{name}_high"]
-    assert all(within(count, runs, 0.94) for count in held.values()), held
+    assert all(within(count, RUNS, 0.94) for count in held.values()), held
 
 
-@pytest.mark.at_length
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "p", "auc"), [(5, 300, 0.75), (30, 300, 0.75), (30, 1_000, 0.8)])
 def test_no_remark_means_that_tests_and_weighted_means_hold_their_level(k, p, auc):
-    runs = at_length(2_000, 400)
     held = dict.fromkeys(("auc_fixed", "auc_random"), 0)
     spread = named = 0
-    for members in fleets(np.random.default_rng(k + p), runs, k, p, 3 * p, auc):
+    for members in fleets(np.random.default_rng(k + p), RUNS, k, p, 3 * p, auc):
         found = found_of(members)
         assert found["reason"] is None
         for name in held:
             held[name] += found[f"{name}_low"] <= auc <= found[f"{name}_high"]
         spread += found["heterogeneity_p"] < 0.05
         named += found["members_below"] + found["members_above"] > 0
-    assert all(within(count, runs, 0.93) for count in held.values()), held
-    assert within(runs - spread, runs, 0.935), spread
-    assert within(runs - named, runs, 0.935), named
+    assert all(within(count, RUNS, 0.93) for count in held.values()), held
+    assert within(RUNS - spread, RUNS, 0.935), spread
+    assert within(RUNS - named, RUNS, 0.935), named
 
 
-@pytest.mark.at_length
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [0.5, 0.95])
 def test_the_bound_covers_dependent_members_and_independence_would_not(shared):
-    runs, auc = at_length(2_000, 400), 0.75
+    auc = 0.75
     held = alone = 0
-    for members in fleets(np.random.default_rng(7), runs, 20, 100, 300, auc, shared):
+    for members in fleets(np.random.default_rng(7), RUNS, 20, 100, 300, auc, shared):
         bound, plain = found_of(members, dependent=True), found_of(members)
         held += bound["auc_mean_low"] <= auc <= bound["auc_mean_high"]
         alone += plain["auc_mean_low"] <= auc <= plain["auc_mean_high"]
-    assert within(held, runs, 0.95), held
-    assert alone < 0.7 * runs, alone
+    assert within(held, RUNS, 0.95), held
+    assert alone < 0.7 * RUNS, alone
 
 
-@pytest.mark.at_length
 @pytest.mark.slow
 def test_the_interval_of_the_worst_gap_holds_although_the_worst_was_chosen():
-    runs = at_length(2_000, 400)
     held = 0
-    for members in fleets(np.random.default_rng(11), runs, 20, 200, 600, 0.75):
+    for members in fleets(np.random.default_rng(11), RUNS, 20, 200, 600, 0.75):
         found = found_of(members)
         held += found["worst_gap_low"] <= 0 <= found["worst_gap_high"]
-    assert within(held, runs, 0.94), held
+    assert within(held, RUNS, 0.94), held
 
 
 @pytest.mark.slow

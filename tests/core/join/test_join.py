@@ -19,7 +19,8 @@ from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Hea
 from rocsteady.core.events.rejected import Reason, Rejected
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
-from rocsteady.core.settings.table import TableSettings
+from rocsteady.core.settings.against import Against
+from rocsteady.core.settings.table import Shards, TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from thorough import examples
 
@@ -403,3 +404,11 @@ def test_a_prediction_that_comes_again_is_told_by_its_own_time_before_it_waits()
     assert isinstance(again.records, EventBatch)
     assert again.records.scores.tolist() == [0.2]
     assert run.counts["duplicate"] == 1  # type: ignore[attr-defined]
+
+
+def test_a_join_before_evaluators_with_shards_of_their_own_is_read_again():
+    """`Shards` says more than the number that a snapshot holds: such jobs failed when they were restored."""
+    for shards in (Shards(4, own=["big"]), Shards(4).with_comparisons(Against("a", (), False, 0), 2)):
+        settings = JoinSettings(ttl=10, shards=1, evaluator_shards=shards)
+        data = LabelJoin(settings, 0).to_bytes()
+        assert LabelJoin.from_bytes(data, settings, 0).to_bytes() == data

@@ -22,7 +22,7 @@ from rocsteady.core.errors import (
     WireError,
 )
 from sklearn.metrics import roc_auc_score
-from thorough import examples
+from thorough import examples, others_slow
 
 WINDOWS = {
     "last:6": ({"last": 6}, rs.LastEvents(6)),
@@ -31,6 +31,10 @@ WINDOWS = {
     "fading:1s": ({"half_life": 1_000_000, "by_time": True}, rs.Fading("1s")),
     "all": ({}, rs.AllEvents()),
 }
+KINDS = ["random", "tied", "sorted", "alike", "perfect", "opposed", "rare"]
+BLOCKS = [(100, 0.95), (10_000, 0.95), (10_000, 0.99)]
+"""How many instances make a block, and confidences."""
+
 EVERY = {"1": ({"every": 1}, rs.EveryEvents(1)), "4s": ({"grid": 4_000_000}, rs.EverySeconds("4s"))}
 
 
@@ -102,9 +106,9 @@ def test_rows_are_those_of_slow_formulas_at_every_prefix_for_any_cut(instances, 
     assert rows == fed(rs.PairEvaluator(window=chosen, every=due, model="a", against="b"), instances)
 
 
-@pytest.mark.parametrize("kind", ["random", "tied", "sorted", "alike", "perfect", "opposed", "rare"])
-@pytest.mark.parametrize(("exact", "confidence"), [(100, 0.95), (10_000, 0.95), (10_000, 0.99)])
-def test_the_interval_at_any_time_is_that_of_slow_formulas(kind, exact, confidence):
+@pytest.mark.parametrize(("kind", "blocks"), others_slow(itertools.product(KINDS, BLOCKS)))
+def test_the_interval_at_any_time_is_that_of_slow_formulas(kind, blocks):
+    exact, confidence = blocks
     rng = np.random.default_rng(3)
     n = 330
     labels = (rng.random(n) < (0.12 if kind == "rare" else 0.45)).astype(int)

@@ -20,7 +20,7 @@ from live_job import PATIENCE, job, wait_for
 from rocsteady import read_rows
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.transforms.sources.streams import pipe_partition
-from thorough import some
+from thorough import THOROUGH, at_length, some
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked, and POSIX signals")
 
@@ -130,13 +130,14 @@ def begin_anew():
         Path(name).unlink(missing_ok=True)
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("kind", JOBS)
 def test_a_job_that_is_killed_at_any_read_writes_each_line_and_no_other(arriving, kind, capsys):
     """The first kill is behind one checkpoint or two; the second comes some reads later, within a write."""
     source = (arriving, "--follow")
     wanted, reads = undisturbed(source, kind)
     pairs = [(first, later) for first in range(1, reads) for later in range(reads - first)]
-    for first, later in some(pairs, each=2):
+    for first, later in some(pairs, each=at_length(2, 1)):
         begin_anew()
         assert run(source, kind, "0s", first)[0] is None
         if later % 2 and len(kept()) > 1:
@@ -486,12 +487,12 @@ def test_a_process_that_is_killed_at_random_moments_gives_what_an_undisturbed_on
             time.sleep(0.02)
         return not left
 
-    kills = 0
+    kills, most = 0, 8 if THOROUGH else 4
     while True:
         process = start()
-        until = time.monotonic() + (rng.uniform(0.5, 4.0) if kills < 8 else PATIENCE)
+        until = time.monotonic() + (rng.uniform(0.5, 4.0) if kills < most else PATIENCE)
         is_whole = feed(process, until)
-        if kills >= 8 and is_whole:
+        if kills >= most and is_whole:
             break
         time.sleep(max(until - time.monotonic(), 0))
         process.kill()

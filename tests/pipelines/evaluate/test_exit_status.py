@@ -11,7 +11,7 @@ from command import call, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError
-from rocsteady.pipelines.evaluate.job import parse_fail_rule, status_of
+from rocsteady.pipelines.evaluate.exit_status import parse_fail_rule, status_of
 from rocsteady.transforms.beam.metrics import COUNTERS
 from thorough import examples
 

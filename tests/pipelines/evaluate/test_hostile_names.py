@@ -140,6 +140,9 @@ NEEDS = {
     "export": ("--control", "none", "--output", "none/none", "--timeout", "1ms"),
     "import": ("none", "--output", "none/none"),
     "doctor": ("--no-job",),
+    "monitoring": (EVENTS,),
+    "serve": (f"none{FILE}.xyz",),
+    "watch": (f"none{FILE}.xyz",),
 }
 """What each command needs, wrong enough that nothing runs."""
 

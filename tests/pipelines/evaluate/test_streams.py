@@ -66,10 +66,6 @@ def _folder(tmp_path, monkeypatch):
         ),
         (["kafka://127.0.0.1/events"], "'127.0.0.1' is no broker; give host:port"),
         (
-            [TOPIC, "--time", "t", "--id", "i", "--labels", "kafka://127.0.0.1:1/labels"],
-            "to join topics that have no end takes a runner that streams; say --runner prism or flink",
-        ),
-        (
             [TOPIC, "--dead-letters", "kafka://127.0.0.1:2,127.0.0.1:1/events"],
             "--dead-letters kafka://127.0.0.1:2,127.0.0.1:1/events is also the input; write to another topic",
         ),

@@ -9,7 +9,7 @@ import pytest
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.pipelines.evaluate.job import Evaluation, Outcome
-from rocsteady.pipelines.evaluate.streams import GrowingSource
+from rocsteady.pipelines.evaluate.streams.growing import GrowingSource
 from rocsteady.pipelines.evaluate.summary import ProgressLine, summarise
 from rocsteady.runners.presets import choose_runner
 from rocsteady.transforms.beam.progress import Progress

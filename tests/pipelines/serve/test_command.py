@@ -66,6 +66,56 @@ def test_a_folder_is_served_from_before_its_first_part_to_ctrl_c(tmp_path):
         assert running.stderr.read() == "rocsteady: Ctrl-C: the server ends\n"
 
 
+def counts_on(page):
+    return re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.decode().partition("<nav")[0])
+
+
+EVERYTHING = (
+    "--time", "t", "--every", "1h", "--window", "last:400", "--slice", "c", "--roll-up", "models",
+    "--champion", "a", "--id", "id", "--curves-every", "200", "--alert", "members > 1",
+    "--alert", "auc < 2", "--alert", "anytime_high < 2",
+)  # fmt: skip
+TABLES = ("roll-ups", "pairs", "curves", "alerts")
+
+
+def events_of_two_models(n):
+    for number in range(n):
+        label = number * 7 % 10 < 4
+        for model in "ab":
+            score = 0.3 * label + (number * (37 if model == "a" else 41) % 100) / 150
+            yield {"model": model, "id": str(number), "score": score, "label": int(label),
+                   "t": 1_772_323_200 + 60 * number, "c": "xy"[number % 2]}  # fmt: skip
+    yield {"model": "a", "score": "?", "label": 1}
+
+
+def has_everything(page):
+    sections = (b'id="roll_ups"', b'id="pairs"', b'id="curves" aria', b'href="#curves"')
+    return all(one in page for one in sections)
+
+
+def test_a_job_serves_its_tables_and_counts_and_serve_shows_the_same_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outputs = [word for what in TABLES for word in (f"--{what}", f"{what}.jsonl")]
+    with job("-", *EVERYTHING, *outputs, "--serve", "127.0.0.1:0", output="rows.jsonl") as running:
+        for event in events_of_two_models(1_500):
+            running.send(json.dumps(event).encode() + b"\n")
+        said = b""
+        while b"shows the rows" not in said:
+            said += running.process.stderr.readline()
+        port = int(re.search(rb":(\d+)/ shows", said)[1])
+        until(lambda: ("Dead letters", "1") in counts_on(asked(port)[2]))
+        until(lambda: has_everything(asked(port)[2]))
+        page = asked(port)[2]
+        assert ("Events read", "3,001") in counts_on(page)
+        assert b"1 &times;" in page
+        assert b"members &gt; 1" in page
+        assert b"anytime_high &lt; 2" in page
+        assert running.end()[0] == 0
+    with serve("rows.jsonl", *outputs) as (_, port):
+        until(lambda: has_everything(asked(port)[2]) and b"members &gt; 1" in asked(port)[2])
+        assert counts_on(asked(port)[2])[0][0] == "Applied"
+
+
 def test_a_token_from_a_file_guards_the_page(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text(TOKEN + "\n")

@@ -21,6 +21,11 @@ ROWS = evaluated_rows(("good", NASTY), n=2_000)
 IN_TIME = ROWS.take(pa.array(np.argsort(ROWS.column("seq").to_numpy(), kind="stable")))
 
 
+def waiting(events):
+    """The events that a browser gets now."""
+    return iter(events.next, None)
+
+
 class ByHand(Keeper):
     """A keeper whose publishing a test decides."""
 
@@ -52,7 +57,7 @@ def test_a_page_that_was_open_from_the_start_has_every_row():
     for start in range(0, len(IN_TIME), 7):
         keeper.give(IN_TIME.slice(start, 7))
         keeper.publish(judge=start % 3 == 0)
-        for event in map(parsed, events.next()):
+        for event in map(parsed, waiting(events)):
             grown += event["event"] == "rows"
             follower.take(event, keeper.published)
         same(follower, keeper)
@@ -72,7 +77,7 @@ def test_a_page_that_is_cut_off_at_any_event_goes_on_where_it_was(data):
         keeper.give(IN_TIME.slice(at, size))
         at += size
         keeper.publish(judge=data.draw(st.booleans()))
-        told = [*map(parsed, events.next())]
+        told = [*map(parsed, waiting(events))]
         for event in told[: data.draw(st.integers(0, len(told)))]:
             follower.take(event, keeper.published)
             last = event["id"]
@@ -82,7 +87,7 @@ def test_a_page_that_is_cut_off_at_any_event_goes_on_where_it_was(data):
             for event in told:  # what came twice changes nothing
                 follower.take(event, keeper.published)
                 last = event["id"]
-    for event in map(parsed, Events(keeper, last).next()):
+    for event in map(parsed, waiting(Events(keeper, last))):
         follower.take(event, keeper.published)
     same(follower, keeper)
 
@@ -94,7 +99,7 @@ def test_a_page_of_a_server_that_was_started_anew_takes_the_new_page():
         keeper.publish(judge=True)
     follower = Follower()
     follower.take_page(first.published)
-    for event in map(parsed, Events(second, follower.at).next()):
+    for event in map(parsed, waiting(Events(second, follower.at))):
         follower.take(event, second.published)
     same(follower, second)
 
@@ -104,7 +109,7 @@ def test_an_id_that_no_server_gave_gets_the_page(after):
     keeper = ByHand(Look())
     keeper.give(IN_TIME)
     keeper.publish(judge=True)
-    (event,) = map(parsed, Events(keeper, after).next())
+    (event,) = map(parsed, waiting(Events(keeper, after)))
     assert event["event"] == "page"
     assert json.loads(event["data"])["epoch"] == keeper.published.epoch.name
 
@@ -113,7 +118,8 @@ def test_a_position_beyond_the_rows_gets_the_page():
     keeper = ByHand(Look())
     keeper.give(IN_TIME)
     keeper.publish(judge=True)
-    (event,) = map(parsed, Events(keeper, f"{keeper.published.epoch.name}-{len(IN_TIME) + 1}").next())
+    after = f"{keeper.published.epoch.name}-{len(IN_TIME) + 1}"
+    (event,) = map(parsed, waiting(Events(keeper, after)))
     assert event["event"] == "page"
 
 
@@ -125,7 +131,7 @@ def test_many_rows_come_in_several_events():
     table = filled([("m", 2 * ROWS_AT_ONCE + 20)])
     keeper.give(table.slice(10))
     keeper.publish(judge=False)
-    told = [*map(parsed, Events(keeper, follower.at).next())]
+    told = [*map(parsed, waiting(Events(keeper, follower.at)))]
     assert [event["event"] for event in told] == ["page", "rows", "rows", "rows"]
     for event in told:
         follower.take(event, keeper.published)
@@ -173,7 +179,7 @@ def test_rows_of_several_settings_are_several_models():
         for table in (hourly, daily):
             keeper.give(table.slice(start, 20))
         keeper.publish(judge=False)
-        for event in map(parsed, events.next()):
+        for event in map(parsed, waiting(events)):
             follower.take(event, keeper.published)
     same(follower, keeper)
     assert len(follower.counts) == 2 * len(

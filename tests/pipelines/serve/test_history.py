@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+import rocsteady as rs
+from fleet_tables import fleet_rows, pair_rows
 from report_tables import filled
 from rocsteady.core.rows.arrow import ROW_SCHEMA
-from rocsteady.pipelines.serve.history import History, is_kept
+from rocsteady.pipelines.serve.history import PAIRS, ROLL_UPS, History, is_kept
 
 
 def rows(*of_models, **columns):
@@ -138,3 +140,32 @@ def test_nulls_of_an_older_version_are_taken():
     history = History()
     history.add(table)
     assert history.series == [("a", "", "")]
+
+
+def roll_up_rows(grid_points):
+    models = {f"{team}/m": [0.7 + 0.001 * n for n in range(grid_points)] for team in "ab"}
+    return rs.roll_up(fleet_rows(models), by=["models", "a/*"])
+
+
+def rows_of_pairs(instances):
+    rows = [{"difference": n / 1_000} for n in range(instances)]
+    return pa.concat_tables([pair_rows(*rows), pair_rows(*rows, slice="c=x")])
+
+
+@pytest.mark.parametrize(("kind", "rows_of"), [(ROLL_UPS, roll_up_rows), (PAIRS, rows_of_pairs)])
+def test_roll_up_rows_and_rows_of_pairs_are_held_once_and_in_bounded_memory(kind, rows_of):
+    table, history = rows_of(120), History(100, kind)
+    for _ in range(2):
+        for start in range(0, len(table), 30):
+            history.add(table.slice(start, 30))
+            assert len(history) <= 100
+    assert (history.came, history.differing, len(history.series)) == (len(table), 0, 2)
+    assert history.came > len(history)
+    newest = history.table.column("row").to_pylist()
+    assert all(newest.count(row) == 2 for row in range(120 - history.newest, 120))
+    held = {tuple(row.items()) for row in map(told, history.table.to_pylist())}
+    assert held <= {tuple(row.items()) for row in map(told, table.to_pylist())}
+
+
+def told(row):
+    return {name: str(value) for name, value in row.items()}

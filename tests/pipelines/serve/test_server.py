@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import re
@@ -12,12 +13,15 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
-from report_tables import NASTIER, NASTY, alert_events, evaluated_rows, filled
+import rocsteady as rs
+from fleet_tables import fleet_rows, pair_rows
+from report_tables import NASTIER, NASTY, alert_events, curve, evaluated_rows, filled
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.pipelines.report.rows import report_rows
-from rocsteady.pipelines.serve import app
+from rocsteady.pipelines.report.rows import EventCounters, report_rows
+from rocsteady.pipelines.serve import app, server
+from rocsteady.pipelines.serve.gauges import newest_of
 from rocsteady.pipelines.serve.guard import HEADERS, token_of
-from rocsteady.pipelines.serve.pages import page_script, plotly_script
+from rocsteady.pipelines.serve.pages import Latest, page_script, plotly_script
 from served import PATIENCE, asked, numbers, parsed, served
 
 ROWS = evaluated_rows(("good", NASTY, NASTIER), n=1_500)
@@ -97,6 +101,7 @@ def test_every_answer_has_the_headers_that_bind_a_browser(path, full):
     assert "no-store" in headers["cache-control"] or path.startswith("/static/")
     assert "server" not in headers
     assert not any(name.startswith("access-control") for name in headers)
+    assert "unsafe-inline" not in headers["content-security-policy"]
     assert "unsafe" not in re.search(r"script-src [^;]*", headers["content-security-policy"]).group()
 
 
@@ -113,8 +118,10 @@ def test_head_is_get_without_what_it_holds(full):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.1", "localhost.evil"]
-)
+    "host",
+    ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.1", "localhost.evil",
+     "localhost@evil.example", "localhost:80@evil.example", "[::1]evil.example", "[::1", "localhost."],
+)  # fmt: skip
 def test_a_name_that_is_not_of_this_machine_is_refused(host, full):
     assert asked(full.port, Host=host)[0] == 421
 
@@ -166,11 +173,17 @@ def test_the_token_in_an_address_becomes_a_cookie_once(guarded):
         assert asked(other.port, "/", Cookie=cookie.replace(str(guarded.port), str(other.port)))[0] == 401
 
 
-@pytest.mark.parametrize("path", ["//evil.example/", "/evil:x", "/https:evil.example"])
+@pytest.mark.parametrize(
+    "path",
+    ["//evil.example/", "/evil:x", "/https:evil.example", "/%0d%0aSet-Cookie:%20a=b", "/%e2%80%ae", "/%ff",
+     "/%5c%5cevil.example"],
+)  # fmt: skip
 def test_a_redirect_stays_on_the_server(path, guarded):
     status, headers, _ = asked(guarded.port, f"{path}?token={TOKEN}")
     assert status == 303
     assert headers["location"].startswith("./")
+    assert headers["location"].isascii()
+    assert [*headers].count("set-cookie") == 1
 
 
 def test_a_token_is_needed_beyond_this_machine_and_cannot_be_short(tmp_path):
@@ -220,8 +233,6 @@ def test_only_the_files_of_the_page_are_given(name, full):
 
 
 def test_files_come_packed_where_the_browser_wants_that(full):
-    import gzip
-
     for name, content in (("page.js", page_script()), ("plotly.js", plotly_script())):
         _, headers, plain = asked(full.port, f"/static/{name}")
         assert plain == content
@@ -229,6 +240,106 @@ def test_files_come_packed_where_the_browser_wants_that(full):
         _, headers, packed = asked(full.port, f"/static/{name}", Accept_Encoding="gzip, br")
         assert headers["content-encoding"] == "gzip"
         assert gzip.decompress(packed) == content
+
+
+@pytest.mark.parametrize("accepted", ["", "br", "gzip;q=0", "gzip; q=0.0", "identity"])
+def test_a_file_comes_plain_where_the_browser_takes_nothing_packed(accepted, full):
+    _, headers, content = asked(full.port, "/static/page.js", Accept_Encoding=accepted)
+    assert "content-encoding" not in headers
+    assert content == page_script()
+
+
+@pytest.mark.parametrize("path", ["/metrics/", "/api/models/", "/static/", "/healthz/", "//"])
+def test_no_answer_leads_to_the_host_that_a_request_names(path, full):
+    status, headers, _ = asked(full.port, path)
+    assert status == 404
+    assert "location" not in headers
+
+
+@pytest.mark.parametrize(
+    "last", ["-1", "\xff-\xfe", "a-9" + "9" * 400, "-", "x" * 6_000, "{run}--1", "{run}-1e3"]
+)
+def test_a_last_event_id_that_is_none_gets_the_page(last, full):
+    run = meta_of(asked(full.port)[2])["at"].rpartition("-")[0]
+    stream = Stream(full.port, **{"Last-Event-ID": last.replace("{run}", run)})
+    event = stream.event()
+    stream.close()
+    assert (event["event"], event["id"]) == ("page", f"{run}-{len(ROWS)}")
+
+
+def test_head_of_a_stream_ends(full):
+    status, headers, content = asked(full.port, "/api/stream", "HEAD")
+    assert (status, content) == (200, b"")
+    assert headers["content-type"].startswith("text/event-stream")
+
+
+def test_who_sends_no_request_holds_no_connection(monkeypatch):
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
+    with served(token=TOKEN) as here:
+        silent = [socket.create_connection(("127.0.0.1", here.port), PATIENCE) for _ in range(20)]
+        silent[0].sendall(b"GET / HTTP/1.1\r\nHost: ")
+        for one in silent:
+            assert one.recv(1) == b""
+            one.close()
+        with socket.create_connection(("127.0.0.1", here.port), PATIENCE) as stranger:
+            stranger.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = b""
+            while part := stranger.recv(1 << 16):
+                answer += part
+            assert answer.startswith(b"HTTP/1.1 401")
+
+
+def test_browsers_that_read_nothing_cost_an_event_each_and_others_are_served():
+    table = filled([("m", 60_000)])
+    with served(judge=1_000.0) as here:
+        here.rows.put(table.slice(0, 10))
+        here.judged(10)
+        at = meta_of(asked(here.port)[2])["at"]
+        here.rows.put(table.slice(10))
+        here.has(60_000)
+        idle = []
+        for number in range(60):
+            one = socket.create_connection(("127.0.0.1", here.port), PATIENCE)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            after = f"{at.rpartition('-')[0]}-{number}"
+            one.sendall(f"GET /api/stream?after={after} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            idle.append(one)
+        reader, rows = Stream(here.port, at), 0
+        while rows < 60_000:
+            event = reader.event()
+            assert len(event["data"]) < 2_000_000
+            rows = json.loads(event["data"]).get("to", rows)
+        reader.close()
+        for one in idle:
+            one.close()
+
+
+AWKWARD = (
+    NASTY, NASTIER, "nul \0 and \x1b[2J", "two\r\nlines\u2028three", "\u202eright to left\u2066",
+    'q"\\uote\'', "\ufeff",
+    "a=b, c", "x" * 5_000, "${1}{{ 2 }}{% 3 %}", "\U0001f600 \u0301",
+)  # fmt: skip
+
+
+def test_awkward_names_are_whole_in_every_answer():
+    from prometheus_client.parser import text_string_to_metric_families
+
+    table = filled([(name, 3) for name in AWKWARD])
+    with served(followed=("alerts",)) as here:
+        here.rows.put(table)
+        here.alerts.put(
+            alert_events(*({"model": name, "row": 1, "message": name, "rule": name} for name in AWKWARD))
+        )
+        here.wait(lambda now: f"{len(AWKWARD)} alerts opened".encode() in now.page.html)
+        told = json.loads(asked(here.port, "/api/models")[2])
+        assert {row["model"] for row in told} == {*AWKWARD}
+        meta = meta_of(asked(here.port)[2])
+        assert {*meta["models"]} == {*AWKWARD}
+        lines = json.loads(gzip.decompress(asked(here.port, f"/api/blocks/{meta['at']}/alerts")[2]))
+        assert {line[5][-1] for line in lines} == {*AWKWARD}
+        families = text_string_to_metric_families(asked(here.port, "/metrics")[2].decode())
+        found = {one.labels.get("model") for family in families for one in family.samples} - {None}
+        assert found == {*AWKWARD}
 
 
 def test_the_latest_rows_are_given_as_json(full):
@@ -244,22 +355,63 @@ def test_the_latest_rows_are_given_as_json(full):
             assert row[name] == (None if np.isnan(expected) else expected)
 
 
-def test_prometheus_reads_the_gauges(full):
+def fetched(port):
+    """The samples at /metrics by name and labels."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    _, headers, content = asked(full.port, "/metrics")
+    status, headers, content = asked(port, "/metrics")
+    assert status == 200
     assert headers["content-type"].startswith("text/plain; version=0.0.4")
-    found = {
-        (sample.name, sample.labels.get("model")): sample.value
+    return {
+        (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(content.decode())
         for sample in family.samples
     }
+
+
+def test_prometheus_reads_the_gauges(full):
+    found = fetched(full.port)
     rows = report_rows(ROWS)
-    for model, _, _, stop in rows.whole_models().tolist():
-        for name in ("auc", "auc_low", "h", "window_events"):
-            value = found[f"rocsteady_model_{name}", rows.models[model]]
+    for model, part, _, stop in rows.series.tolist():
+        names = (rows.models[model], rows.slices[part]) if rows.slices[part] else (rows.models[model],)
+        kind = "slice" if rows.slices[part] else "model"
+        for name in ("auc", "auc_low", "auc_high", "window_events"):
+            value = found[f"rocsteady_{kind}_{name}", *names]
             assert np.array_equal(value, rows.columns[name][stop - 1], equal_nan=True)
-    assert found["rocsteady_models_without_gauges", None] == 0
+        if kind == "model":
+            assert np.array_equal(
+                found["rocsteady_model_h", *names], rows.columns["h"][stop - 1], equal_nan=True
+            )
+            assert found["rocsteady_model_events", *names] == rows.columns["seq"][stop - 1]
+            assert found["rocsteady_model_newest_event_timestamp_seconds", *names] == pytest.approx(
+                rows.event_times[stop - 1] / 1e6
+            )
+    newest = float(np.nanmax(rows.event_times)) / 1e6
+    assert found["rocsteady_newest_event_timestamp_seconds",] == newest
+    assert found["rocsteady_event_lag_seconds",] == pytest.approx(time.time() - newest, abs=PATIENCE)
+    assert found["rocsteady_rows_followed_total",] == len(ROWS)
+    assert time.time() - PATIENCE * 10 < found["rocsteady_newest_row_timestamp_seconds",] <= time.time()
+    assert found["rocsteady_models_without_gauges",] == found["rocsteady_slices_without_gauges",] == 0
+    assert ("rocsteady_alerts_open",) not in found, "no alerts are followed"
+
+
+def test_models_and_slices_beyond_a_thousand_have_no_gauges_and_are_counted():
+    models = [Latest(f"m{n}", "", 1.0, 1.0, 0.5, 0.4, 0.6, 0.1, 2.0, None, None) for n in range(1_003)]
+    parts = [models[0]._replace(slice=f"s{n}") for n in range(1_001)]
+    found = newest_of([*models, *parts])
+    assert (len(found.models), len(found.slices)) == (1_000, 1_000)
+    assert (found.models_beyond, found.slices_beyond) == (3, 1)
+
+
+def test_open_alerts_are_counted_for_prometheus():
+    with served(followed=("alerts",)) as here:
+        here.rows.put(ROWS)
+        assert fetched(here.port)["rocsteady_alerts_open",] == 0
+        opened = [{"model": "good", "row": row} for row in (3, 9, 12)]
+        closed = {"model": "good", "row": 10, "since_row": 9, "state": "closed"}
+        here.alerts.put(alert_events(*opened, closed))
+        here.wait(lambda _: here.keeper.gathered.alerts.num_rows == 4)
+        assert fetched(here.port)["rocsteady_alerts_open",] == 2
 
 
 def test_a_stream_gives_rows_as_they_come_and_goes_on_after_a_cut():
@@ -336,7 +488,7 @@ def test_a_port_that_is_taken_is_said_to_be_so():
 
 def test_alerts_open_and_close_on_the_page():
     rows = filled([("m", 20)])
-    with served(alerted=True) as here:
+    with served(followed=("alerts",)) as here:
         here.rows.put(rows)
         here.alerts.put(alert_events({"model": "m", "row": 3}))
         here.wait(lambda now: b"1 alert opened, 1 still open" in now.page.html)
@@ -345,7 +497,7 @@ def test_alerts_open_and_close_on_the_page():
 
 
 def test_records_that_cannot_be_shown_are_told_and_the_others_are_shown():
-    with served(alerted=True) as here:
+    with served(followed=("alerts",)) as here:
         here.rows.put(filled([("m", 20)]))
         here.alerts.put(alert_events({"model": "m", "row": 3, "state": "ajar"}))
         here.alerts.put(alert_events({"model": "m", "row": 3}))
@@ -355,6 +507,70 @@ def test_records_that_cannot_be_shown_are_told_and_the_others_are_shown():
                 and b"Left out: records of a test, an alert of the model" in now.page.html
             )
         )
+
+
+ALL = ("alerts", "roll-ups", "pairs", "curves")
+
+
+def test_roll_ups_pairs_curves_and_their_alerts_are_on_the_page():
+    models = {f"{team}/{name}": [0.8, 0.7 if name == "x" else 0.8] for team in "ab" for name in "xyz"}
+    rows = pa.concat_tables([fleet_rows(models), filled([("curved", 3)]).cast(fleet_rows(models).schema)])
+    with served(followed=ALL) as here:
+        here.rows.put(rows)
+        here.fed["roll-ups"].put(rs.roll_up(rows, by=["models", "a/*"]))
+        here.fed["pairs"].put(pair_rows({}, {"verdict": "better"}, model=NASTY, against="a/x"))
+        here.fed["curves"].put(curve_table("curved", 300))
+        here.alerts.put(
+            alert_events(
+                {"model": "a/*", "row": 1, "column": "members_below"},
+                {"model": f"{NASTY} against a/x", "row": 1, "column": "anytime_low"},
+                {"model": "nowhere", "row": 1},
+            )
+        )
+        here.wait(lambda now: b"2 alerts opened" in now.page.html and b'id="pairs"' in now.page.html)
+        here.wait(lambda now: meta_of(now.page.html)["curves"] and b'id="roll_ups"' in now.page.html)
+        _, _, page = asked(here.port)
+        assert b"ranks better than a/x" in page
+        assert b"1 alert is left out" in page
+        meta = meta_of(page)
+        at = meta["at"]
+        chart = json.loads(gzip.decompress(asked(here.port, f"/api/blocks/{at}/roll_ups_chart")[2]))
+        assert {one["name"] for one in chart["series"]} == {"models", "a/*"}
+        lines = json.loads(gzip.decompress(asked(here.port, f"/api/blocks/{at}/pairs")[2]))
+        assert len(lines) == 1
+        assert NASTY not in lines[0]["html"]
+        block = f"/api/blocks/{at}/curve_tp-{meta['curvesAt']}"
+        assert numbers(asked(here.port, block)[2]).tolist() == curve_table("curved", 300)["tp"].to_pylist()
+        assert asked(here.port, f"/api/blocks/{at}/curve_tp-0")[0] == 404
+
+
+def curve_table(model, seq):
+    rng = np.random.default_rng(1)
+    labels = np.append([0, 1], rng.integers(0, 2, 60))
+    return curve(model, seq, labels, rng.random(62))
+
+
+def test_a_row_beside_the_rows_that_cannot_be_shown_is_told_and_the_others_are_shown():
+    good = rs.roll_up(fleet_rows({"a": [0.8, 0.8], "b": [0.8, 0.7]}), by=["models"])
+    due = good.schema.get_field_index("due")
+    bad = good.set_column(due, "due", pa.nulls(len(good), good.schema.field("due").type))
+    with served(followed=ALL) as here:
+        here.rows.put(filled([("m", 20)]))
+        here.fed["roll-ups"].put(bad)
+        here.fed["roll-ups"].put(good)
+        here.wait(
+            lambda now: b'id="roll_ups"' in now.page.html and b"Left out: records of a test" in now.page.html
+        )
+
+
+def test_the_counts_of_a_job_are_on_the_page():
+    with served() as here:
+        here.rows.put(filled([("m", 20)]))
+        here.judged(20)
+        assert b"Dead letters" not in asked(here.port)[2]
+        here.keeper.count(EventCounters(2_345, 2_000, (("invalid", f"{NASTY} is no score", 345),)))
+        here.wait(lambda now: b"2,345" in now.page.html and b"345 &times;" in now.page.html)
+        assert NASTY.encode() not in asked(here.port)[2]
 
 
 def test_rows_that_differ_and_rows_that_are_thinned_are_told():

@@ -200,12 +200,15 @@ def test_metrics_tell_what_the_state_costs() -> None:
     records | RunStateMachine(FACTORY, ChainRow, 0)
     result = p.run()
     result.wait_until_finish()
-    counters = result.metrics().query(MetricsFilter().with_namespace("rocsteady"))["counters"]
-    counts = {counter.key.metric.name: counter.committed for counter in counters}
+    found = result.metrics().query(MetricsFilter().with_namespace("rocsteady"))
+    counts = {counter.key.metric.name: counter.committed for counter in found["counters"]}
     assert counts["rebuilds"] == len(RECORDS), "every record but the first of a key, and the ends"
     assert counts["snapshots_written"] > 0
     assert counts["snapshot_bytes"] > 0
     assert counts["log_bytes"] > 0
+    sizes = {gauge.key.metric.name: gauge.result.value for gauge in found["gauges"]}
+    assert sizes.keys() == {f"state_bytes {key}" for key, _ in RECORDS}
+    assert min(sizes.values()) > 0
 
 
 class IgnoresTokens(ShardProtocol[ChainRow]):

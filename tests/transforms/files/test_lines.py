@@ -24,7 +24,7 @@ from rocsteady.transforms.sources.files.listing import list_sources
 from rocsteady.transforms.sources.streams import folder_files
 from rocsteady.transforms.sources.streams.folder_listing import END_FILE
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
-from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
+from rocsteady.transforms.sources.streams.pipe_partition import PipeLines, PipePartition
 from rocsteady.transforms.tables.read import read_tables
 from thorough import examples
 
@@ -162,7 +162,7 @@ def records_of(parts):
 
 def test_a_line_of_a_pipe_that_is_too_long_is_a_dead_letter():
     receive, send = os.pipe()
-    partition = PipePartition(receive, FIELDS)
+    partition = PipePartition(PipeLines(receive), FIELDS)
     data = b"\n".join([GOOD, LONG, GOOD, LONG])
     parts, offset = [], 0
     for at in range(0, len(data), 50_000):
@@ -243,7 +243,7 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.files.read import read_batches
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.files.listing import column_names, list_sources
-from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
+from rocsteady.transforms.sources.streams.pipe_partition import PipeLines, PipePartition
 from rocsteady.transforms.tables.read import read_tables
 
 fields = EventFields("score", "label", model_name="m")
@@ -262,7 +262,7 @@ def read(how, path):
             records, place, ended = fetched.next, fetched.place, fetched.ended
     elif how == "pipe":
         with subprocess.Popen(["gzip", "-dc", path], stdout=subprocess.PIPE) as unpacking:
-            partition, ended = PipePartition(unpacking.stdout.fileno(), fields), False
+            partition, ended = PipePartition(PipeLines(unpacking.stdout.fileno()), fields), False
             while not ended:
                 fetched = partition.fetch(records, 1000, 1.0)
                 records, ended = fetched.next, fetched.ended

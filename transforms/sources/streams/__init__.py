@@ -1,7 +1,8 @@
 """Live streams of events: topics, folders and pipes, read in steps.
 
 `partition` is the interface of a partition; `kafka_partition`, `folder_partition` and `pipe_partition`
-implement the interface. A partition gives messages, which are put in columns, or parts.
+implement the interface. `pipe_kinds` tells label records of a pipe from its other records. A partition gives
+messages, which are put in columns, or parts.
 `arrow_messages` reads messages that are Arrow IPC streams, whose sizes `arrow_sizes` finds before.
 `reader` (`StreamReader`) makes packets of both. `read` is the transform around the reader. `folder_listing`
 finds the files of a folder, and `folder_files` reads them. `kafka_range` finds the offsets of a topic to

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple, cast
 from ....core.errors import InputError, RocsteadyError
 from ....core.events.rejected import Reason
 from ...events.dead_letters import Chunk
-from ...events.fields import EventFields, check_names, check_once
+from ...events.fields import EventFields, Role, check_names, check_once
 from ...files.formats import DAMAGE, SourceFile
 from ...files.lines import MARK, MOST_LINE_BYTES, SHOWN_BYTES, LongLine
 from ..files.json_lines import keys_in
@@ -62,10 +62,10 @@ def _shorter(source: SourceFile, place: FilePlace) -> FileRead:
     return FileRead([], place, fault=RocsteadyError(why), reason=Reason.FILE_CHANGED)
 
 
-def _lacking(source: SourceFile, names: list[str], fields: EventFields) -> InputError | None:
+def _lacking(source: SourceFile, names: list[str], fields: EventFields, role: Role) -> InputError | None:
     """Return an error that names the column which a file with these columns lacks; None without a lack."""
     try:
-        check_names(source.name, names, fields)
+        check_names(source.name, names, fields, role)
     except InputError as error:
         return error
     return None
@@ -74,8 +74,9 @@ def _lacking(source: SourceFile, names: list[str], fields: EventFields) -> Input
 class WholeFile:
     """A file of CSV or Parquet. To go on from a record, a new reader reads the records before it again."""
 
-    def __init__(self, source: SourceFile, fields: EventFields) -> None:
+    def __init__(self, source: SourceFile, fields: EventFields, role: Role = "event") -> None:
         self._source = source
+        self._role: Role = role
         self._asked = fields
         self._fields = fields
         self._chunks: Iterator[Chunk] | None = None
@@ -115,9 +116,9 @@ class WholeFile:
         self._at = 0
         names = column_names(self._source) or []
         self._fields = self._asked.resolved(names, self._source.stem)
-        check_once(self._source.name, names, self._fields)
-        self._chunks = read_batches(self._source, self._fields)
-        return _lacking(self._source, names, self._fields)
+        check_once(self._source.name, names, self._fields, self._role)
+        self._chunks = read_batches(self._source, self._fields, role=self._role)
+        return _lacking(self._source, names, self._fields, self._role)
 
     def _ahead(self) -> Chunk | None:
         """Return the chunk with the next record; None: there is no next record."""
@@ -133,8 +134,9 @@ class WholeFile:
 class LinesFile:
     """A file of JSON lines. A packed one grows by whole members of gzip."""
 
-    def __init__(self, source: SourceFile, fields: EventFields) -> None:
+    def __init__(self, source: SourceFile, fields: EventFields, role: Role = "event") -> None:
         self._source = source
+        self._role: Role = role
         self._fields = fields
         self._open: BinaryIO | None = None
         self._seen: tuple[int, int, int, bool] | None = None
@@ -178,12 +180,13 @@ class LinesFile:
         names = keys_in(_head(blocks)) if has_model is None else None
         if names is not None:
             has_model = "model" in names
-            doubt = _lacking(self._source, names, self._fields.resolved(names, self._source.stem))
+            fields = self._fields.resolved(names, self._source.stem)
+            doubt = _lacking(self._source, names, fields, self._role)
         elif not place.byte and lines.byte:
             doubt = self._wrong_head()
         fields = self._fields.resolved(["model"] * bool(has_model), self._source.stem)
         start = max(place.records, 0)
-        parts = [*line_parts(blocks, self._source.name, start, fields)]
+        parts = [*line_parts(blocks, self._source.name, start, fields, self._role)]
         end = start + sum(part.chunk.records for part in parts)
         behind = FilePlace(lines.byte, lines.whole, end, has_model)
         return FileRead(parts, behind, lines.has_more, fault, doubt=doubt)

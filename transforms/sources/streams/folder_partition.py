@@ -25,7 +25,7 @@ from typing import Self
 from ....core.errors import InputError, RocsteadyError
 from ....core.events.rejected import Reason
 from ....core.process.console import logger
-from ...events.fields import EventFields
+from ...events.fields import EventFields, Role
 from ...files.formats import everywhere
 from ..files.listing import list_sources
 from .folder_files import FileRead, LinesFile, WholeFile
@@ -49,12 +49,14 @@ class FolderPartition(StreamPartition):
     idle    seconds after which a folder in which nothing is new has ended; None: never
     is_continued  whether another job goes on from the end. A stop, or `idle`, then leaves that job the last
             file, which may grow, and the file's last line if the line has no end yet
+    role    the role of the records
     """
 
     folder: str
     fields: EventFields
     idle: float | None = None
     is_continued: bool = False
+    role: Role = "event"
 
     @property
     def name(self) -> str:
@@ -237,7 +239,7 @@ class _Reader:
         self._let_go()
         (source,) = list_sources(self._folder / name)
         kind = LinesFile if source.format == "jsonl" else WholeFile
-        self._open = name, kind(source, self._of.fields)
+        self._open = name, kind(source, self._of.fields, self._of.role)
         return self._open[1]
 
     def _let_go(self) -> None:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from ....core.arrays import Int64Array
 from ....core.events.rejected import Reason
 from ...events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
-from ...events.fields import EventFields
+from ...events.fields import EventFields, Role
 from ...events.records import records_to_batch
 from ...files.lines import SHOWN_BYTES, LongLine
 from ..files.json_lines import JsonLines, begun_lines
@@ -50,13 +50,17 @@ class Part(NamedTuple):
 
 
 def line_parts(
-    blocks: Iterable[tuple[LongLine | None, bytes]], source: str, position: int, fields: EventFields
+    blocks: Iterable[tuple[LongLine | None, bytes]],
+    source: str,
+    position: int,
+    fields: EventFields,
+    role: Role = "event",
 ) -> Iterator[Part]:
-    """Yield the events of JSON lines, the first of which is record number `position` of its source.
+    """Yield the records of JSON lines, the first of which is record number `position` of its source.
 
     blocks  results of `WholeLines.feed`: a line that is too long, or None; and the whole lines after it
     """
-    lines = JsonLines(source, fields.text_columns_of(), fields.columns)
+    lines = JsonLines(source, fields.text_columns_of(role), fields.columns_of(role))
     for long, block in blocks:
         for chunk in lines.of_lines(long, block, position):
             position += chunk.records
@@ -82,6 +86,20 @@ def cut_chunk(chunk: Chunk, start: int, end: int) -> Chunk:
         places = dead.batch.column("position").to_numpy()
         dead = DeadLetters(dead.batch.filter(pa.array((places >= start) & (places < end))))
     return Chunk(start, chunk.batch.slice(low, high - low), positions, dead)
+
+
+def chunk_at(chunk: Chunk, places: Int64Array) -> Chunk:
+    """Return a chunk whose record number i of its source is at places[i] of another source."""
+    rows, dead = chunk.places(), chunk.dead
+    if len(dead):
+        number = dead.batch.schema.get_field_index("position")
+        there = pa.array(places[dead.batch.column(number).to_numpy()])
+        dead = DeadLetters(dead.batch.set_column(number, dead.batch.schema.field(number), there))
+    return chunk._replace(
+        first_position=int(places[chunk.first_position]),
+        positions=None if rows is None else places[rows],
+        dead=dead,
+    )
 
 
 class Fetched(NamedTuple):

@@ -16,12 +16,20 @@ import os
 import select
 import time
 import zlib
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
+import numpy as np
+import pyarrow as pa
+
+from ....core.arrays import BoolArray, Int64Array
 from ....core.errors import RocsteadyError
-from ...events.fields import EventFields
-from ...files.lines import LongLine, WholeLines, without_blank_lines
+from ....core.events.rejected import Reason
+from ...events.dead_letters import Chunk, DeadLetter, DeadLetters
+from ...events.fields import EventFields, Role
+from ...files.lines import LongLine, WholeLines
 from ..files.json_lines import begun_lines, keys_of_first
-from .partition import Fetched, StreamPartition, line_parts
+from .partition import Fetched, Part, StreamPartition, chunk_at, line_parts
 
 _BLOCK_BYTES = 1 << 20
 """Bytes of lines read at once, at most: a due row waits until all lines of the block are evaluated."""
@@ -33,85 +41,87 @@ _NAP_SECONDS = 0.005
 """Seconds until the next look for a piece: a pipe of 64 KiB then still gives 13 MB a second."""
 
 
-class PipePartition(StreamPartition):
-    """JSON lines from a pipe, a terminal or a file that is open.
+class Given(NamedTuple):
+    """Consecutive records of a pipe, or of one kind of its records, as lines.
 
-    If `fields` does not say where the model's name comes from, the first line that is an object decides.
-    If this object has the key "model", every event's model is under this key. Otherwise all events are of
-    the model `name`.
+    long      a line that is too long, which is the first record; None: there is none
+    lines     the lines of the other records, each with its newline
+    places    int64: the place of each record in the pipe, from 0; None: its place in this partition
+    kindless  bool: whether a record does not say its kind; None: every record says it, or need not
     """
 
-    resumes = False
+    long: LongLine | None
+    lines: bytes
+    places: Int64Array | None = None
+    kindless: BoolArray | None = None
 
-    def __init__(self, handle: int, fields: EventFields, name: str = "stdin") -> None:
-        self._name = name
-        self._handle = handle
-        self._fields = fields
-        self._settled = fields.model is not None or fields.model_name is not None
-        self._lines = WholeLines()
-        self._stopped = False
-        self._ended = False
-        self._gathered = -math.inf
-        self._passed = self._sum = 0  # records that were given or skipped, and their checksum
-        _widen(handle)
+    def behind(self, count: int) -> tuple[Given, Given]:
+        """Return the first `count` records, and the records behind them."""
+        first = int(self.long is not None and count > 0)
+        lines = records_in(self.lines)
+        kept, left = lines[: count - first], lines[count - first :]
+        places, kindless = self.places, self.kindless
+        taken = Given(
+            self.long if first else None,
+            b"".join(kept),
+            None if places is None else places[:count],
+            None if kindless is None else kindless[:count],
+        )
+        return taken, Given(
+            None if first else self.long,
+            b"".join(left),
+            None if places is None else places[count:],
+            None if kindless is None else kindless[count:],
+        )
 
     @property
-    def name(self) -> str:
-        """The name that dead letters give."""
-        return self._name
+    def records(self) -> int:
+        """The number of records."""
+        return (self.long is not None) + len(records_in(self.lines))
 
-    def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
-        """Read up to 1 MiB, and return all lines that are whole now; wait up to `wait` seconds for bytes.
 
-        The records before `offset` are skipped, if this process has not read them. Raises RocsteadyError
-        where the pipe cannot be read, or does not begin with these records.
-        """
-        data = b"" if self._ended else self._gather(0.0 if self._stopped else wait)
-        self._ended |= self._stopped
-        blocks = [self._lines.feed(data)]
-        if self._ended:
-            blocks.append(self._lines.rest())
-        parts = []
-        for long, block in blocks:
-            self._settle(block)
-            if self._passed < offset:
-                long, block = self._skip(long, block, offset, place)
-            for part in line_parts([(long, block)], self.name, offset, self._fields):
-                offset = self._passed = offset + part.chunk.records
-                parts.append(part)
-            self._sum = _checksum(long, block, self._sum)
-        if self._passed < offset:
-            self._refuse_end(offset)
-            return Fetched((), (), offset, at_end=not data, place=place)
-        return Fetched((), (), offset, not data, parts=parts, place=f"{self._sum:08x}", ended=self._ended)
+class RecordLines(Protocol):
+    """The lines of a pipe, or of one kind of its records."""
 
-    def _skip(
-        self, long: LongLine | None, block: bytes, offset: int, place: str
-    ) -> tuple[LongLine | None, bytes]:
-        """Return the records from `offset` on. Raises RocsteadyError if those before do not fit `place`."""
-        if long is not None:
-            self._passed, self._sum, long = self._passed + 1, _checksum(long, b"", self._sum), None
-        lines = _records_in(block)
-        skipped = min(offset - self._passed, len(lines))
-        self._passed += skipped
-        self._sum = _checksum(None, b"".join(lines[:skipped]), self._sum)
-        if self._passed == offset and place and place != f"{self._sum:08x}":
-            raise RocsteadyError(
-                f"{self.name} does not begin with the {offset:,} records that the job had read; let its "
-                "producer send the same again from the start"
-            )
-        return long, b"".join(lines[skipped:])
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last line was given."""
 
-    def _refuse_end(self, offset: int) -> None:
-        if self._ended and not self._stopped:
-            raise RocsteadyError(
-                f"{self.name} ends after {self._passed:,} records, and the job had read {offset:,}; let its "
-                "producer send the same again from the start"
-            )
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the input ends with what is in the pipe now."""
+
+    def read(self, wait: float) -> tuple[list[Given], bool]:
+        """Return new records, and whether more may be there now; wait up to `wait` seconds for bytes."""
 
     def stop(self) -> None:
-        """Let the next fetch read the bytes that are in the pipe now, and end the partition."""
-        self._stopped = True
+        """Let the next read take the bytes that are in the pipe now, and end the input."""
+
+
+class PipeLines:
+    """Reads whole lines from a pipe, a terminal or a file that is open; see `RecordLines`."""
+
+    def __init__(self, handle: int, name: str = "stdin") -> None:
+        self.name = name
+        self.has_ended = False
+        self.is_stopped = False
+        self._handle = handle
+        self._lines = WholeLines()
+        self._gathered = -math.inf
+        _widen(handle)
+
+    def read(self, wait: float) -> tuple[list[Given], bool]:
+        """Read up to 1 MiB. Raises RocsteadyError where the pipe cannot be read."""
+        data = b"" if self.has_ended else self._gather(0.0 if self.is_stopped else wait)
+        self.has_ended |= self.is_stopped
+        found = [Given(*self._lines.feed(data))]
+        if self.has_ended:
+            found.append(Given(*self._lines.rest()))
+        return found, bool(data)
+
+    def stop(self) -> None:
+        """See `RecordLines`."""
+        self.is_stopped = True
 
     def _gather(self, wait: float) -> bytes:
         """Read the bytes that are there, and those that come until `_GATHER_SECONDS` after the last block.
@@ -124,7 +134,7 @@ class PipePartition(StreamPartition):
         until = self._gathered + _GATHER_SECONDS
         while missing:
             if not _is_ready(self._handle, 0.0 if parts else wait):
-                if not parts or self._stopped or time.monotonic() >= until:
+                if not parts or self.is_stopped or time.monotonic() >= until:
                     break
                 time.sleep(_NAP_SECONDS)
                 continue
@@ -135,7 +145,7 @@ class PipePartition(StreamPartition):
             except OSError as error:
                 raise RocsteadyError(f"{self.name} cannot be read: {error.strerror or error}") from None
             if not data:
-                self._ended = True
+                self.has_ended = True
                 break
             parts.append(data)
             missing -= len(data)
@@ -145,24 +155,148 @@ class PipePartition(StreamPartition):
             self._gathered = time.monotonic()
         return b"".join(parts)
 
-    def _settle(self, block: bytes) -> None:
-        """Find the source of the model's name in the first object of a block, unless it is known."""
-        if not self._settled and (keys := keys_of_first(without_blank_lines(block).split(b"\n"))) is not None:
-            self._fields = self._fields.resolved(keys, self.name)
+
+class PipePartition(StreamPartition):
+    """JSON lines from a pipe, a terminal or a file that is open, or those of one kind.
+
+    lines   the lines
+    role    the role of the records
+    name    the partition's name; dead letters name the pipe
+    kind    the column that says of which kind a record is; a record without a value there is a dead letter
+
+    If `fields` does not say where the model's name comes from, the first line that is an object decides.
+    If this object has the key "model", every event's model is under this key. Otherwise all events are of
+    a model that is named after the pipe.
+    """
+
+    resumes = False
+
+    def __init__(
+        self,
+        lines: RecordLines,
+        fields: EventFields,
+        role: Role = "event",
+        name: str = "stdin",
+        *,
+        pipe: str = "stdin",
+        kind: str = "",
+    ) -> None:
+        self._lines = lines
+        self._fields = fields
+        self._role: Role = role
+        self._name, self._pipe = name, pipe
+        self._kind = kind
+        self._settled = fields.model is not None or fields.model_name is not None
+        self._passed = self._sum = 0  # records that were given or skipped, and their checksum
+
+    @property
+    def name(self) -> str:
+        """The partition's name."""
+        return self._name
+
+    def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
+        """Read up to 1 MiB, and return all lines that are whole now; wait up to `wait` seconds for bytes.
+
+        The records before `offset` are skipped, if this process has not read them. Raises RocsteadyError
+        where the pipe cannot be read, or does not begin with these records.
+        """
+        found, came = self._lines.read(wait)
+        parts = []
+        for given in found:
+            self._settle(given)
+            if self._passed < offset:
+                given = self._skip(given, offset, place)
+            for part in self._parts(given, offset):
+                offset = self._passed = offset + part.chunk.records
+                parts.append(part)
+            self._sum = _checksum(given, self._sum)
+        if self._passed < offset:
+            self._refuse_end(offset)
+            return Fetched((), (), offset, at_end=not came, place=place)
+        ended = self._lines.has_ended
+        return Fetched((), (), offset, not came, parts=parts, place=f"{self._sum:08x}", ended=ended)
+
+    def _parts(self, given: Given, offset: int) -> Iterator[Part]:
+        """Yield records, the first of which is number `offset` of this partition."""
+        blocks = [(given.long, given.lines)]
+        places, kindless = given.places, given.kindless
+        if places is None:
+            yield from line_parts(blocks, self._pipe, offset, self._fields, self._role)
+            return
+        for part in line_parts(blocks, self._pipe, 0, self._fields, self._role):
+            chunk = part.chunk
+            if kindless is not None and kindless.any():
+                chunk = self._with_kind(chunk, kindless)
+            yield part._replace(chunk=chunk_at(chunk, places))
+
+    def _with_kind(self, chunk: Chunk, kindless: BoolArray) -> Chunk:
+        """Return the records that say their kind; the others become dead letters."""
+        places = chunk.places()
+        if places is None or chunk.raw is None:
+            return chunk
+        lacks = kindless[places]
+        wrong, kept = np.flatnonzero(lacks), np.flatnonzero(~lacks)
+        reason, raw = Reason.RECORD_KIND_MISSING, chunk.raw
+        detail = f"the record has no value in the column {self._kind!r}, which says of which kind it is"
+        letters = [
+            DeadLetter.invalid(reason, self._pipe, detail, place, text, self._kind)
+            for place, text in zip(places[wrong].tolist(), raw(wrong).to_pylist(), strict=True)
+        ]
+        return chunk._replace(
+            batch=chunk.batch.take(pa.array(kept)),
+            positions=places[kept],
+            dead=DeadLetters.concat([chunk.dead, DeadLetters.of(letters)]),
+            raw=lambda rows: raw(kept[rows]),
+        )
+
+    def _skip(self, given: Given, offset: int, place: str) -> Given:
+        """Return the records from `offset` on. Raises RocsteadyError if those before do not fit `place`."""
+        skipped, left = given.behind(offset - self._passed)
+        self._passed += skipped.records
+        self._sum = _checksum(skipped, self._sum)
+        if self._passed == offset and place and place != f"{self._sum:08x}":
+            raise RocsteadyError(
+                f"{self.name} does not begin with the {offset:,} records that the job had read; let its "
+                "producer send the same again from the start"
+            )
+        return left
+
+    def _refuse_end(self, offset: int) -> None:
+        if self._lines.has_ended and not self._lines.is_stopped:
+            raise RocsteadyError(
+                f"{self.name} ends after {self._passed:,} records, and the job had read {offset:,}; let its "
+                "producer send the same again from the start"
+            )
+
+    def stop(self) -> None:
+        """Let the next fetch read the bytes that are in the pipe now, and end the partition."""
+        self._lines.stop()
+
+    def _settle(self, given: Given) -> None:
+        """Find the source of the model's name in the first object of this kind, unless it is known."""
+        if self._settled:
+            return
+        lines = records_in(given.lines)
+        if given.kindless is not None:
+            kindless = given.kindless[len(given.kindless) - len(lines) :]
+            lines = [line for line, lacks in zip(lines, kindless.tolist(), strict=True) if not lacks]
+        if (keys := keys_of_first(lines)) is not None:
+            self._fields = self._fields.resolved(keys, self._pipe)
             self._settled = True
 
 
-def _records_in(block: bytes) -> list[bytes]:
+def records_in(block: bytes) -> list[bytes]:
     """Return the lines of a block that are records, each with its newline."""
     return [line + b"\n" for line in block.split(b"\n") if line.strip()]
 
 
-def _checksum(long: LongLine | None, block: bytes, before: int) -> int:
-    """Return the checksum of the records of `WholeLines.feed` behind those with the checksum `before`."""
-    if long is not None:
-        before = zlib.crc32(long.head + b"%d" % long.size, before)
+def _checksum(given: Given, before: int) -> int:
+    """Return the checksum of records behind those with the checksum `before`."""
+    if given.long is not None:
+        before = zlib.crc32(given.long.head + b"%d" % given.long.size, before)
+    block = given.lines
     if not block.endswith(b"\n") or begun_lines(block) is None:  # it may have blank lines
-        block = b"".join(_records_in(block))
+        block = b"".join(records_in(block))
     return zlib.crc32(block, before)
 
 

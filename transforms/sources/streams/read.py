@@ -31,7 +31,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from ....core.ids.sharding import shard_of
-from ...beam.metrics import METRICS_NAMESPACE, count, count_records
+from ...beam.metrics import METRICS_NAMESPACE, count, count_records, newest_of, set_gauge
 from ...beam.state_sizes import measure_bytes
 from ...events.batches import from_ipc, to_ipc
 from ..files.read import DEAD_LETTERS, EventFiles, event_files, with_dead_letters
@@ -64,18 +64,23 @@ class _Counts:
     def __init__(self) -> None:
         self._told: dict[str, float] = {}
         self._unread: dict[str, int] = {}
+        self._newest: dict[str, int] = {}
 
     def count(self, reader: StreamReader, step: Step) -> None:
-        """Count a step's records; once a second, also set the gauges of the reader's offset and lag."""
+        """Count a step's records; once a second, also set the gauges of the reader's partition."""
+        name, now = reader.source.partition.name, time.monotonic()
         if step.records:
             count_records(reader.source.role, step.records, step.letters, step.times, step.bytes_read)
-        name, now = reader.source.partition.name, time.monotonic()
+        if step.times is not None:
+            self._newest[name] = max(step.times[1], self._newest.get(name, step.times[1]))
         if now - self._told.get(name, -_GAUGE_SECONDS) < _GAUGE_SECONDS:
             return
         self._told[name] = now
-        Metrics.gauge(METRICS_NAMESPACE, f"offset {name}").set(reader.offset)
+        set_gauge("offset", name, reader.offset)
+        if name in self._newest:
+            set_gauge(newest_of(reader.source.role), name, self._newest[name] // 1_000_000)
         if (lag := reader.lag()) is not None:
-            Metrics.gauge(METRICS_NAMESPACE, f"lag {name}").set(lag)
+            set_gauge("lag", name, lag)
             Metrics.distribution(METRICS_NAMESPACE, "lag").update(lag)
         unread = reader.source.partition.unread_partitions()
         if unread > self._unread.get(name, 0):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ....core.errors import OtherConfigurationError
-from ....core.events.batch import EventBatch
+from ....core.events.batch import PredictionBatch
 from ....core.events.records import Batch
 from ....core.events.times import IDLE, NO_TIME
 from ....core.ids.sharding import Cut, Packets, with_packet
@@ -228,9 +228,11 @@ class StreamReader:
         if len(batches) == 1 and first.packet().source == name:
             return first
         whole: Batch = type(first).concat(batches)  # type: ignore[arg-type]
-        if isinstance(whole, EventBatch) and whole.positions is not None:
-            whole = replace(whole, sources=whole.event_sources())
-        return with_packet(whole, source=name, high_water=self._timing.high_water)
+        named = {"source": name, "high_water": self._timing.high_water}
+        rows = whole.events if isinstance(whole, PredictionBatch) else whole
+        if rows.positions is None:
+            return with_packet(whole, **named)
+        return with_packet(whole, **named, sources=rows.event_sources())
 
     def _settle(self) -> list[tuple[str, bytes]]:
         """Return heartbeats with the time up to which the partition is settled, if this time has advanced."""

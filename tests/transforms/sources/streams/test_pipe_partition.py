@@ -22,7 +22,7 @@ from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.files.lines import WholeLines
 from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.streams import pipe_partition
-from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
+from rocsteady.transforms.sources.streams.pipe_partition import PipeLines, PipePartition
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from thorough import examples
 
@@ -60,7 +60,7 @@ class Lines:
     """What a partition gives, fetch by fetch."""
 
     def __init__(self, handle, fields=FIELDS):
-        self.partition = PipePartition(handle, fields)
+        self.partition = PipePartition(PipeLines(handle), fields)
         self.offset, self.ended = 0, False
 
     def next(self, wait=0.0):
@@ -126,11 +126,11 @@ def test_another_process_goes_on_behind_the_records_that_were_read(lines, mark, 
     data = b"\xef\xbb\xbf" * mark + b"\n".join(lines) + b"\n" * ended
     with pipe() as (receive, send):
         send.write(data[:cut])
-        before = PipePartition(receive, FIELDS).fetch(0, 1_000, 0.0)
+        before = PipePartition(PipeLines(receive), FIELDS).fetch(0, 1_000, 0.0)
     with pipe() as (receive, send):
         send.write(data)
         send.close()
-        partition, found, ended = PipePartition(receive, FIELDS), [], False
+        partition, found, ended = PipePartition(PipeLines(receive), FIELDS), [], False
         offset = before.next
         while not ended:
             fetched = partition.fetch(offset, 1_000, 0.0, before.place)
@@ -148,11 +148,11 @@ def test_a_line_that_is_too_long_is_skipped_as_one_record(monkeypatch):
     for changed, refused in ((data, False), (data.replace(b"x" * 300, b"y" * 300), True)):
         with pipe() as (receive, send):
             send.write(data[:-28])
-            before = PipePartition(receive, FIELDS).fetch(0, 1_000, 0.0)
+            before = PipePartition(PipeLines(receive), FIELDS).fetch(0, 1_000, 0.0)
         assert before.next == 2
         with pipe() as (receive, send):
             send.write(changed)
-            partition = PipePartition(receive, FIELDS)
+            partition = PipePartition(PipeLines(receive), FIELDS)
             if refused:
                 with pytest.raises(
                     RocsteadyError, match="does not begin with the 2 records that the job had"
@@ -212,7 +212,7 @@ def test_pieces_that_come_soon_after_a_block_are_one_block(monkeypatch):
 
 
 def reader_of(handle, **more):
-    partition = PipePartition(handle, FIELDS)
+    partition = PipePartition(PipeLines(handle), FIELDS)
     return StreamReader(StreamInput(partition, 0, 1, "event", FIELDS, 0, **more), 1)
 
 

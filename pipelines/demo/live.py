@@ -1,0 +1,176 @@
+"""`rocsteady demo --live`: a page that moves. It shows the year of flights, a day a second.
+
+The parts are those of other commands. Landings come by the clock of `rocsteady replay`. The live job of
+`rocsteady evaluate --alert --checkpoint` evaluates them, and writes rows and alerts. The page of `rocsteady
+serve` follows these files. The same command goes on from the job's checkpoint. After the year the page stays.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyarrow import parquet
+
+from ...core.alerts.grammar import parse_alert
+from ...core.errors import ConfigError, InputError
+from ...core.process.console import say
+from ...core.settings.evaluator import EvaluatorSettings
+from ...core.settings.table import TableSettings
+from ...core.settings.windows import EverySeconds, LastDuration
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...core.state.compile_ahead import compiled_ahead
+from ...runners.presets import choose_runner
+from ...transforms.events.fields import EventFields
+from ...transforms.events.lateness import Timing
+from ...transforms.sources.streams.reader import StreamInput
+from ...transforms.state.checkpoints import CheckpointFolder
+from ...transforms.tables.read import read_tables
+from ..arguments import address_of
+from ..evaluate.job import Alerts, Checkpoints, Evaluation, Streams
+from ..evaluate.live.run import evaluate_live
+from ..report.alerts import Event, alerts_of
+from ..serve.command import following, until_signal
+from ..serve.guard import is_loopback
+from ..serve.keeper import Keeper
+from ..serve.pages import Look
+from ..serve.server import check_packages, serving
+from ..stopping import StopOnSignal
+from ..words import day
+from .landings import FROZEN, LEARNER, keep_landings
+from .learners import train
+from .played import Played
+from .start import made, tell, training_line
+
+DAY_A_SECOND = 86_400.0
+"""Seconds of event time in a second."""
+
+RULE = "auc_high < 0.7 for 21d"
+"""The rule of the alerts.
+
+`for 14d` opens an alert of the learner too, on 16 January: when it has just begun to learn, it has 17 such
+days in a row. Later it has no more than 11. The frozen copy has 57 from June on, and 32 in autumn.
+"""
+
+_TITLE = "A year of flights, a day a second: a learner, and its copy that was frozen on 1 February"
+_FIELDS = EventFields(model="model", time="time", id="id")
+_SETTINGS = TableSettings(
+    EvaluatorSettings(LastDuration("30d"), EverySeconds("1d"), order="time:0s"), shards=1
+)
+_TIMING = Timing(lateness=_SETTINGS.evaluator.lateness)
+_PORT = 8080
+_CHECKPOINT_SECONDS = 1.0
+
+
+def run_live(
+    output: str, serve: str | None, *, anew: bool, first: int | None = None, speed: float = DAY_A_SECOND
+) -> int:
+    """Play the year or what is left of it, evaluate it, and serve its page until a signal; return the status.
+
+    output  the folder of rows, alerts and checkpoints
+    serve   [HOST]:PORT of the page; None: port 8080, or a free one where that is taken
+    anew    whether the year begins anew
+    first   limits the year to the first departures
+    speed   seconds of event time in a second
+    """
+    check_packages("rocsteady demo --live", "demo,serve")
+    if not output:
+        raise InputError("--output '': name a folder")
+    host, port = _address(serve)
+    folder = Path(output)
+    with made(folder), compiled_ahead(_SETTINGS):
+        with training_line() as report:
+            training = train(report, first=first)
+            keep_landings(folder / "landings.parquet", training, report, first=first)
+        tell(training)
+        rows, alerts = (str(folder / f"{what}.jsonl") for what in ("rows", "alerts"))
+        checkpoints = CheckpointFolder(str(folder / "checkpoint"))
+        if not _goes_on(checkpoints, anew=anew):
+            for path in (rows, alerts):  # of an earlier year, which the page would show
+                Path(path).unlink(missing_ok=True)
+        streams = _streams(folder / "landings.parquet", speed)
+        job = Evaluation(
+            sources=(),
+            fields=_FIELDS,
+            settings=_SETTINGS,
+            output=rows,
+            dead_letters=None,
+            cache_bytes=DEFAULT_CACHE_BYTES,
+            runner=choose_runner("local"),
+            timing=_TIMING,
+            alerts=Alerts((parse_alert(RULE),), alerts),
+            streams=streams,
+            checkpoints=Checkpoints(checkpoints.folder, _CHECKPOINT_SECONDS),
+        )
+        keeper = Keeper(Look(_TITLE, followed=("alerts",)))
+        with (
+            serving(keeper, "--serve", host, port, None) as address,
+            following(keeper, [(rows, "rows"), (alerts, "alerts")]),
+        ):
+            say(
+                f"open {address}#over-time in a browser: the year 2013 goes by in six minutes, a day a second"
+            )
+            status = evaluate_live(job, streams)
+            if status or not checkpoints.newest(lambda found: found.ended):
+                return status  # a signal stopped the job
+            for sentence in _ends(alerts):
+                say(sentence)
+            say(f"the year is over, and its page stays at {address} until Ctrl-C")
+            with StopOnSignal() as signals:
+                until_signal(signals)
+    return 0
+
+
+def _goes_on(checkpoints: CheckpointFolder, *, anew: bool) -> bool:
+    """Return whether there is a checkpoint to go on from; `anew`: remove those that are there.
+
+    Raises InputError if another process uses the folder.
+    """
+    checkpoints.check()
+    with checkpoints.held():
+        if anew:
+            checkpoints.clear()
+        return checkpoints.newest(lambda found: found) is not None
+
+
+def _address(serve: str | None) -> tuple[str, int]:
+    """Return host and port of the page. Raises ConfigError for a host that other machines see."""
+    if serve is None:
+        try:
+            socket.create_server(("127.0.0.1", _PORT)).close()
+        except OSError:
+            return "127.0.0.1", 0
+        return "127.0.0.1", _PORT
+    host, port = address_of("--serve", serve)
+    if not is_loopback(host):
+        raise ConfigError(
+            f"--serve {serve} is seen by other machines, and the demo asks nobody for a token; say :{port}, "
+            "or serve its rows with rocsteady serve --host --token"
+        )
+    return host, port
+
+
+def _streams(landings: Path, speed: float) -> Streams:
+    """Return the landings of a file as a stream."""
+    table = parquet.read_table(landings)
+    played = Played(table, _FIELDS, landings.name, str(table.schema.metadata), speed)
+    return Streams([StreamInput(played, 0, 1, "event", _FIELDS, 0, timing=_TIMING)], "live")
+
+
+def _ends(alerts: str) -> Iterator[str]:
+    """Yield a sentence on the alerts of each learner."""
+    found = []
+    if Path(alerts).stat().st_size:
+        found = alerts_of(read_tables([alerts], "alerts")[0])
+    for model in (LEARNER, FROZEN):
+        spans = [
+            f"from {_day(alert.opened)} to {_day(alert.closed) if alert.closed else 'the end'}"
+            for alert in reversed(found)
+            if alert.model == model
+        ]
+        yield f"{model}: " + (f"an alert {', and '.join(spans)}" if spans else "no alert")
+
+
+def _day(event: Event) -> str:
+    return "an unknown day" if event.time is None else day(event.time)
