@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 import numpy as np
@@ -23,14 +23,16 @@ from rocsteady.transforms.state.checkpoints import CheckpointFolder
 STATES = ((50, 1_000), (50, 10_000), (50, 100_000), (5_000, 1_000), (50_000, 100))
 """(models, events in the window of each)."""
 
+QUICK = STATES[:1]
+
 _TURNS = 3
 _BATCH = 100_000
 _START = 1_767_225_600_000_000  # 2026-01-01
 
 
-def rows() -> Iterator[list[str]]:
+def rows(states: Sequence[tuple[int, int]]) -> Iterator[list[str]]:
     """Yield, for each state, its size, the size of its checkpoint, and what one takes."""
-    for models, window in STATES:
+    for models, window in states:
         settings = EvaluatorSettings(
             window=parse_window(f"last:{window}"), every=EveryEvents(1 << 30), order="time:0s"
         )
