@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import linear_regression
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from .live_events import FALLING, MODELS
@@ -11,6 +12,7 @@ from .live_job import RULES
 from .live_rows import COMPARED
 from .processes import table
 
+_MEDIANS = {"job": "memory of the job", "heap": "JavaScript heap", "page": "memory of the page's process"}
 _LINES = 16
 """Lines of the table of a run, about; the first minutes have all of theirs."""
 
@@ -53,6 +55,10 @@ Event number *i* is due *i* / {run["pace"]:,} s after the start, and has this ti
 late, it does not wait afterwards. The age of a row is the time from the moment at which its last event was
 due to the moment at which the row is in the chart. So the age has the waits of all programs in between. A
 page shows new rows once a second, and a model has a row every {run["every"] * MODELS / run["pace"]:g} s.
+
+The job's memory rises while the page fills up to 100,000 rows. The page thins older rows then, and copies
+rows meanwhile; from then on the memory rises less and less. DevTools keep the answers to the page's requests in its process, because Playwright asks for them,
+so that process grows. The JavaScript heap and the nodes of the document show the page itself.
 
 At the end, the rows of the job are compared with those of the same events in files, in every column. The rows
 on the page are compared with those of the job in {columns}.
@@ -122,17 +128,18 @@ def _chosen(samples: Sequence[Run]) -> Iterable[list[str]]:
 
 
 def _memory(run: Run) -> str:
-    half = run["samples"][len(run["samples"]) // 2 :]
-    minutes = [sample["minute"] for sample in half]
-    said = []
-    for name, what in (("job", "memory of the job"), ("heap", "JavaScript heap"), ("page", "page's process")):
-        values = [sample[name] for sample in half]
-        slope = linear_regression(minutes, values).slope * 60 if len(half) > 1 else 0.0
-        said.append(f"{what} {min(values):,.0f} to {max(values):,.0f} MB ({slope:+,.0f} MB an hour)")
-    micros = 1e6 * run["samples"][-1]["job_cpu"] / run["events"]
-    oldest = max(sample["oldest"] or 0 for sample in run["samples"])
-    return f"""In the second half of the run, with the slope by least squares: {"; ".join(said)}.
-
+    samples = run["samples"]
+    ends = [len(samples) * quarter // 4 for quarter in range(5)]
+    lines = [
+        [
+            what,
+            *(f"{median(each[name] for each in samples[first:stop]):,.0f}" for first, stop in pairwise(ends)),
+        ]
+        for name, what in _MEDIANS.items()
+    ]
+    micros = 1e6 * samples[-1]["job_cpu"] / run["events"]
+    oldest = max(sample["oldest"] or 0 for sample in samples)
+    return f"""{table(["MB, median of the", "1st quarter", "2nd", "3rd", "4th"], lines)}
 In all, the job took {micros:.1f} µs of processor time for each event. The longest age of a row was
 {oldest:.0f} s.
 """
