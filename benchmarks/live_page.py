@@ -47,7 +47,8 @@ Memory and the rows themselves do not depend on them.
 
 A job of `rocsteady evaluate` with `--window last:10000 --every {run["every"]}` evaluates {MODELS} models.
 It writes rows to a file of JSON lines, serves its page (`--serve`), and writes a checkpoint every 30 s
-(`--checkpoint`). It watches the rules {rules}.
+(`--checkpoint`). It watches the rules
+{rules}.
 {FALLING} models rank worse in the second quarter of every period, of {run["period"]} s in the first run. A
 Chromium has the page open.
 
@@ -57,8 +58,9 @@ due to the moment at which the row is in the chart. So the age has the waits of 
 page shows new rows once a second, and a model has a row every {run["every"] * MODELS / run["pace"]:g} s.
 
 The job's memory rises while the page fills up to 100,000 rows. The page thins older rows then, and copies
-rows meanwhile; from then on the memory rises less and less. DevTools keep the answers to the page's requests in its process, because Playwright asks for them,
-so that process grows. The JavaScript heap and the nodes of the document show the page itself.
+rows meanwhile. From then on the memory rises less and less. DevTools keep the answers to the page's requests
+in its process, because Playwright asks for them, so that process grows. The JavaScript heap and the nodes of
+the document show the page itself.
 
 At the end, the rows of the job are compared with those of the same events in files, in every column. The rows
 on the page are compared with those of the job in {columns}.
@@ -129,7 +131,7 @@ def _chosen(samples: Sequence[Run]) -> Iterable[list[str]]:
 
 def _memory(run: Run) -> str:
     samples = run["samples"]
-    ends = [len(samples) * quarter // 4 for quarter in range(5)]
+    ends = [len(samples) * quarter // 4 for quarter in range(5)] if len(samples) >= 4 else []
     lines = [
         [
             what,
