@@ -335,8 +335,10 @@ COMMANDS = (
         PREQUENTIAL_EPILOG, PREQUENTIAL, takes_beam=True),
     Command("inspect", "state:inspect_command",
         "say in words what a stored state holds", "Say in words what a stored state holds.",
-        "example:\n  rocsteady inspect model.state",
-        (Argument("state", "STATE", "the folder of an export, a file in it, or one with a snapshot"),)),
+        "examples:\n  rocsteady inspect model.state\n  rocsteady inspect kept",
+        (Argument("state", "STATE",
+            "a file with a snapshot, an export or a file in it, a folder of checkpoints (its newest is told) or "
+            "one of them"),)),
     Command("state", "state:state_command",
         "the state of a running job to files, and back over another number of shards",
         "Write the state of a running job to a folder, or spread an export over other shards.",
