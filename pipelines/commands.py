@@ -337,8 +337,7 @@ COMMANDS = (
         "say in words what a stored state holds", "Say in words what a stored state holds.",
         "examples:\n  rocsteady inspect model.state\n  rocsteady inspect kept",
         (Argument("state", "STATE",
-            "a file with a snapshot; an export, or a file in it; a folder of checkpoints, of which the "
-            "newest is told, or one of them"),)),
+            "the folder of an export or of checkpoints, a file in it, or one with a snapshot"),)),
     Command("state", "state:state_command",
         "the state of a running job to files, and back over another number of shards",
         "Write the state of a running job to a folder, or spread an export over other shards.",
