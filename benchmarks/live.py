@@ -21,7 +21,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,6 +28,7 @@ from urllib.request import urlopen
 
 import numpy as np
 
+from .live_checkpoints import QUICK, STATES, rows
 from .live_events import Events
 from .live_job import MB, PATIENCE, Job, resident
 from .live_page import page as page_of
@@ -39,8 +39,6 @@ from .processes import ROOT, processor_time
 LOOKS_A_MINUTE = 12
 _PAGE = ROOT / "docs" / "benchmarks" / "live.md"
 _CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 LOOK = """() => {
     const at = document.documentElement.dataset.at || "";
@@ -88,7 +86,9 @@ class OpenPage:
     """
 
     def __init__(self, playwright: Any, address: str) -> None:
-        path = shutil.which("chromium") or shutil.which("google-chrome")
+        path = (
+            os.environ.get("ROCSTEADY_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+        )
         self._browser = playwright.chromium.launch(executable_path=path, args=_CHROMIUM)
         self._processes = self._browser.new_browser_cdp_session()
         self.page = self._browser.new_page(viewport={"width": 1280, "height": 900})
@@ -243,6 +243,7 @@ def main(words: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--quick", action="store_true", help="few events, and small states")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--pace", type=int, default=20_000, help="events a second")
     parser.add_argument("--every", type=int, default=200, help="events of a model between two of its rows")
@@ -254,6 +255,8 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--from", dest="made", type=Path, nargs="+", help="write the page from such files")
     parser.add_argument("--output", type=Path, default=_PAGE)
     options = parser.parse_args(words)
+    if options.quick:
+        options.minutes, options.sample = 0.3, 4.0
     if options.made is None:
         with tempfile.TemporaryDirectory() as folder:
             runs = [measured(options, options.work or Path(folder))]
@@ -261,7 +264,7 @@ def main(words: Sequence[str]) -> None:
             options.figures.write_text(json.dumps(runs[0]))
     else:
         runs = [json.loads(path.read_text()) for path in options.made]
-    options.output.write_text(page_of(runs))
+    options.output.write_text(page_of(runs, rows(QUICK if options.quick else STATES)))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,12 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks/flink.md": _TOPICS,
     "docs/benchmarks/hot_model.md": ("core/shard", "core/table", "core/evaluator"),
     "docs/benchmarks/learning.md": ("core/learning", "core/measures"),
+    "docs/benchmarks/live.md": (
+        "pipelines/evaluate/live",
+        "pipelines/serve",
+        "transforms/sources/streams",
+        "core/state/checkpoint.py",
+    ),
     "docs/benchmarks/many_models.md": ("core/arena", "core/table", "core/evaluator", "core/measures/scan.py"),
     "docs/benchmarks/pipeline.md": (*_FILES, "core/evaluator", "pipelines/evaluate"),
     "docs/benchmarks/prequential.md": ("core/prequential", "core/compare", "transforms/prequential"),

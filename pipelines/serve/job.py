@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,6 +33,9 @@ _WAITING = 1_000
 """The most batches that wait for the page. A job waits when the page lags so far behind."""
 
 _LOOK_SECONDS = 0.5
+
+_GATHER_SECONDS = 0.25
+"""Seconds in which batches become one table: a job makes many small ones, and each table costs 3 ms."""
 
 
 class PageSink(TableSink):
@@ -60,11 +63,15 @@ class PageSink(TableSink):
         yield from self._earlier
         while not self._stop.is_set():
             try:
-                batch = self._batches.get(timeout=_LOOK_SECONDS)
+                batches = [self._batches.get(timeout=_LOOK_SECONDS)]
             except queue.Empty:
                 yield Came(None, {})
-            else:
-                yield Came(pa.Table.from_batches([batch]), self._metadata)
+                continue
+            self._stop.wait(_GATHER_SECONDS)
+            with suppress(queue.Empty):
+                while True:
+                    batches.append(self._batches.get_nowait())
+            yield Came(pa.Table.from_batches(batches), self._metadata)
 
 
 class PageFeed(NamedTuple):

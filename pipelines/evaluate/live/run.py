@@ -32,7 +32,7 @@ from ....core.state.compile_ahead import warm_up
 from ....transforms.sinks.appended import STDOUT
 from ....transforms.sinks.open import is_appendable, is_streamed, open_sink
 from ....transforms.sources.streams.folder_partition import FolderPartition
-from ....transforms.sources.streams.reader import StreamInput, StreamReader
+from ....transforms.sources.streams.reader import FEW_RECORDS, StreamInput, StreamReader
 from ...outputs import staged
 from ...stopping import StopOnSignal
 from ..delivery import Delivery
@@ -54,7 +54,10 @@ _WAIT_SECONDS = 0.1
 _COUNT_SECONDS = 1.0
 
 _POLL_SECONDS = 0.01
-"""Seconds between two reads of several partitions without new records."""
+"""Seconds between two looks at partitions without new records."""
+
+_REST_SECONDS = 0.1
+"""Seconds between two steps of a partition that had few records, and no more: any step costs 3 ms."""
 
 
 def _opened(job: Evaluation, copies: Mapping[str, str], closing: ExitStack, *, resumes: bool) -> Sinks:
@@ -237,24 +240,30 @@ def _drive(
         told = "the job stops here, without last rows"
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
     asked = told_of_waiting = False
+    rests = dict.fromkeys(readers, 0.0)  # until when, monotonic
     try:
         while not asked and not all(reader.ended for reader in readers):
             if checkpoints is not None:
                 checkpoints.write_if_due(live, readers)
-            came = False
+            came = rested = False
             for reader in sorted(readers, key=lambda reader: reader.settled):
+                if time.monotonic() < rests[reader]:
+                    rested = True
+                    continue
                 step = reader.step(wait=wait)
+                if step.at_end and 0 < step.records < FEW_RECORDS:
+                    rests[reader] = time.monotonic() + _REST_SECONDS
                 if checkpoints is not None and reader.ended and stop.is_asked(told):
                     return False  # the signal ended the program that writes to stdin, too
                 live.take_step(step, reader.source.role)
                 if came := bool(step.records):
                     break
-            if not came and not told_of_waiting:
+            if not (came or rested or told_of_waiting):
                 told_of_waiting = _tell_of_waiting(readers)
             live.note_unread(sum(reader.source.partition.unread_partitions() for reader in readers))
             live.tend()
             counting.tell(live)
-            if not came and not wait:
+            if not came and (not wait or rested):
                 time.sleep(_POLL_SECONDS)
             asked = stop.is_asked(told)
         if asked and checkpoints is not None:

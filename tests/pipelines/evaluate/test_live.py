@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
+import killed_job
 import pyarrow.parquet as pq
 import pytest
 from clock import Clock
@@ -424,6 +425,26 @@ def test_rows_of_a_folder_come_while_it_grows():
         status, rows, lines = running.end()
     assert (status, rows) == (0, [])
     assert lines[1].startswith("rocsteady: 2 events read = 2 applied")
+
+
+def test_a_partition_with_few_records_and_no_more_rests_between_two_steps(monkeypatch):
+    read = []
+
+    class Trickling(killed_job.Breaking):
+        def fetch(self, offset, limit, wait, place=""):
+            found = super().fetch(offset, limit, wait, place)
+            read.append((time.monotonic(), bool(found.parts)))
+            return found._replace(at_end=True)
+
+    monkeypatch.setattr(killed_job, "Breaking", Trickling)
+    folder = Path("arriving")
+    folder.mkdir()
+    (folder / "a.jsonl").write_text('{"score": 0.5, "label": 1}\n' * 4)
+    (folder / "_END").touch()
+    status, _ = killed_job.run_live([folder, "--follow", "--output", "rows.jsonl"], few=1)
+    assert status == 0
+    assert sum(found for _, found in read) == 4
+    assert all(two - one >= 0.1 for (one, found), (two, _) in pairwise(read) if found)
 
 
 def test_a_folder_that_is_idle_long_enough_has_ended(capsys, monkeypatch):

@@ -11,6 +11,7 @@ offset are skipped. The place of an offset is a checksum of these records, so th
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import time
@@ -33,7 +34,11 @@ from .partition import Fetched, Part, StreamPartition, chunk_at, line_parts
 _BLOCK_BYTES = 1 << 20
 """Bytes of lines read at once, at most: a due row waits until all lines of the block are evaluated."""
 
-_GATHER_SECONDS = 0.05
+_GATHER_SECONDS = 0.1
+"""Seconds between two blocks of a stream that comes in pieces: a step costs 3 ms, however few its records."""
+
+_NAP_SECONDS = 0.005
+"""Seconds until the next look for a piece: a pipe of 64 KiB then still gives 13 MB a second."""
 
 
 class Given(NamedTuple):
@@ -102,6 +107,7 @@ class PipeLines:
         self.is_stopped = False
         self._handle = handle
         self._lines = WholeLines()
+        self._gathered = -math.inf
         _widen(handle)
 
     def read(self, wait: float) -> tuple[list[Given], bool]:
@@ -118,11 +124,20 @@ class PipeLines:
         self.is_stopped = True
 
     def _gather(self, wait: float) -> bytes:
-        """Read the bytes that are there. A pipe gives 64 KiB at once; even a short block costs 2 ms."""
+        """Read the bytes that are there, and those that come until `_GATHER_SECONDS` after the last block.
+
+        So the first bytes after a silence are given at once. A pipe gives 64 KiB at once.
+        """
         parts: list[bytes] = []
         missing = _BLOCK_BYTES
         started = time.monotonic()
-        while missing and _is_ready(self._handle, 0.0 if parts else wait):
+        until = self._gathered + _GATHER_SECONDS
+        while missing:
+            if not _is_ready(self._handle, 0.0 if parts else wait):
+                if not parts or self.is_stopped or time.monotonic() >= until:
+                    break
+                time.sleep(_NAP_SECONDS)
+                continue
             try:
                 data = os.read(self._handle, missing)
             except BlockingIOError:  # the pipe was opened as non-blocking
@@ -136,6 +151,8 @@ class PipeLines:
             missing -= len(data)
             if os.name != "posix" or time.monotonic() - started > wait + _GATHER_SECONDS:
                 break
+        if parts:
+            self._gathered = time.monotonic()
         return b"".join(parts)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import threading
+import time
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -19,6 +21,7 @@ from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.files.lines import WholeLines
 from rocsteady.transforms.sources.files.json_lines import JsonLines
+from rocsteady.transforms.sources.streams import pipe_partition
 from rocsteady.transforms.sources.streams.pipe_partition import PipeLines, PipePartition
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from thorough import examples
@@ -184,6 +187,28 @@ def test_a_wait_ends_with_the_first_bytes_and_otherwise_in_time():
         later.start()  # a call that does not wait gives nothing, and one that waits to its end takes an hour
         assert len(lines.next(3_600)) == 1
         later.join()
+
+
+def test_pieces_that_come_soon_after_a_block_are_one_block(monkeypatch):
+    line = b'{"score": 0.5, "label": 1}\n'
+    with pipe() as (receive, send):
+        lines = Lines(receive)
+        send.write(line)
+        assert len(lines.next()) == 1
+        monkeypatch.setattr(pipe_partition, "_GATHER_SECONDS", 3_600)
+        send.write(line)
+
+        def send_another_piece():
+            while select.select([receive], [], [], 0)[0]:
+                time.sleep(0.001)
+            send.write(line)
+            send.close()
+
+        later = threading.Thread(target=send_another_piece)
+        later.start()
+        (part,) = lines.next(3_600)
+        later.join()
+        assert part.chunk.records == 2
 
 
 def reader_of(handle, **more):
