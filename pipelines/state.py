@@ -33,6 +33,7 @@ from ..core.state.checkpoint import Checkpoint
 from ..core.state.exported import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.files.formats import everywhere, has_scheme
 from ..transforms.sources.streams.offsets import FolderPlace
+from ..transforms.state.checkpoints import CheckpointFolder
 from ..transforms.state.control import ControlFile, ExportRequest, ask, let_go
 from ..transforms.state.folder import (
     EVALUATORS,
@@ -184,8 +185,16 @@ _LARGEST = 10
 
 
 def inspect_command(options: argparse.Namespace) -> int:
-    """Print a description of the state in a file, or in the folder of an export. Errors name the file."""
+    """Print a description of a file with a state, of an export, or of the newest checkpoint of a folder.
+
+    Errors name the file or the folder.
+    """
     path: str = options.state
+    if Path(path).is_dir():
+        newest = CheckpointFolder(path, "the folder").newest(_checkpoint_described)
+        if newest is not None:
+            show(*newest)
+            return 0
     if has_scheme(path) or Path(path).is_dir():
         show(*describe_export(read_export(path)))
         return 0

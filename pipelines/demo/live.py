@@ -108,9 +108,7 @@ def run_live(
             serving(keeper, "--serve", host, port, None) as address,
             following(keeper, [(rows, "rows"), (alerts, "alerts")]),
         ):
-            say(
-                f"open {address}#over-time in a browser: the year 2013 goes by in six minutes, a day a second"
-            )
+            say(f"open {address}#over-time in a browser: the year 2013 goes by there, a day a second")
             status = evaluate_live(job, streams)
             if status or not checkpoints.newest(lambda found: found.ended):
                 return status  # a signal stopped the job

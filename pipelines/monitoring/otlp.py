@@ -40,6 +40,7 @@ def sent(address: str | None, series: Sequence[Series]) -> Iterator[None]:
         return
     url = endpoint_of(address)
     try:
+        import requests
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.sdk.metrics import MeterProvider
         from opentelemetry.sdk.metrics.export import MetricExportResult, PeriodicExportingMetricReader
@@ -60,7 +61,14 @@ def sent(address: str | None, series: Sequence[Series]) -> Iterator[None]:
                 say(f"--otlp {address} {why if self.failed else 'takes metrics again'}")
             return result
 
-    reader = PeriodicExportingMetricReader(Said(endpoint=url, timeout=_SECONDS))
+    def check(response: Any, **_: Any) -> None:
+        if 300 <= response.status_code < 400:  # the SDK follows no redirection, and takes it for a success
+            response.close()
+            raise requests.HTTPError(f"{url} is elsewhere", response=response)
+
+    session = requests.Session()
+    session.hooks["response"] = [check]
+    reader = PeriodicExportingMetricReader(Said(endpoint=url, timeout=_SECONDS, session=session))
     resource = Resource.create({} if os.environ.get(_NAME) else {"service.name": "rocsteady"})
     provider = MeterProvider([reader], resource, shutdown_on_exit=False)
     meter = provider.get_meter("rocsteady")
@@ -72,6 +80,7 @@ def sent(address: str | None, series: Sequence[Series]) -> Iterator[None]:
             yield
         finally:
             provider.shutdown(timeout_millis=2_000 * _SECONDS)
+            session.close()
 
 
 def endpoint_of(address: str) -> str:

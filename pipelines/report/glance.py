@@ -81,7 +81,7 @@ def glance(
     if any(missing(one)[0] == "no earlier window" for one in judged.models if one.state == "cannot tell"):
         notes.append(
             f"A verdict needs two windows without a common event. Windows hold up to {_most(rows):,} events: "
-            "evaluate with a smaller --window, such as last:1000."
+            "wait for more, or evaluate with a smaller --window."
         )
     below = [line for each in (*notes, *below) for line in textwrap.wrap(each, width)]
     below = below[-(LINES - len(head) - 8) :]

@@ -22,7 +22,7 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import cache
 
@@ -30,6 +30,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ..monitoring.prometheus import CONTENT_TYPE, exposition, registry_of
 from .gauges import page_series
@@ -116,6 +117,23 @@ def _rows(now: Published, start: int, stop: int) -> str:
     return _packed[key]
 
 
+class _Stream(StreamingResponse):
+    """Events for a browser; calls `ended` however they end, also before the first event."""
+
+    def __init__(
+        self, events: AsyncIterator[str], ended: Callable[[], None], headers: dict[str, str]
+    ) -> None:
+        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
 class Server:
     """The routes' functions, and the number of open streams."""
 
@@ -169,7 +187,11 @@ class Server:
         headers = {"x-accel-buffering": "no"}  # nginx would hold events back
         if request.method == "HEAD":
             return Response(headers=headers, media_type="text/event-stream")
-        return StreamingResponse(self._events(after), media_type="text/event-stream", headers=headers)
+        self._streams += 1
+        return _Stream(self._events(after), self._stream_ended, headers)
+
+    def _stream_ended(self) -> None:
+        self._streams -= 1
 
     async def _events(self, after: str) -> AsyncIterator[str]:
         loop = asyncio.get_running_loop()
@@ -180,7 +202,6 @@ class Server:
                 loop.call_soon_threadsafe(changed.set)
 
         end = self._keeper.listen(tell)
-        self._streams += 1
         events = Events(self._keeper, after)
         try:
             yield f"retry: {_RETRY_MS}\n\n"
@@ -195,7 +216,6 @@ class Server:
                 except TimeoutError:
                     yield "event: beat\ndata:\n\n"
         finally:
-            self._streams -= 1
             end()
 
     async def health(self, _: Request) -> Response:

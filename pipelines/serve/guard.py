@@ -17,7 +17,6 @@ import hmac
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -138,7 +137,7 @@ class Guard:
         given = headers.get("authorization", b"")
         if given[:7].lower() == b"bearer " and self._is_token(given[7:].strip()):
             return None
-        if _same(self._cookie_in(headers).encode(), self._cookie.encode()):
+        if any(_same(value, self._cookie.encode()) for value in self._cookies_in(headers)):
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if any(name == "token" and self._is_token(value.encode("utf-8")) for name, value in query):
@@ -155,12 +154,10 @@ class Guard:
     def _is_token(self, given: bytes) -> bool:
         return self._token is not None and _same(given, self._token.encode())
 
-    def _cookie_in(self, headers: dict[str, bytes]) -> str:
-        try:
-            found = SimpleCookie(headers.get("cookie", b"").decode("latin-1")).get(self._name)
-        except CookieError:
-            return ""
-        return "" if found is None else found.value
+    def _cookies_in(self, headers: dict[str, bytes]) -> list[bytes]:
+        """Return the values of this server's cookie; other programs may set cookies of any form."""
+        pairs = (pair.partition(b"=") for pair in headers.get("cookie", b"").split(b";"))
+        return [value.strip() for name, _, value in pairs if name.strip() == self._name.encode()]
 
 
 def _same(one: bytes, other: bytes) -> bool:

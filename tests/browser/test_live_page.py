@@ -381,6 +381,10 @@ def test_a_server_that_is_started_anew_is_taken_up_again(browser):
         page = opening.__enter__()
         at(page, 200)
     with served(port=port) as again:
+        until(page, "document.getElementById('stream-state').innerText === 'live'")
+        # before its rows are read
+        page.wait_for_timeout(1_000)
+        assert page.evaluate("document.documentElement.dataset.at").endswith("-200")
         again.rows.put(IN_TIME)
         again.judged(len(IN_TIME))
         at(page, len(IN_TIME))

@@ -70,8 +70,12 @@ def test_a_checkpoint_of_a_live_job_is_told_in_words(tmp_path, capsys):
     told = call(capsys, "inspect", last).out
     assert "of a job that came to the end of its input, after 12 events" in told
     assert f"{folder}: at 12" in told
+    assert call(capsys, "inspect", tmp_path / "kept").out == told, "of the folder, the newest is told"
     last.write_bytes(last.read_bytes()[:-1])
     assert "a checkpoint ends after" in call(capsys, "inspect", last).lines[-1]
+    ran = call(capsys, "inspect", tmp_path / "kept")
+    assert "after 0 events" in ran.out
+    assert f"warning: {last} cannot be used" in ran.lines[0]
 
 
 def test_a_state_in_order_of_time_tells_its_clock(tmp_path, capsys):

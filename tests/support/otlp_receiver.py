@@ -55,6 +55,8 @@ def receiver():
             answer = ExportMetricsServiceResponse().SerializeToString()
             self.send_response(received.status)
             self.send_header("content-length", str(len(answer)))
+            if received.status in (307, 308):
+                self.send_header("location", self.path)
             self.end_headers()
             self.wfile.write(answer)
 

@@ -62,7 +62,7 @@ class CheckpointFolder:
 
         Raises InputError if another process uses the folder.
         """
-        with in_use(self._path) as is_free:
+        with in_use(self._path.resolve()) as is_free:  # a link to a folder cannot be locked itself
             if not is_free:
                 raise InputError(
                     f"{self._said} is in use by another job that runs now; stop it, or name another folder"
@@ -100,9 +100,9 @@ class CheckpointFolder:
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, and keep the one before it. Raises RocsteadyError where that fails."""
-        numbers = self._numbers()
-        number = max(numbers, default=0) + 1
         try:
+            numbers = self._numbers()
+            number = max(numbers, default=0) + 1
             with replaced(str(self._place(number))) as file:
                 file.write(checkpoint.pack())
             for other in numbers:

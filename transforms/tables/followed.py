@@ -2,16 +2,16 @@
 
 A folder's files are complete under their names (`sinks.open`), and each is read once. A file of JSON lines or
 CSV, alone or in a folder, may grow: what was added is read from the byte where the last whole line ended.
-Another file is read anew when it has changed. Rows may so come twice, and a reader must know them again by
-their identity.
+Another file is read anew when it has changed, and so is a growing file that was replaced. Rows may so come
+twice, and a reader must know them again by their identity.
 
-A file that cannot be read is told once (`Came.trouble`), and tried again when it has changed.
+A file that cannot be read is told once (`Came.trouble`), and tried again when it has changed. Of a growing
+file, only the part that cannot be read is left out.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +34,9 @@ LOOK_SECONDS = 0.5
 
 MOST_BYTES = 4 << 20
 """Bytes of a growing file that are read at once: some 5,000 rows."""
+
+_KNOWN_BYTES = 1 << 10
+"""Bytes before the end of what was read that show whether a file goes on, or was replaced."""
 
 _MOST_BEHIND = 64 << 20
 """Bytes without the end of a line after which a growing file is given up."""
@@ -135,13 +138,15 @@ class _Growing:
         self._path = path
         self._at = 0
         self._head = b""
+        self._known = b""
 
     def read(self, source: SourceFile) -> Iterator[_Piece]:
         """Yield what was added, in pieces of whole lines."""
         with open(self._path, "rb") as stream:  # noqa: PTH123 - bytes that need not be UTF-8
-            if os.fstat(stream.fileno()).st_size < self._at:  # written anew
-                self._at, self._head = 0, b""
-            stream.seek(self._at)
+            stream.seek(self._at - len(self._known))
+            if stream.read(len(self._known)) != self._known:  # written anew
+                self._at, self._head, self._known = 0, b"", b""
+                stream.seek(0)
             behind = b""
             while more := stream.read(MOST_BYTES):
                 behind += more
@@ -151,6 +156,7 @@ class _Growing:
                 if end:
                     lines, behind = behind[:end], behind[end:]
                     self._at += end
+                    self._known = (self._known + lines)[-_KNOWN_BYTES:]
                     if source.format != "jsonl" and not self._head:
                         head, newline, lines = lines.partition(b"\n")
                         self._head = head + newline
@@ -174,7 +180,7 @@ class _Files:
         self._source = source
         self._what = what
         self._growing: dict[str, _Growing] = {}
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._seen: dict[str, tuple[int, ...]] = {}
 
     def look(self, stop: threading.Event) -> Iterator[Came]:
         """Yield the records that are new since the last look."""
@@ -205,14 +211,14 @@ class _Files:
             return []
 
     @staticmethod
-    def _state_of(path: str) -> tuple[int, int]:
+    def _state_of(path: str) -> tuple[int, ...]:
         if has_scheme(path):
-            return 0, 0
+            return ()
         try:
             found = Path(path).stat()
         except OSError:
-            return -1, -1
-        return found.st_size, found.st_mtime_ns
+            return (-1,)
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns  # the last: permissions, too
 
     def _read(self, path: str) -> Iterator[Came]:
         notes: list[str] = []
@@ -225,4 +231,8 @@ class _Files:
             return
         growing = self._growing.setdefault(path, _Growing(path))
         for piece in growing.read(source):
-            yield Came(read_table(piece, self._what, notes), {}, notes)
+            try:
+                came = Came(read_table(piece, self._what, notes), {}, notes)
+            except InputError as error:
+                came = Came(None, {}, trouble=str(error))
+            yield came

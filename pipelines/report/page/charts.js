@@ -74,6 +74,8 @@ const PLOT_CONFIG = { displayModeBar: false, displaylogo: false, responsive: tru
 /** Draw a chart anew; on paper in the size that its place has there. */
 function paint(Plotly, chart, traces, layout) {
   if (printing) Object.assign(layout, { width: chart.clientWidth, height: chart.clientHeight });
+  // A trace without a uid gets that of the trace that had its place before, and the element of that one.
+  traces.forEach((trace, place) => (trace.uid ??= `place-${place}`));
   return Plotly.react(chart, traces, layout, PLOT_CONFIG);
 }
 

@@ -19,7 +19,9 @@ from killed_job import pipe_with, run_live
 from live_job import PATIENCE, job, wait_for
 from rocsteady import read_rows
 from rocsteady.core.errors import RocsteadyError
+from rocsteady.core.state.checkpoint import Checkpoint
 from rocsteady.transforms.sources.streams import pipe_partition
+from rocsteady.transforms.state.checkpoints import CheckpointFolder
 from thorough import THOROUGH, at_length, some
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked, and POSIX signals")
@@ -383,6 +385,26 @@ def test_two_jobs_do_not_share_their_checkpoints(arriving, capsys):
         running.process.wait()
     (arriving / "_END").touch()
     assert go_on(capsys, (arriving, "--follow"))[0] == 0  # the system released the lock
+
+
+def test_a_link_to_a_folder_is_the_folder(arriving, capsys):
+    Path("far").mkdir()
+    Path("kept").symlink_to("far")
+    with CheckpointFolder("far").held():
+        status, said = go_on(capsys, (arriving, "--follow"))
+        assert status == 2
+        assert "--checkpoint kept is in use by another job" in said
+    status, said = go_on(capsys, (arriving, "--follow"))
+    assert status == 0, said
+    assert [*Path("far").iterdir()]
+
+
+def test_a_folder_of_checkpoints_that_is_gone_is_told(tmp_path):
+    folder = CheckpointFolder(str(tmp_path / "gone"))
+    with pytest.raises(
+        RocsteadyError, match=r"--checkpoint .*gone: a checkpoint cannot be written \(No such"
+    ):
+        folder.write(Checkpoint("1.0", "2026-01-31T12:00:00Z", {}, (), {}, {}))
 
 
 def test_rows_of_other_columns_are_not_continued(arriving, capsys):

@@ -94,12 +94,13 @@ def test_values_are_sent_again_and_again_and_models_that_went_are_not(monkeypatc
         assert received.newest()[1]["service.name"] == "fraud"
 
 
-def test_a_collector_that_refuses_is_said_once_and_the_job_goes_on(monkeypatch, capsys):
+@pytest.mark.parametrize("status", [400, 307])
+def test_a_collector_that_refuses_is_said_once_and_the_job_goes_on(status, monkeypatch, capsys):
     monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "30")
     asked = []
     series = [Series("x", "counter", "An x.", lambda: [({}, asked.append(1) or len(asked))])]
     with receiver() as (address, received):
-        received.status = 400
+        received.status = status
         with sent(address, series):
             until(lambda: len(asked) > 3)
             received.status = 200

@@ -318,7 +318,7 @@ def test_a_window_that_is_too_large_is_told():
     lines = glance(rows, 0.95)
     assert lines[0] == "None of 3 models can be judged: 3 have no earlier window."
     said = " ".join(lines)
-    assert "Windows hold up to 1,900 events: evaluate with a smaller --window" in said
+    assert "Windows hold up to 1,900 events: wait for more, or evaluate with a smaller --window." in said
     assert "compared with" not in said
     assert "compared with the windows of the 3 rows before" in glance(rows, 0.95, reference_of("3 rows"))
 

@@ -174,6 +174,18 @@ def test_the_token_in_an_address_becomes_a_cookie_once(guarded):
 
 
 @pytest.mark.parametrize(
+    "others", ['look={"a":1}', "two words=1", 'open="', "caf\xe9=\xe9", "path=/", "=", "", "a=1,b=2"]
+)
+def test_cookies_of_other_programs_on_this_host_lock_nobody_out(others, guarded):
+    _, headers, _ = asked(guarded.port, f"/?token={TOKEN}")
+    cookie = headers["set-cookie"].partition(";")[0]
+    name = cookie.partition("=")[0]
+    for sent in (f"{others}; {cookie}", f"{cookie}; {others}", f"{name}=old; {others};{cookie}"):
+        assert asked(guarded.port, "/healthz", Cookie=sent)[0] == 200
+    assert asked(guarded.port, "/healthz", Cookie=f"{others}; {name}=old")[0] == 401
+
+
+@pytest.mark.parametrize(
     "path",
     ["//evil.example/", "/evil:x", "/https:evil.example", "/%0d%0aSet-Cookie:%20a=b", "/%e2%80%ae", "/%ff",
      "/%5c%5cevil.example"],
@@ -460,6 +472,19 @@ def test_streams_beyond_the_most_are_refused_and_places_become_free(monkeypatch)
             time.sleep(0.05)
         again.close()
         streams[1].close()
+
+
+def test_streams_that_begin_at_once_are_not_more_than_the_most(monkeypatch):
+    monkeypatch.setattr(app, "STREAMS", 5)
+    with served() as here:
+        asking = [socket.create_connection(("127.0.0.1", here.port), PATIENCE) for _ in range(40)]
+        for one in asking:
+            one.sendall(b"GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answers = [one.recv(12) for one in asking]
+        for one in asking:
+            one.close()
+    assert answers.count(b"HTTP/1.1 200") == 5
+    assert answers.count(b"HTTP/1.1 503") == 35
 
 
 def test_a_server_ends_though_pages_are_open():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 
 import pyarrow as pa
@@ -99,6 +100,47 @@ def test_a_file_written_anew_is_read_from_its_start(tmp_path, monkeypatch):
     assert follower.look().num_rows == ROWS.num_rows
     path.write_bytes(text_of(ROWS.slice(0, 4), tmp_path, ".jsonl"))
     assert plain(follower.look()) == plain(ROWS.slice(0, 4))
+
+
+@pytest.mark.parametrize("how", ["in place", "by another file"])
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_a_longer_file_in_place_of_one_that_was_read_is_read_from_its_start(
+    ending, how, tmp_path, monkeypatch
+):
+    path = tmp_path / f"rows{ending}"
+    path.write_bytes(text_of(ROWS.slice(0, 2), tmp_path, ending))
+    follower = Follower(path, monkeypatch)
+    assert follower.look().num_rows == 2
+    other = path if how == "in place" else tmp_path / "other"
+    other.write_bytes(text_of(ROWS.slice(2, 9), tmp_path, ending))
+    other.replace(path)
+    assert plain(follower.look()) == plain(ROWS.slice(2, 9))
+    assert not follower.troubles
+
+
+def test_a_file_that_was_mended_in_its_size_and_time_of_before_is_read(tmp_path, monkeypatch):
+    path, content = tmp_path / "rows.jsonl", text_of(ROWS, tmp_path, ".jsonl")
+    path.write_bytes(b"?" * (len(content) - 1) + b"\n")
+    follower = Follower(path, monkeypatch)
+    assert follower.look().num_rows == 0
+    assert len(follower.troubles) == 1
+    mended, before = tmp_path / "mended", path.stat().st_mtime_ns
+    mended.write_bytes(content)
+    os.utime(mended, ns=(before, before))
+    mended.replace(path)
+    assert plain(follower.look()) == plain(ROWS)
+
+
+def test_of_a_growing_file_only_the_part_that_cannot_be_read_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(followed, "MOST_BYTES", 4_096)
+    path, content = tmp_path / "rows.jsonl", text_of(ROWS, tmp_path, ".jsonl")
+    path.write_bytes(b"{no row\n" + content)
+    follower = Follower(path, monkeypatch)
+    found = follower.look()
+    (told,) = follower.troubles
+    assert "rows.jsonl" in told
+    assert ROWS.num_rows - 8 < found.num_rows < ROWS.num_rows
+    assert plain(found) == plain(ROWS)[-found.num_rows :]
 
 
 def test_a_follower_ends_when_it_is_asked_to(tmp_path, monkeypatch):
