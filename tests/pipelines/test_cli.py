@@ -185,7 +185,7 @@ MISTAKES = {
         "ttl='20000000d' is longer than 36,000 years"
     ),
     "evaluate ok.csv --output o.csv --label-time t": "--label-time t --labels",
-    "evaluate - --labels l.csv --output o.csv": "--labels l.csv SOURCE - JoinLabels",
+    "evaluate - --labels l.csv --output o.csv": "--labels l.csv SOURCE - --label-records",
     # alerts
     "evaluate ok.csv --output o.csv --alerts a.csv": "--alerts a.csv --alert RULE",
     "evaluate ok.csv --output o.csv --alert auk<1": "--alert 'auk<1' did you mean 'auc' or 'aum'?",

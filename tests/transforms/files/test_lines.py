@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from itertools import pairwise
 
 import pytest
@@ -164,16 +165,23 @@ def test_a_line_of_a_pipe_that_is_too_long_is_a_dead_letter():
     receive, send = os.pipe()
     partition = PipePartition(PipeLines(receive), FIELDS)
     data = b"\n".join([GOOD, LONG, GOOD, LONG])
-    parts, offset = [], 0
-    for at in range(0, len(data), 50_000):
-        os.write(send, data[at : at + 50_000])
-        fetched = partition.fetch(offset, 10, 0.0)
-        parts, offset = [*parts, *fetched.parts], fetched.next
-    os.close(send)
-    fetched = partition.fetch(offset, 10, 0.0)
-    assert (fetched.next, fetched.ended) == (4, True)
+
+    def write_in_pieces():
+        with os.fdopen(send, "wb") as pipe:
+            for at in range(0, len(data), 50_000):
+                pipe.write(data[at : at + 50_000])
+                pipe.flush()
+
+    writer = threading.Thread(target=write_in_pieces)
+    writer.start()
+    parts, offset, ended = [], 0, False
+    while not ended:
+        fetched = partition.fetch(offset, 10, 1.0)
+        parts, offset, ended = [*parts, *fetched.parts], fetched.next, fetched.ended
+    writer.join()
+    assert offset == 4
     os.close(receive)
-    one, other = letters_of([*parts, *fetched.parts])
+    one, other = letters_of(parts)
     check_letter(one, "stdin", 1, len(LONG), len(GOOD) + 1)
     check_letter(other, "stdin", 3, len(LONG), 2 * len(GOOD) + len(LONG) + 3)
 
