@@ -1,21 +1,24 @@
 """`rocsteady demo --live`: a page that moves. It shows the year of flights, a day a second.
 
 The parts are those of other commands. Landings come by the clock of `rocsteady replay`. The live job of
-`rocsteady evaluate --alert --checkpoint` evaluates them, and writes rows and alerts. The page of `rocsteady
-serve` follows these files. The same command goes on from the job's checkpoint. After the year the page stays.
+`rocsteady evaluate --pairs --alert --checkpoint` evaluates them. It writes rows, pair rows and alerts.
+The page of `rocsteady serve` follows these files. The same command goes on from the job's checkpoint. After
+the year the page stays.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 from pyarrow import parquet
 
 from ...core.alerts.grammar import parse_alert
 from ...core.errors import ConfigError, InputError
+from ...core.pairs.settings import PairSettings
 from ...core.process.console import say
+from ...core.rows.pairs import pair_name
+from ...core.settings.against import Against
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...core.settings.windows import EverySeconds, LastDuration
@@ -30,6 +33,7 @@ from ...transforms.tables.read import read_tables
 from ..arguments import address_of
 from ..evaluate.job import Alerts, Checkpoints, Evaluation, Streams
 from ..evaluate.live.run import evaluate_live
+from ..evaluate.pairs import Pairs
 from ..report.alerts import Event, alerts_of
 from ..serve.command import following, until_signal
 from ..serve.guard import is_loopback
@@ -46,18 +50,21 @@ from .start import made, tell, training_line
 DAY_A_SECOND = 86_400.0
 """Seconds of event time in a second."""
 
-RULE = "auc_high < 0.7 for 21d"
-"""The rule of the alerts.
+RULE = "difference_high < 0 for 30d"
+"""The rule of the alerts, on the pair of the frozen copy and the learner.
 
-`for 14d` opens an alert of the learner too, on 16 January: when it has just begun to learn, it has 17 such
-days in a row. Later it has no more than 11. The frozen copy has 57 from June on, and 32 in autumn.
+No number of the rule is fitted to the year: 0 is no difference, and 30 days are the window. A rule on the AUC
+alone would also open in a month that is hard for every learner.
 """
 
-_TITLE = "A year of flights, a day a second: a learner, and its copy that was frozen on 1 February"
+_PAIR = pair_name(FROZEN, LEARNER)
+
+_TITLE = "Flights of 2013: a learner, and its copy frozen on 1 February"
 _FIELDS = EventFields(model="model", time="time", id="id")
-_SETTINGS = TableSettings(
-    EvaluatorSettings(LastDuration("30d"), EverySeconds("1d"), order="time:0s"), shards=1
-)
+_WINDOW, _EVERY = LastDuration("30d"), EverySeconds("1d")
+_SETTINGS = TableSettings(EvaluatorSettings(_WINDOW, _EVERY, order="time:0s"), shards=1)
+_COMPARISON = PairSettings(window=_WINDOW, every=_EVERY)
+_AGAINST = Against(LEARNER, within=0)
 _TIMING = Timing(lateness=_SETTINGS.evaluator.lateness)
 _PORT = 8080
 _CHECKPOINT_SECONDS = 1.0
@@ -68,7 +75,7 @@ def run_live(
 ) -> int:
     """Play the year or what is left of it, evaluate it, and serve its page until a signal; return the status.
 
-    output  the folder of rows, alerts and checkpoints
+    output  the folder of rows, rows of the pair, alerts and checkpoints
     serve   [HOST]:PORT of the page; None: port 8080, or a free one where that is taken
     anew    whether the year begins anew
     first   limits the year to the first departures
@@ -84,10 +91,10 @@ def run_live(
             training = train(report, first=first)
             keep_landings(folder / "landings.parquet", training, report, first=first)
         tell(training)
-        rows, alerts = (str(folder / f"{what}.jsonl") for what in ("rows", "alerts"))
+        rows, pairs, alerts = (str(folder / f"{what}.jsonl") for what in ("rows", "pairs", "alerts"))
         checkpoints = CheckpointFolder(str(folder / "checkpoint"))
         if not _goes_on(checkpoints, anew=anew):
-            for path in (rows, alerts):  # of an earlier year, which the page would show
+            for path in (rows, pairs, alerts):  # of an earlier year, which the page would show
                 Path(path).unlink(missing_ok=True)
         streams = _streams(folder / "landings.parquet", speed)
         job = Evaluation(
@@ -100,20 +107,20 @@ def run_live(
             runner=choose_runner("local"),
             timing=_TIMING,
             alerts=Alerts((parse_alert(RULE),), alerts),
+            pairs=Pairs(pairs, _AGAINST, _COMPARISON, most_shards=1),
             streams=streams,
             checkpoints=Checkpoints(checkpoints.folder, _CHECKPOINT_SECONDS),
         )
-        keeper = Keeper(Look(_TITLE, followed=("alerts",)))
+        keeper = Keeper(Look(_TITLE, followed=("alerts", "pairs"), chart_first=True))
         with (
             serving(keeper, "--serve", host, port, None) as address,
-            following(keeper, [(rows, "rows"), (alerts, "alerts")]),
+            following(keeper, [(rows, "rows"), (pairs, "pairs"), (alerts, "alerts")]),
         ):
-            say(f"open {address}#over-time in a browser: the year 2013 goes by there, a day a second")
+            say(f"open {address} in a browser: the year 2013 goes by there, a day a second")
             status = evaluate_live(job, streams)
             if status or not checkpoints.newest(lambda found: found.ended):
                 return status  # a signal stopped the job
-            for sentence in _ends(alerts):
-                say(sentence)
+            say(_end(alerts))
             say(f"the year is over, and its page stays at {address} until Ctrl-C")
             with StopOnSignal() as signals:
                 until_signal(signals)
@@ -156,18 +163,16 @@ def _streams(landings: Path, speed: float) -> Streams:
     return Streams([StreamInput(played, 0, 1, "event", _FIELDS, 0, timing=_TIMING)], "live")
 
 
-def _ends(alerts: str) -> Iterator[str]:
-    """Yield a sentence on the alerts of each learner."""
+def _end(alerts: str) -> str:
+    """Return a sentence on the alerts of the pair."""
     found = []
     if Path(alerts).stat().st_size:
         found = alerts_of(read_tables([alerts], "alerts")[0])
-    for model in (LEARNER, FROZEN):
-        spans = [
-            f"from {_day(alert.opened)} to {_day(alert.closed) if alert.closed else 'the end'}"
-            for alert in reversed(found)
-            if alert.model == model
-        ]
-        yield f"{model}: " + (f"an alert {', and '.join(spans)}" if spans else "no alert")
+    spans = [
+        f"from {_day(alert.opened)} to {_day(alert.closed) if alert.closed else 'the end'}"
+        for alert in reversed(found)
+    ]
+    return f"{_PAIR}: " + (f"an alert {', and '.join(spans)}" if spans else "no alert")
 
 
 def _day(event: Event) -> str:

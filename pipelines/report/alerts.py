@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from ...core.alerts.rules import Kind, kind_of
 from ...core.errors import InputError
+from ...core.rows.pairs import models_of
 from ..words import DASH, counted, number, stamp
 from .data import MEANINGS
 from .fleet.lines import Section
@@ -114,11 +115,12 @@ class ShownAlerts(NamedTuple):
     """The alerts of a page.
 
     opened, still_open  numbers of alerts
-    open_of_models      the number of open alerts of each model that has any
+    open_of_models      the number of open alerts of each model that has any, with those of its pairs
     lines               for the page's code, an alert each: [places of the model in `rows.models`, place of
                         the slice, model, rule, column, opening, closing or null, null]; an event is [row, seq
-                        for each place, time, value, message], null = not known. Of a group or a pair there
-                        are no places, and the last is [section, place in its chart, slice as text]
+                        for each place, time, value, message], null = not known. Of a group or a pair the
+                        last is [section, place in its chart, slice as text]. A group has no places, and the
+                        model of a pair is its challenger
     cells               for the page's table, an alert each: (open, texts of the columns)
     note                a sentence on alerts that are left out, or ""
     """
@@ -153,6 +155,12 @@ def shown_alerts(
             return alert.model in places and alert.slice in slices
         return alert.kind in charts and (alert.model, alert.slice) in charts[alert.kind].places
 
+    def model_of(alert: Alert) -> str | None:
+        """Return the model of the page that an alert is about: of a pair, its challenger."""
+        if alert.kind == "pair row":
+            return models_of(alert.model)[0]
+        return alert.model if alert.kind == "row" else None
+
     kept = [alert for alert in alerts if is_shown(alert)]
     of_rows = [alert for alert in kept if alert.kind == "row"]
     wanted = {(place, slices[alert.slice]) for alert in of_rows for place in places[alert.model]}
@@ -163,14 +171,14 @@ def shown_alerts(
         return [event.row, [_seq_at(seqs, key, event.time) for key in keys], *event[1:]]
 
     def line(alert: Alert) -> list[Any]:
-        at, part, elsewhere = [], -1, None
-        if alert.kind == "row":
-            at, part = places[alert.model], slices[alert.slice]
-        else:
+        of, part, elsewhere = model_of(alert), slices.get(alert.slice, -1), None
+        at = [] if of is None else places.get(of, [])
+        if alert.kind != "row":
             chart = charts[alert.kind]
             elsewhere = [chart.name, chart.places[alert.model, alert.slice], alert.slice]
-        opened = told(alert, alert.opened, at, part)
-        closed = alert.closed and told(alert, alert.closed, at, part)
+        rows_at = at if elsewhere is None else []
+        opened = told(alert, alert.opened, rows_at, part)
+        closed = alert.closed and told(alert, alert.closed, rows_at, part)
         return [at, part, alert.model, alert.rule, alert.column, opened, closed, elsewhere]
 
     note = ""
@@ -182,7 +190,7 @@ def shown_alerts(
     return ShownAlerts(
         len(kept),
         sum(alert.closed is None for alert in kept),
-        dict(Counter(alert.model for alert in of_rows if alert.closed is None)),
+        dict(Counter(of for alert in kept if alert.closed is None and (of := model_of(alert)) is not None)),
         [line(alert) for alert in kept],
         [_cells(alert, dates) for alert in kept[:most]],
         note,

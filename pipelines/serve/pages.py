@@ -34,6 +34,7 @@ class Look:
     reference   what the latest windows are compared with; None: all earlier windows
     confidence  the level of the intervals of the rows
     followed    the tables that are followed beside the rows: "alerts", "roll-ups", "pairs", "curves"
+    chart_first whether the large chart stands before the overview
     held        the columns that had a value at any time: a page never loses one
     """
 
@@ -41,6 +42,7 @@ class Look:
     confidence: float = 0.95
     reference: Span | Period | None = None
     followed: tuple[str, ...] = ()
+    chart_first: bool = False
     held: dict[str, None] = field(default_factory=dict)
 
 
@@ -121,7 +123,7 @@ def page_of(
     }
     html = render(
         "page.html", blocks={}, meta=script_json(meta), live=[*remarks], curved=curves is not None,
-        plotly_styles=plotly_styles(), **facts.shown,
+        plotly_styles=plotly_styles(), chart_first=look.chart_first, **facts.shown,
     ).encode()  # fmt: skip
     texts |= {f"{name}-{meta['curvesAt']}": block for name, block in of_curves.items()}
     return Page(epoch, len(rows), words, html, texts, (*meta["columns"], "reason"), _latest(rows))

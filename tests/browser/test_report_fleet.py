@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import pyarrow as pa
 import pytest
 import rocsteady as rs
@@ -31,7 +33,9 @@ def report(tmp_path_factory):
     alerts = alert_events(
         {"model": "m0*", "row": 1, "column": "members_below", "rule": "members_below > 0"},
         {"model": "m02 against m01", "slice": "c=x", "row": 1, "column": "anytime_low"},
-    )
+        {"model": "m03 against m01", "row": 1, "time": START + 2 * HOUR, "column": "anytime_low",
+         "value": 0.001, "message": NASTY},
+    )  # fmt: skip
     write_report(rows, path, roll_ups=rolled, pairs=pa.concat_tables(pairs), alerts=alerts)
     return path
 
@@ -146,6 +150,25 @@ def test_the_chart_of_a_pair_has_both_intervals_over_time_and_over_instances(bro
             "document.getElementById('pairs-chart').dataset.drawn.startsWith('pairs|1|seq')"
         )
         assert chart(page, "pairs")[-1]["x"] == [1_000, 2_000]
+
+
+ALERTS = """(id) => document.getElementById(id).data.filter((one) => one.kind === "alert")
+    .map((one) => [...one.x, ...one.y, ...one.marker.symbol, ...one.text])"""
+
+
+def test_an_alert_of_a_pair_stands_in_its_chart_and_on_the_auc_of_its_challenger(browser, report):
+    with opened(browser, report, fragment="#model=m03&model=m01") as page:
+        escaped = html.escape(NASTY, quote=False)
+        page.wait_for_function("document.getElementById('main-chart').dataset.drawn?.startsWith('auc|')")
+        assert page.evaluate(ALERTS, "main-chart") == [[(GRID + 2 * HOUR) / 1_000, 0.8, "diamond", escaped]]
+        assert page.locator("#legend .open-alert").all_inner_texts() == ["1 open alert"]
+        page.locator("#alerts-table tbody button", has_text="m03 against m01").click()
+        page.wait_for_function("document.getElementById('pairs-chart-title').textContent.startsWith('m03')")
+        page.wait_for_function("document.getElementById('pairs-chart').dataset.drawn?.endsWith('light')")
+        assert page.evaluate(ALERTS, "pairs-chart") == [
+            [(START + 2 * HOUR) / 1_000, 0.001, "diamond", escaped]
+        ]
+        assert "Diamonds are alerts" in page.inner_text("#pairs-caption")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -71,7 +71,7 @@ class Year:
 
     @property
     def address(self):
-        return re.search(r"http://[^#\s]+", self.hears("in a browser"))[0]
+        return re.search(r"http://\S+", self.hears("in a browser"))[0]
 
     def ends(self):
         """Wait for the end; return the status and what was said."""

@@ -1,11 +1,12 @@
 // Alerts: marks in the large chart where an alert opened or closed, and the table of all of them.
 //
 // An alert is [models, slice, model, rule, column, opening, closing or null, elsewhere] (see alerts.py); an event
-// is [row, seq for each of the models, time, value, message]. An alert of a group or a pair has no models; elsewhere
-// is then [section, place in its chart, slice], and else null.
+// is [row, seq for each of the models, time, value, message]. Of a group or a pair, elsewhere is [section, place in
+// its chart, slice], and else null. A group has no models, and the model of a pair is its challenger.
 
 let alerts = [];
 const alertTable = { page: 0, scope: "all" };
+const ALERT_WORDS = " Diamonds are alerts: filled where one opened, hollow where it closed.";
 const CHART_OF = { auc_low: "auc", auc_high: "auc" }; // the interval is part of the AUC's chart
 
 async function readAlerts() {
@@ -25,45 +26,66 @@ function openAlerts(model) {
   return open ? [element("span", { class: "open-alert" }, counted(open, "open alert"))] : [];
 }
 
-/** Where alerts of the chosen models and slice opened and closed: filled and hollow diamonds. */
+/**
+ * Where alerts of the chosen models and slice opened and closed: filled and hollow diamonds.
+ *
+ * An alert of a pair stands on the AUC of its challenger.
+ */
 function alertTraces(measure) {
   const traces = [];
   for (const model of state.models) {
     const events = [];
-    for (const [models, slice, , , column, opening, closing] of alerts) {
+    for (const [models, slice, , , column, opening, closing, elsewhere] of alerts) {
       const place = models.indexOf(model);
-      if (place < 0 || slice !== state.slice || chartOf(column) !== measure) continue;
+      if (place < 0 || slice !== state.slice || (elsewhere ? "auc" : chartOf(column)) !== measure) continue;
       for (const [event, opens] of [
         [opening, true],
         [closing, false],
       ]) {
         if (!event) continue;
         const [, seqs, time, value, message] = event;
-        const x = state.axis === "time" ? time && time / 1000 : seqs[place];
-        if (x !== null && value !== null) events.push({ x, y: value, opens, text: wrapped(message) });
+        let [x, y] = [state.axis === "time" ? time && time / 1000 : seqs[place], value];
+        if (elsewhere) {
+          const row = rowUntil(model, time);
+          [x, y] = row === null ? [null, null] : [horizontal(row), valueOrNull(columns.get("auc")[row])];
+        }
+        if (x !== null && y !== null) events.push({ x, y, opens, text: wrapped(message) });
       }
     }
     if (!events.length) continue;
-    const style = styleOf(model);
-    traces.push({
-      kind: "alert",
-      type: "scatter",
-      mode: "markers",
-      model,
-      measure,
-      x: events.map((event) => event.x),
-      y: events.map((event) => event.y),
-      text: events.map((event) => event.text),
-      hovertemplate: "%{text}<extra></extra>",
-      marker: {
-        size: 11,
-        color: style.colour,
-        symbol: events.map((event) => (event.opens ? "diamond" : "diamond-open")),
-        line: { width: 1.8, color: events.map((event) => (event.opens ? token("ground") : style.colour)) },
-      },
-    });
+    traces.push(alertMarks(events, styleOf(model), { model, measure }));
   }
   return traces;
+}
+
+/** The last row of a model, in the chosen slice, at or before a time in microseconds; null: there is none. */
+function rowUntil(model, time) {
+  const series = seriesOf(model, state.slice);
+  if (time === null || !series || !meta.times || meta.panes) return null;
+  const times = columns.get("time");
+  let row = series.first;
+  while (row < series.stop && times[row] <= time) row += 1;
+  return row > series.first ? row - 1 : null;
+}
+
+/** Events, { x, y, opens, text }, as diamonds. */
+function alertMarks(events, style, extra) {
+  return {
+    kind: "alert",
+    type: "scatter",
+    mode: "markers",
+    x: events.map((event) => event.x),
+    y: events.map((event) => event.y),
+    text: events.map((event) => event.text),
+    hovertemplate: "%{text}<extra></extra>",
+    marker: {
+      size: 11,
+      color: style.colour,
+      symbol: events.map((event) => (event.opens ? "diamond" : "diamond-open")),
+      line: { width: 1.8, color: events.map((event) => (event.opens ? token("ground") : style.colour)) },
+    },
+    ...extra,
+  };
 }
 
 /** Add the message of an alert to the label of its row: where both lie at one place, the row's label is shown. */

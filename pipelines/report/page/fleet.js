@@ -122,6 +122,24 @@ function rollUpTraces(one, measure, style) {
   };
 }
 
+/** Where alerts on what the chart of a pair draws opened and closed. */
+function pairAlerts(one, x, style) {
+  const events = [];
+  for (const [, , , , column, opening, closing, elsewhere] of alerts) {
+    if (elsewhere?.[0] !== "pairs" || fleetCharts.get("pairs").data.series[elsewhere[1]] !== one || !(column in one)) continue;
+    for (const [event, opens] of [
+      [opening, true],
+      [closing, false],
+    ]) {
+      if (!event) continue;
+      const [, , time, value, message] = event;
+      const place = time === null ? -1 : one.time.findIndex((at) => at !== null && Math.abs(at - time / 1000) < 1);
+      if (place >= 0 && value !== null) events.push({ x: x[place], y: value, opens, text: wrapped(message) });
+    }
+  }
+  return events.length ? [alertMarks(events, style, {})] : [];
+}
+
 function pairTraces(one, style) {
   const { timed } = fleetCharts.get("pairs").data;
   const byTime = timed && state.axis === "time";
@@ -135,6 +153,7 @@ function pairTraces(one, style) {
       `any-time interval ${interval(one.anytime_low, one.anytime_high)}`
     );
   });
+  const marks = pairAlerts(one, x, style);
   const edge = (y, kind) => fleetLine(x, y, token("text"), { kind, hoverinfo: "skip", hovertemplate: null, line: { color: token("text"), width: 1.4, dash: "dash" } });
   return {
     title: `${one.name}: difference of the AUCs`,
@@ -143,6 +162,7 @@ function pairTraces(one, style) {
       edge(one.anytime_low, "anytime"),
       edge(one.anytime_high, "anytime"),
       fleetLine(x, one.difference, style.colour, { kind: "difference", text }),
+      ...marks,
     ],
     layout: {
       xaxis: {
@@ -159,6 +179,7 @@ function pairTraces(one, style) {
       "interval, of all instances so far: once they leave 0 out, the verdict is given. Above 0 the challenger ranks better." +
       (one.anytime_low.at(-1) === null && one.anytime_low.some(Number.isFinite)
         ? " They end where no difference fits all instances: the difference has changed."
-        : ""),
+        : "") +
+      (marks.length ? ALERT_WORDS : ""),
   };
 }

@@ -154,7 +154,7 @@ function drawnNote(traces, measure) {
     notes += " Triangles mark where AUC was lowest and highest, as told in Best and worst.";
   }
   if (traces.some((trace) => trace.kind === "alert"))
-    notes += " Diamonds are alerts: filled where one opened, hollow where it closed.";
+    notes += ALERT_WORDS;
   if (traces.some((trace) => trace.kind === "grey"))
     notes += ` Grey: windows with less than half of the usual labels of the rarer class; more may be to come.`;
   const shrunk = traces.filter((trace) => trace.kind === "drift");

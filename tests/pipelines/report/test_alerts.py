@@ -95,15 +95,19 @@ def test_alerts_of_groups_and_pairs_are_listed_and_show_their_chart():
     sections = [roll_ups_section(groups, 0.95), pairs_section(pairs, 0.95)]
     told = shown_alerts(table, rows, 50, dates=False, sections=sections)
     assert (told.opened, told.still_open) == (3, 2)
-    assert told.open_of_models == {}  # no model, not even one called "models"
+    assert told.open_of_models == {"a": 1}  # that of its pair, and none of a model called "models"
     assert told.note.startswith("1 alert is left out")
     assert {(line[2], tuple(line[7])) for line in told.lines} == {
         ("models", ("roll_ups", 0, "")),
         ("a against old", ("pairs", 0, "")),
         ("a against old", ("pairs", 1, "c=x")),
     }
+    assert [line[0] for line in told.lines if line[7][0] == "roll_ups"] == [[]]
+    assert [line[0] for line in told.lines if line[7][0] == "pairs"] == [[0], [0]]  # the challenger
     page = report_page(rows, alerts=table, roll_ups=groups, pairs=pairs)
-    assert "3 alerts opened, 2 still open" in page.partition("</header>")[0]
+    head = page.partition("</header>")[0]
+    assert "3 alerts opened, 2 still open" in head
+    assert "The newest open alert, since row 2: models, members_below &gt; 0</p>" in head
     assert len(lines_of(page)) == 3
 
 
