@@ -472,6 +472,8 @@ def test_the_page_of_the_live_demo_moves_and_goes_on_after_kill_9(browser, tmp_p
         until(page, "document.getElementById('stream-state').innerText === 'live'")
         assert page.evaluate("window.stays")
         assert "2 models" in page.locator(".lead").inner_text()
+        assert page.evaluate("document.querySelector('main section').id") == "over-time"
+        assert "frozen on 1 February against logistic" in page.locator("#pairs-series").inner_text()
         opening.__exit__(None, None, None)
 
 
