@@ -64,7 +64,7 @@ class Gathered:
         self.rows_came_at: float | None = None
 
     def take(self, source: Source, came: Came | Exception) -> bool:
-        """Take what a source gave; return whether it has no more rows at present."""
+        """Take what a source gave; return whether it has no more at present."""
         try:
             return self._take(source, came)
         except Exception as error:  # records that cannot be shown; the others can
@@ -84,7 +84,7 @@ class Gathered:
         elif came.trouble:
             self.note(came.trouble, f"Left out: {came.trouble}.")
         elif came.table is None:
-            return source.what == "rows"
+            return True
         elif source.what == "rows":
             self._note_metadata(came.metadata)
             self.history.add(came.table)

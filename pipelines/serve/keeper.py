@@ -33,7 +33,7 @@ JUDGE_SECONDS = 5.0
 
 _REST = 4.0
 _PATIENCE_SECONDS = 2.0
-"""Seconds of reading after which a first page is made, though the source has more."""
+"""Seconds of reading after which a first page is made, though a source has more."""
 
 
 class Published(NamedTuple):
@@ -53,6 +53,7 @@ class Keeper:
         self._readers = Readers()
         self._run = secrets.token_hex(4)
         self._words = 0
+        self._behind: set[tuple[str, str]] = set()
         self._listening: dict[int, Callable[[], None]] = {}
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._keep, daemon=True)
@@ -63,6 +64,8 @@ class Keeper:
 
     def start(self, sources: Iterable[Source]) -> None:
         """Begin to read and to publish."""
+        sources = [*sources]
+        self._behind = {(source.what, source.name) for source in sources}
         self._readers.start(sources)
         self._thread.start()
 
@@ -127,9 +130,16 @@ class Keeper:
             self.wake()
 
     def _take_waiting(self) -> bool:
-        """Take what came, for a tick at most; return whether a source had no more."""
+        """Take what came, for a tick at most; return whether the rows have no more, and all is there once.
+
+        A page that lacks the table of a section would be loaded anew when the table comes.
+        """
         for source, came in self._readers.take(TICK_SECONDS):
-            if self.gathered.take(source, came) and self.gathered.changed:
+            if not self.gathered.take(source, came):
+                continue
+            waited = bool(self._behind)
+            self._behind.discard((source.what, source.name))
+            if (waited or source.what == "rows") and self.gathered.changed and not self._behind:
                 return True
         return False
 

