@@ -20,6 +20,7 @@ import pytest
 from clock import Clock
 from command import call
 from demo_year import A_DAY, OVER, Year, lines_of
+from page_blocks import PAGES
 from rocsteady.pipelines.demo import live
 from rocsteady.pipelines.demo.landings import FREEZES, FROZEN, LEARNER
 from rocsteady.pipelines.demo.learners import prequential
@@ -149,8 +150,7 @@ def test_a_year_that_is_over_is_shown_again_and_begins_anew_when_asked():
 
 @pytest.mark.usefixtures("_few")
 def test_the_commands_of_the_tutorial_give_the_rows_of_the_demo(capsys):
-    page = Path(live.__file__).parents[2] / "docs/tutorials/live-demo.md"
-    text = page.read_text("utf-8").replace("\\\n", " ")
+    text = PAGES["docs/tutorials/live-demo.md"].read_text("utf-8").replace("\\\n", " ")
     replay, evaluate = re.findall(r"^rocsteady (?:replay|evaluate) .*", text, re.MULTILINE)
     with Year("rocsteady-demo", first=FEW, speed=math.inf) as year:
         year.hears(OVER)
