@@ -1,10 +1,11 @@
-"""Servers of this folder's tests: each is started once, when a test first asks for it."""
+"""Servers of this folder's tests, started when a test first asks for them; and runners that stream."""
 
 from __future__ import annotations
 
 import pytest
 from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster
+from rocsteady.runners.servers.packages import prism_path
 from secure_broker import SecureBroker
 
 
@@ -23,3 +24,13 @@ def cluster(tmp_path_factory):
     servers("flink")
     with FlinkCluster(tmp_path_factory.mktemp("flink")) as started:
         yield started
+
+
+@pytest.fixture(params=["prism", "flink"])
+def runner(request):
+    """The options of a runner that streams."""
+    servers(request.param)
+    if request.param == "prism":
+        return ["--runner", "prism", "--prism_location", str(prism_path())]
+    options = request.getfixturevalue("cluster").options()
+    return ["--runner", "flink", "--parallelism", "1", "--checkpointing_interval", "2000", *options]

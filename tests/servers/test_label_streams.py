@@ -9,25 +9,13 @@ from pathlib import Path
 
 import pytest
 from kafka_topics import PATIENCE, evaluate, lines_in, produce, start, until
-from requirements import servers
 from rocsteady import read_rows
-from rocsteady.runners.servers.packages import prism_path
 
 OPTIONS = (
     "--id", "id", "--time", "made", "--label-time", "known", "--ttl", "1h", "--label-lead", "0s",
     "--window", "last:100", "--every", "20",
 )  # fmt: skip
 N = 1_000
-
-
-@pytest.fixture(params=["prism", "flink"])
-def runner(request):
-    """The options of a runner that streams."""
-    servers(request.param)
-    if request.param == "prism":
-        return ["--runner", "prism", "--prism_location", str(prism_path())]
-    options = request.getfixturevalue("cluster").options()
-    return ["--runner", "flink", "--parallelism", "1", "--checkpointing_interval", "2000", *options]
 
 
 @pytest.fixture(autouse=True)

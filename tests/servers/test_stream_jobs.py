@@ -9,20 +9,8 @@ from pathlib import Path
 import pytest
 from command import run
 from kafka_topics import OPTIONS, PATIENCE, N, evaluate, events, produce, start, topic_of, until
-from requirements import servers
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.flink import worker_options
-from rocsteady.runners.servers.packages import prism_path
-
-
-@pytest.fixture(params=["prism", "flink"])
-def runner(request):
-    """The options of a runner that streams."""
-    servers(request.param)
-    if request.param == "prism":
-        return ["--runner", "prism", "--prism_location", str(prism_path())]
-    options = request.getfixturevalue("cluster").options()
-    return ["--runner", "flink", "--parallelism", "1", "--checkpointing_interval", "2000", *options]
 
 
 @pytest.fixture(autouse=True)

@@ -128,10 +128,12 @@ def letter_metrics(kind: str) -> str:
 def count_letters(letters: DeadLetters) -> None:
     """Count dead letters by kind and reason, with their positions."""
     progress.note_refused(letters)
+    found: Counter[tuple[str, str]] = Counter()
     for kind, reason, position in letters.whys():
         _distribution(letter_metrics(kind), reason).update(position)
-        with _lock:
-            _letters[kind, reason] += 1
+        found[kind, reason] += 1
+    with _lock:
+        _letters.update(found)
 
 
 _counter: Callable[[str, str], Any] = cache(Metrics.counter)

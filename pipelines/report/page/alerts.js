@@ -7,6 +7,7 @@
 let alerts = [];
 const alertTable = { page: 0, scope: "all" };
 const ALERT_WORDS = " Diamonds are alerts: filled where one opened, hollow where it closed.";
+const BRIEF = ["slice", "rule", "value"]; // the cells that are wrapped, as in alerts.html
 const CHART_OF = { auc_low: "auc", auc_high: "auc" }; // the interval is part of the AUC's chart
 
 async function readAlerts() {
@@ -166,7 +167,7 @@ function alertRow([models, slice, name, rule, column, opening, closing, elsewher
       ["closed", eventText(closing)],
       ["value", value],
     ].map(([label, text]) =>
-      element("td", { class: label.endsWith("ed") ? "text" : "text brief", "data-label": label }, text),
+      element("td", { class: BRIEF.includes(label) ? "text brief" : "text", "data-label": label }, text),
     ),
     element("td", { class: "text reason" }, element("div", { title: latest[4] }, latest[4])),
   );

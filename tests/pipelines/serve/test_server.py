@@ -301,12 +301,17 @@ def test_who_sends_no_request_holds_no_connection(monkeypatch):
             assert answer.startswith(b"HTTP/1.1 401")
 
 
+def opened_at_ten(here, table):
+    """The place in the stream of a page that has the first ten rows."""
+    here.rows.put(table.slice(0, 10))
+    here.judged(10)
+    return meta_of(asked(here.port)[2])["at"]
+
+
 def test_browsers_that_read_nothing_cost_an_event_each_and_others_are_served():
     table = filled([("m", 60_000)])
     with served(judge=1_000.0) as here:
-        here.rows.put(table.slice(0, 10))
-        here.judged(10)
-        at = meta_of(asked(here.port)[2])["at"]
+        at = opened_at_ten(here, table)
         here.rows.put(table.slice(10))
         here.has(60_000)
         idle = []
@@ -429,9 +434,7 @@ def test_open_alerts_are_counted_for_prometheus():
 def test_a_stream_gives_rows_as_they_come_and_goes_on_after_a_cut():
     table = filled([("m", 50)])
     with served(judge=1_000.0) as here:
-        here.rows.put(table.slice(0, 10))
-        here.judged(10)
-        at = meta_of(asked(here.port)[2])["at"]
+        at = opened_at_ten(here, table)
         stream = Stream(here.port, at)
         assert stream.answer.getheader("content-type").startswith("text/event-stream")
         assert stream.event()["event"] == "page"
