@@ -33,7 +33,6 @@ class Values(NamedTuple):
     worst_pair_auc: float
 
 
-
 @kernel
 def sum_of(values: FloatArray) -> float:
     """Return the sum of numbers, from the first to the last."""

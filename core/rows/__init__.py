@@ -5,4 +5,6 @@
 a record. `display` formats figures for consoles and notebooks. `arrow` makes tables of Arrow and pandas.
 `differences` gives the interval of the AUC difference of two rows. `roll_ups` has the row of a group of
 models or slices, and `pairs` that of a pair of models.
+`class_columns` has what rows of models with more than two classes have beside. `differences` gives the interval of the AUC difference of two rows. `roll_ups` has the row of a group of
+models or slices.
 """

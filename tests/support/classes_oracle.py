@@ -144,9 +144,7 @@ def pair_covariances(of, there, scores, w, pairs):
         for b in pairs:
             covariance = Fraction(0)
             for y in set(a) & set(b):
-                products = [
-                    ((placed[*a, e] - pairs[a]) * (placed[*b, e] - pairs[b]), w[e]) for e in of[y]
-                ]
+                products = [((placed[*a, e] - pairs[a]) * (placed[*b, e] - pairs[b]), w[e]) for e in of[y]]
                 covariance += _mean(products) / _beyond(of[y], w)
             found[a, b] = covariance
     return found

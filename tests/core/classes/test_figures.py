@@ -48,7 +48,9 @@ def assert_same(found, truth, classes):
     assert values.aucs == pytest.approx([float(truth.aucs[number]) for number in known], abs=1e-13)
     assert values.macro == pytest.approx(float(truth.macro), abs=1e-13)
     assert values.weighted == pytest.approx(float(truth.weighted), abs=1e-13)
-    assert float(truth.aucs[known[values.worst_class]]) == pytest.approx(float(truth.worst_class[0]), abs=1e-13)
+    assert float(truth.aucs[known[values.worst_class]]) == pytest.approx(
+        float(truth.worst_class[0]), abs=1e-13
+    )
     variances = truth.variances
     if len(values.pair_aucs):
         for (i, j), auc in truth.pairs.items():

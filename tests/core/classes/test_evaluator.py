@@ -1,0 +1,352 @@
+"""Windows of a model with classes against a list of events that is searched anew, and against binary rows."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.support.classes_oracle import classes_truth, one_hot
+from tests.support.thorough import few
+from tests.support.window_oracle import WindowOracle
+
+import rocsteady as rs
+from rocsteady.core.classes.evaluator import MulticlassEvaluator
+from rocsteady.core.classes.settings import ClassSettings
+from rocsteady.core.errors import ConfigError, InputError, OtherConfigurationError, WireError
+
+NAMES = ("cat", "dog", "owl", "yak")
+SECOND = 1_000_000
+
+
+class Numbers:
+    """Says, of a row of `WindowOracle`, which events its window holds: their numbers are their labels."""
+
+    threshold = 0.0
+
+    def row_of(self, events):
+        return {"held": [event[0] for event in events]}
+
+
+def stream(seed, events=90, kind="random"):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 4, events)
+    if kind == "one class":
+        labels[: events // 2] = 1
+    elif kind == "absent class":
+        labels[labels == 3] = 0
+    elif kind == "late class":
+        labels[: events // 2][labels[: events // 2] == 2] = 1
+    scores = np.round(rng.normal(size=(events, 4)) + (labels[:, np.newaxis] == np.arange(4)), 1)
+    if kind == "sorted":
+        scores = np.sort(scores, axis=0)
+    times = rng.integers(0, 40, events) + np.arange(events)
+    return np.array(NAMES)[labels], labels, scores, times
+
+
+def assert_means(means, truth, counts, z=1.959963984540054):
+    """Compare what a row says of all classes with the oracle."""
+    assert means.classes == NAMES
+    assert means.classes_absent == tuple(name for name, count in zip(NAMES, counts, strict=True) if not count)
+    for name, value, variance in zip(
+        ("auc_macro", "auc_weighted", "auc_m"),
+        (truth.macro, truth.weighted, truth.m),
+        truth.variances,
+        strict=True,
+    ):
+        low, high = getattr(means, f"{name}_low"), getattr(means, f"{name}_high")
+        if value is None:
+            assert getattr(means, name) is None
+            assert name in means.reason
+            continue
+        assert getattr(means, name) == pytest.approx(float(value), abs=1e-12)
+        if variance is None:
+            assert low is high is None
+            assert "fewer than two events of a class in window" in means.reason
+        else:
+            half = z * math.sqrt(variance)
+            assert low == pytest.approx(max(0.0, float(value) - half), abs=1e-9)
+            assert high == pytest.approx(min(1.0, float(value) + half), abs=1e-9)
+    if truth.macro is not None:
+        assert means.worst_class_auc == pytest.approx(float(truth.worst_class[0]), abs=1e-12)
+        assert means.worst_pair_auc == pytest.approx(float(truth.worst_pair[0]), abs=1e-12)
+        assert float(truth.aucs[NAMES.index(means.worst_class)]) == pytest.approx(means.worst_class_auc)
+        i, j = (NAMES.index(name) for name in means.worst_pair.split("|"))
+        assert i < j
+        assert float(truth.pairs[i, j] + truth.pairs[j, i]) / 2 == pytest.approx(means.worst_pair_auc)
+        absent = bool(means.classes_absent)
+        assert ("over the classes with events in window" in (means.reason or "")) == absent
+
+
+def model_rows(rows):
+    return [index for index in range(len(rows)) if rows.classes.codes[index] < 0]
+
+
+WINDOWS = {
+    "last:20": (rs.LastEvents(20), {"last": 20}),
+    "last:25s": (rs.LastDuration("25s"), {"duration": 25 * SECOND}),
+    "all": (rs.AllEvents(), {}),
+}
+
+
+@pytest.mark.parametrize("kind", ["random", "one class", "absent class", "late class", "sorted"])
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("grid", [False, True])
+def test_every_row_is_that_of_its_window(kind, window, grid):
+    names, labels, scores, times = stream(1, 60, kind)
+    given, fields = WINDOWS[window]
+    every = rs.EverySeconds("9s") if grid else rs.EveryEvents(1 if window == "last:20" else 3)
+    oracle = WindowOracle(
+        Numbers(), every=None if grid else every.n, grid=9 * SECOND if grid else None, **fields
+    )
+    for number, time in enumerate(times.tolist()):
+        oracle.apply(number, 0.0, time * SECOND)
+    ev = MulticlassEvaluator(NAMES, window=given, every=every)
+    rows = ev.update(names, scores, times=times)
+    places = model_rows(rows)
+    assert len(places) == len(oracle.rows) > 4
+    for index, row in zip(places, oracle.rows, strict=True):
+        held = row.get("held", [])
+        assert rows[index].window_events == len(held)
+        assert (rows[index].row, rows[index].seq) == (row["row"], row["seq"])
+        truth = classes_truth(one_hot(labels[held], 4), scores[held].tolist())
+        assert_means(rows.classes.means[index], truth, np.bincount(labels[held], minlength=4))
+
+
+@pytest.mark.parametrize("kind", ["random", "late class"])
+@pytest.mark.parametrize("by_time", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_faded_window_is_that_of_explicit_weights(kind, by_time, weighted):
+    names, labels, scores, times = stream(2, 50, kind)
+    times = np.sort(times)
+    weights = np.random.default_rng(1).integers(1, 9, 50) / 4 if weighted else np.ones(50)
+    window = rs.Fading("10s") if by_time else rs.Fading(10)
+    ev = MulticlassEvaluator(NAMES, window=window, every=rs.EveryEvents(10))
+    rows = ev.update(names, scores, times=times, weights=weights if weighted else None)
+    clock = times if by_time else np.arange(50)
+    for index in model_rows(rows):
+        n = rows[index].seq
+        faded = [
+            Fraction(w) * Fraction(2.0 ** (-int(clock[n - 1] - at) / 10))
+            for w, at in zip(weights[:n], clock[:n], strict=True)
+        ]
+        truth = classes_truth(one_hot(labels[:n], 4), scores[:n].tolist(), faded)
+        assert_means(rows.classes.means[index], truth, np.bincount(labels[:n], minlength=4))
+
+
+@pytest.mark.parametrize("window", [rs.LastEvents(20), rs.LastDuration("25s"), rs.Fading(8), rs.AllEvents()])
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_the_row_of_a_class_is_that_of_a_binary_evaluator(window, multi_label):
+    names, labels, scores, times = stream(3)
+    given = names
+    if multi_label:
+        given = np.random.default_rng(1).random((len(labels), 4)) < [0.5, 0.2, 0.9, 0]
+    ev = MulticlassEvaluator(NAMES, window=window, every=rs.EveryEvents(7), multi_label=multi_label)
+    rows = ev.update(given, scores, times=times)
+    for number, name in enumerate(NAMES):
+        binary = rs.ModelEvaluator(window=window, every=rs.EveryEvents(7))
+        is_label = given[:, number] if multi_label else labels == number
+        theirs = binary.update(is_label, scores[:, number], times=times)
+        mine = rows.take(np.flatnonzero(rows.classes.codes == number))
+        assert len(mine) == len(theirs)
+        ranking = slice(0, None if multi_label else 4 + 21)
+        np.testing.assert_allclose(
+            mine.numbers[:, ranking], theirs.numbers[:, ranking], rtol=1e-12 if window.ticks else 0
+        )
+        np.testing.assert_array_equal(mine.integers, theirs.integers)
+        now = ev.measures(name)
+        assert now.auc == binary.measures().auc
+        if not multi_label:
+            decided = np.argmax(scores, axis=1) == number
+            if isinstance(window, rs.AllEvents):
+                assert now.tp == np.count_nonzero(decided & (labels == number))
+                assert now.fp == np.count_nonzero(decided & (labels != number))
+
+
+def test_the_row_of_a_model_has_the_decisions_of_all_classes():
+    names, labels, scores, _ = stream(4)
+    ev = MulticlassEvaluator(NAMES, window=rs.LastEvents(30), every=rs.EveryEvents(10))
+    rows = ev.update(names, scores)
+    decided = np.array(NAMES)[np.argmax(scores, axis=1)]
+    theirs = rs.ModelEvaluator(window=rs.LastEvents(30), every=rs.EveryEvents(10)).update(
+        names, np.zeros(len(names)), predicted=decided
+    )
+    mine = rows.take(np.array(model_rows(rows)))
+    for name in ("accuracy", "kappa", "kappa_m", "kappa_per", "mcc", "balanced_accuracy"):
+        np.testing.assert_array_equal(mine.number(name), theirs.number(name))
+    assert all(row.auc is None and row.reason is None for row in mine)
+    assert mine.config != theirs.config
+
+
+def same_rows(found, expected, to=0.0):
+    assert len(found) == len(expected)
+    for name in ("integers", "reasons", "drift"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_allclose(found.numbers, expected.numbers, rtol=to, atol=to)
+    if len(found):
+        assert list(found.classes.means) == list(expected.classes.means)
+        np.testing.assert_array_equal(found.classes.codes, expected.classes.codes)
+
+
+@pytest.mark.parametrize(
+    "window", [rs.LastEvents(20), rs.LastDuration("25s"), rs.Fading(8), rs.Fading("9s"), rs.AllEvents()]
+)
+@pytest.mark.parametrize("multi_label", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_do_not_depend_on_cuts_and_snapshots(window, multi_label, weighted):
+    names, labels, scores, times = stream(5)
+    given = names
+    if multi_label:
+        given = np.random.default_rng(1).random((len(labels), 4)) < 0.4
+    weights = np.random.default_rng(2).integers(1, 5, len(labels)) / 4 if weighted else None
+    for every in (rs.EveryEvents(4), rs.EverySeconds("7s")):
+        whole = MulticlassEvaluator(
+            NAMES, window=window, every=every, multi_label=multi_label, model="m", slice="a=1"
+        )
+        expected = whole.update(given, scores, times=times, weights=weights)
+        last = whole.finish()
+        ev = MulticlassEvaluator(
+            NAMES, window=window, every=every, multi_label=multi_label, model="m", slice="a=1"
+        )
+        parts = []
+        for start in range(0, len(labels), 11):
+            part = slice(start, start + 11)
+            parts.append(
+                ev.update(
+                    given[part], scores[part], times=times[part], weights=weights[part] if weighted else None
+                )
+            )
+            ev = MulticlassEvaluator.from_bytes(ev.to_bytes(), ev.settings)
+        to = 1e-12 if weighted or window.ticks else 0.0  # of rows of classes: see weighted.md
+        same_rows(rs.Rows.concat(parts), expected, to)
+        same_rows(ev.finish(), last, to)
+        assert len(ev.finish()) == 0
+        assert (ev.model, ev.slice) == ("m", "a=1")
+
+
+def test_a_snapshot_of_other_settings_or_of_damaged_bytes_is_refused():
+    ev = MulticlassEvaluator(NAMES)
+    names, _, scores, _ = stream(1)
+    ev.update(names, scores)
+    data = ev.to_bytes()
+    with pytest.raises(OtherConfigurationError, match="window"):
+        MulticlassEvaluator.from_bytes(
+            data, ClassSettings(NAMES, rs.EvaluatorSettings(window=rs.LastEvents(5)))
+        )
+    with pytest.raises(OtherConfigurationError, match="classes"):
+        MulticlassEvaluator.from_bytes(data, ClassSettings(NAMES[:3]))
+    with pytest.raises(OtherConfigurationError, match="class_rows"):
+        MulticlassEvaluator.from_bytes(data, ClassSettings(NAMES, class_rows=False))
+    for damaged in (b"", data[:-1], data[:40] + b"x" + data[41:], b"RSST" + data[4:]):
+        with pytest.raises(WireError):
+            MulticlassEvaluator.from_bytes(damaged)
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "choices", "said"),
+    [
+        (
+            ["cat", "cow"],
+            [[1, 2, 3, 4]] * 2,
+            {},
+            r"labels\[1\] is 'cow', which is none of the classes \('cat'",
+        ),
+        (["cat", None], [[1, 2, 3, 4]] * 2, {}, r"labels\[1\] is None"),
+        (["cat"], [[1, 2, 3]], {}, r"scores of shape \(1, 3\): give a line for each event.*4 classes"),
+        (["cat"], [1, 2, 3, 4], {}, r"scores of shape \(4,\)"),
+        (["cat"], [[1, 2, math.nan, 4]], {}, r"scores\[0\], class 'owl', is nan"),
+        (["cat"], [[1, 2, 3, 4]] * 2, {}, r"labels of shape \(1,\) for 2 events"),
+        (["cat"], [[1, 2, 3, 4]], {"weights": [0]}, r"weights\[0\] is 0.0"),
+        (["cat"], [[1, 2, 3, 4]], {"weights": [1, 1]}, "2 weights for 1 events"),
+        (["cat"], [[1, 2, 3, 4]], {"times": [1, 2]}, "2 times for 1 events"),
+        (["cat"], [[1, 2, 3, 4]], {"predicted": ["cow"]}, r"predicted\[0\] is 'cow'"),
+    ],
+)
+def test_what_cannot_be_used_is_named_and_nothing_is_applied(labels, scores, choices, said):
+    ev = MulticlassEvaluator(NAMES)
+    with pytest.raises(InputError, match=said):
+        ev.update(labels, scores, **choices)
+    assert ev.seq == len(ev) == 0
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"classes": "cat"}, "classes='cat': give the names"),
+        ({"classes": []}, "give the names of the classes"),
+        ({"classes": ["cat", "cat"]}, "'cat' is named twice"),
+        ({"classes": ["1", 1.0]}, "'1' is named twice"),
+        ({"classes": ["cat", ""]}, "a name is empty"),
+        ({"window": rs.Adaptive()}, "window='adaptive:0.002:placement'"),
+        ({"curves": "end"}, "curves='end'"),
+        ({"positive": "cat"}, "positive='cat'"),
+        ({"multi_label": 1}, "multi_label=1"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(choices, said):
+    with pytest.raises(ConfigError, match=said):
+        MulticlassEvaluator(**{"classes": NAMES, **choices})
+
+
+def test_one_class_has_a_row_and_no_auc():
+    ev = MulticlassEvaluator(["only"], every=rs.EveryEvents(2))
+    rows = ev.update(["only"] * 4, [[0.1], [0.2], [0.3], [0.4]])
+    assert [rows.classes.name(index) for index in range(4)] == [None, "only"] * 2
+    means = rows.classes.means[0]
+    assert means.auc_macro is means.auc_m is means.worst_pair is None
+    assert means.reason.endswith("worst_pair_auc: one class in window")
+    assert rows[1].reason.startswith("auc, auc_low, auc_high, h")
+
+
+def test_events_without_any_label_are_events_of_no_class():
+    ev = MulticlassEvaluator(["a", "b"], every=rs.EveryEvents(3), multi_label=True)
+    rows = ev.update(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2))
+    means = rows.classes.means[0]
+    assert means.classes_absent == ("a", "b")
+    assert means.auc_macro is None
+    rows = ev.update([[1, 0], [0, 1], [0, 0]], [[0.9, 0.1], [0.2, 0.8], [0.1, 0.3]])
+    means = rows.classes.means[0]
+    assert means.auc_m is means.worst_pair is means.auc_m_low is None
+    assert (
+        "auc_m, auc_m_low, auc_m_high, worst_pair, worst_pair_auc: events may have several labels"
+        in means.reason
+    )
+
+
+def test_classes_may_be_named_by_numbers_and_like_slices():
+    ev = MulticlassEvaluator([0, 1, "a=1,b"], every=rs.EveryEvents(4))
+    rows = ev.update(np.array([0.0, 1, 1, 0], object), np.eye(4, 3))
+    assert rows.classes.names == ("0", "1", "a=1,b")
+    rows = ev.update([0, "1", "a=1,b", 1], np.eye(4, 3))
+    assert rows.classes.means[0].classes_absent == ()
+
+
+@pytest.mark.parametrize("seed", few(2, range(6)))
+def test_means_alone_are_those_with_everything(seed):
+    names, _, scores, _ = stream(seed)
+    every = MulticlassEvaluator(NAMES, window=rs.LastEvents(20), every=rs.EveryEvents(3))
+    bare = MulticlassEvaluator(
+        NAMES, window=rs.LastEvents(20), every=rs.EveryEvents(3), class_rows=False, intervals=False
+    )
+    expected = every.update(names, scores)
+    found = bare.update(names, scores)
+    theirs = [expected.classes.means[index] for index in model_rows(expected)]
+    for mine, other in zip(found.classes.means, theirs, strict=True):
+        assert (mine.auc_macro, mine.auc_weighted, mine.auc_m) == (
+            other.auc_macro,
+            other.auc_weighted,
+            other.auc_m,
+        )
+        assert (mine.worst_class, mine.worst_pair) == (other.worst_class, other.worst_pair)
+        assert mine.auc_m_low is None
+
+
+def test_means_now_are_those_of_a_row_now():
+    names, _, scores, _ = stream(1)
+    ev = MulticlassEvaluator(NAMES, window=rs.LastEvents(20), every=rs.EveryEvents(90))
+    rows = ev.update(names, scores)
+    assert ev.means() == rows.classes.means[0]
+    with pytest.raises(InputError, match="class 'cow' is none"):
+        ev.measures("cow")
+    assert repr(ev) == "<MulticlassEvaluator: 4 classes, last:20, 20 events held of 90>"
