@@ -254,9 +254,11 @@ class MulticlassEvaluator:
             return Rows.empty(self.settings.config)
         self._clear(model_rows)
         of_model = np.full(count, -1, np.int32)
+        if not class_rows:
+            columns = ClassColumns(self.settings.classes, of_model, figures)
+            return replace(model_rows, config=self.settings.config, classes=columns)
         codes = [of_model, *(np.full(count, number, np.int32) for number in range(len(class_rows)))]
-        kinds = len(codes)
-        order = np.arange(kinds * count).reshape(kinds, count).ravel(order="F")
+        order = np.arange(len(codes) * count).reshape(len(codes), count).ravel(order="F")
         means = [each for of_row in figures for each in (of_row, *[NO_MEANS] * len(class_rows))]
         rows = Rows.concat([model_rows, *class_rows]).take(order)
         columns = ClassColumns(self.settings.classes, np.concatenate(codes)[order], means)

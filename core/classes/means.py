@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import overload
 
-from ..arrays import Int64Array
+import numpy as np
+
+from ..arrays import FloatArray, Int64Array
 from ..rows.class_columns import MEANS_COLUMNS, ClassMeans
 from ..rows.columns import DEGENERATE, ONE_CLASS, REASONS, reason_clauses
 from .figures import ClassFigures
 from .settings import ClassSettings
+from .values import FIGURES, values_of_line
 
 NO_EVENTS = "no events in window"
 NO_DIVISION = "no class has both members and others in window"
@@ -65,7 +70,35 @@ def means_of(settings: ClassSettings, found: ClassFigures | None, counts: Int64A
     return blank._replace(
         **known,
         worst_class=names[int(found.classes[values.worst_class])],
-        worst_class_auc=float(values.aucs[values.worst_class]),
+        worst_class_auc=values.worst_class_auc,
         worst_pair=pair,
         reason=reason_clauses(why),
     )
+
+
+class MeansOfLines(Sequence[ClassMeans]):
+    """The means of many rows, of which each is made when it is asked for.
+
+    lines  what `write_means_now` wrote, a line for each row
+    """
+
+    def __init__(self, settings: ClassSettings, lines: FloatArray) -> None:
+        self._settings, self._lines = settings, lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> ClassMeans: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> MeansOfLines: ...
+
+    def __getitem__(self, index: int | slice) -> ClassMeans | MeansOfLines:
+        if isinstance(index, slice):
+            return MeansOfLines(self._settings, self._lines[index])
+        line = self._lines[index]
+        counts = line[FIGURES:].astype(np.int64)
+        values = values_of_line(line)
+        found = None if values is None else ClassFigures(np.flatnonzero(counts), values, None)
+        return means_of(self._settings, found, counts)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray
-from ..kernels.compile import entry, kernel
+from ..arrays import FloatArray, Int64Array
+from ..kernels.compile import Integer, entry, kernel
+
+FIGURES: Final = 8
+"""How many numbers `write_means` writes."""
 
 
 class Values(NamedTuple):
@@ -18,6 +22,8 @@ class Values(NamedTuple):
     macro, weighted, m
                    means of the AUCs; see `figures`
     worst_class    the class of the least AUC, the first of several
+    worst_class_auc
+                   that AUC
     worst_pair     the classes i < j of the least mean of A(i|j) and A(j|i), the first of several; None: there
                    are no pairs
     worst_pair_auc that mean
@@ -29,32 +35,25 @@ class Values(NamedTuple):
     weighted: float
     m: float
     worst_class: int
+    worst_class_auc: float
     worst_pair: tuple[int, int] | None
     worst_pair_auc: float
 
 
 @kernel
-def sum_of(values: FloatArray) -> float:
-    """Return the sum of numbers, from the first to the last."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total
-
-
-@entry
-def write_means(aucs: FloatArray, shares: FloatArray, pair_aucs: FloatArray, found: FloatArray) -> None:
-    """Write into `found` macro, weighted, m, the worst class, the worst pair (i, j) and its AUC.
-
-    shares     of the classes; their sum is 1
-    pair_aucs  float64[0, 0]: there are no pairs, and what is said of them is left as it is
-    """
-    n = len(aucs)
-    macro = sum_of(aucs) / n
-    moved = 0.0
+def _write(
+    aucs: FloatArray, shares: FloatArray, pair_aucs: FloatArray, n: Integer, found: FloatArray, row: Integer
+) -> None:
+    macro = 0.0
+    for i in range(n):
+        macro += aucs[i]
+    macro /= n
+    moved, worst = 0.0, 0
     for i in range(n):
         moved += shares[i] * (aucs[i] - macro)
-    found[0], found[1], found[3] = macro, macro + moved, np.argmin(aucs)
+        if aucs[i] < aucs[worst]:
+            worst = i
+    found[row, 0], found[row, 1], found[row, 3], found[row, 4] = macro, macro + moved, worst, aucs[worst]
     if len(pair_aucs) < 2:
         return
     total, least = 0.0, np.inf
@@ -63,18 +62,79 @@ def write_means(aucs: FloatArray, shares: FloatArray, pair_aucs: FloatArray, fou
             mean = (pair_aucs[i, j] + pair_aucs[j, i]) / 2
             total += mean
             if mean < least:
-                found[4], found[5], found[6] = i, j, mean
+                found[row, 5], found[row, 6], found[row, 7] = i, j, mean
                 least = mean
-    found[2] = total / (n * (n - 1) / 2)
+    found[row, 2] = total / (n * (n - 1) / 2)
+
+
+@entry
+def write_means(aucs: FloatArray, shares: FloatArray, pair_aucs: FloatArray, found: FloatArray) -> None:
+    """Write into `found` macro, weighted, m, the worst class and its AUC, the worst pair (i, j) and its AUC.
+
+    shares     of the classes; their sum is 1
+    pair_aucs  float64[0, 0]: there are no pairs, and what is said of them is left as it is
+    found      float64[1, FIGURES]
+    """
+    _write(aucs, shares, pair_aucs, len(aucs), found, 0)
+
+
+@kernel
+def write_means_now(
+    counts: Int64Array,
+    pairs: Int64Array,
+    aucs: FloatArray,
+    pair_aucs: FloatArray,
+    shares: FloatArray,
+    found: FloatArray,
+    row: Integer,
+) -> None:
+    """Write what `write_means` writes, of events that count 1 each, into a line of `found`, O(classes^2).
+
+    counts  the events of each class; classes without events are left out, and the others numbered anew
+    pairs   twice the pairs of an event of class i and one of class j that the score of class i ranks right
+    aucs, pair_aucs, shares
+            scratch space, filled with AUCs and shares of the classes that have events
+    found   NaN if fewer than two classes have events; then as `write_means`, and behind it the events of
+            each class
+    """
+    events, n = 0, 0
+    for i in range(len(counts)):
+        events += counts[i]
+        n += counts[i] > 0
+        found[row, FIGURES + i] = counts[i]
+    if n < 2:
+        return
+    at = 0
+    for i in range(len(counts)):
+        if counts[i] == 0:
+            continue
+        right, other = np.int64(0), 0
+        for j in range(len(counts)):
+            if counts[j] == 0:
+                continue
+            if i != j:
+                right += pairs[i, j]
+                pair_aucs[at, other] = pairs[i, j] / (2.0 * counts[i] * counts[j])
+            other += 1
+        aucs[at] = right / (2.0 * counts[i] * (events - counts[i]))
+        shares[at] = counts[i] / events
+        at += 1
+    _write(aucs, shares, pair_aucs, n, found, row)
 
 
 def values_of(aucs: FloatArray, shares: FloatArray, pair_aucs: FloatArray) -> Values:
     """Return the values of AUCs; see `Values`."""
-    found = np.full(7, np.nan)
+    found = np.full((1, FIGURES), np.nan)
     write_means(aucs, shares, pair_aucs, found)
-    macro, weighted, m, worst, *pair, worst_pair_auc = found.tolist()
-    is_paired = len(pair_aucs) > 1
-    return Values(
-        aucs, pair_aucs, macro, weighted, m, int(worst), (int(pair[0]), int(pair[1])) if is_paired else None,
-        worst_pair_auc,
-    )  # fmt: skip
+    return _of_line(found[0], aucs, pair_aucs)
+
+
+def values_of_line(found: FloatArray) -> Values | None:
+    """Return the values of a line that `write_means_now` wrote, without arrays; None: they have no value."""
+    return None if math.isnan(found[0]) else _of_line(found, np.empty(0), np.empty((0, 0)))
+
+
+def _of_line(found: FloatArray, aucs: FloatArray, pair_aucs: FloatArray) -> Values:
+    macro, weighted, m, worst, worst_auc, i, j, pair_auc = found[:FIGURES].tolist()
+    pair = None if math.isnan(i) else (int(i), int(j))
+    return Values(aucs, pair_aucs, macro, weighted, m, int(worst), worst_auc, pair, pair_auc)

@@ -8,6 +8,7 @@ weighs less than 2^-64 of the heaviest event of its class.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from ..events.times import NO_TIME
 from ..measures.decisions import HELD, SEQ
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..rows.class_columns import ClassMeans
+from .current import CurrentPairs, keeps_orders
 from .events import ClassEvents, EventBuffer
 from .figures import ClassFigures, figures_of_labels, figures_of_window
-from .means import means_of
+from .means import MeansOfLines, means_of
 from .settings import ClassSettings
 
 _COUNTERS = [SEQ, NEXT_ROW, GREATEST, *WINDOW_FIELDS]
@@ -41,39 +43,49 @@ class ClassWindow:
         labels = np.empty((0, classes), np.bool_) if settings.multi_label else NO_INT64
         ticks = NO_INT64 if window.ticks else None
         self._buffer = EventBuffer(ClassEvents(labels, np.empty((0, classes)), None, ticks))
+        self._current = CurrentPairs(classes, self._buffer) if keeps_orders(settings) else None
 
     def __len__(self) -> int:
         return len(self._buffer)
 
-    def apply(self, events: ClassEvents, times: Int64Array | None, clock: int = NO_TIME) -> list[ClassMeans]:
+    def apply(
+        self, events: ClassEvents, times: Int64Array | None, clock: int = NO_TIME
+    ) -> Sequence[ClassMeans]:
         """Apply events, or advance time to `clock`; return the means of the rows that fall due."""
         counters = self._course.counters
-        due = []
+        due: list[ClassMeans] = []
+        lines: list[FloatArray] = []
+        if events.weights is not None:
+            self._current = None
         for plan in self._course.plan(events.size, times, NO_INT64, NO_INT8, clock):
+            steps = plan.steps
             part = events.part(slice(plan.start, plan.start + plan.events))
             if self._half_life:
                 ticks = int(counters[SEQ]) + 1 + np.arange(plan.events)
                 if self._by_time and times is not None:
                     ticks = times[plan.start : plan.start + plan.events]
                 part = part._replace(ticks=ticks)
-            done, steps = 0, plan.steps
-            for end in (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist():
-                self._follow(part, steps.part(done, end), plan.start)
-                due.append(self.means())
-                done = end
-            self._follow(part, steps.part(done, len(steps.flags)), plan.start)
+            if self._current is not None:
+                lines.append(self._current.follow(_entering(part, steps, plan.start), steps))
+            else:
+                due += self._scanned(part, steps, plan.start)
             counters[SEQ] += plan.events
             counters[HELD] = len(self)
-        return due
+        return MeansOfLines(self._settings, np.concatenate(lines)) if lines else due
 
-    def _follow(self, part: ClassEvents, steps: Steps, start: int) -> None:
-        """Apply steps between which no row is due; `start` is the place of the first event of `part`."""
-        enters = (steps.flags & ENTERS) != 0
-        self._buffer.follow(part.part(steps.events[enters] - start), steps)
-        if self._half_life:
-            self._buffer.drop_faded(self._half_life)
+    def _scanned(self, part: ClassEvents, steps: Steps, start: int) -> Iterator[ClassMeans]:
+        """Apply steps, and scan the window at each row; `start` is the place of the first event of `part`."""
+        done = 0
+        for end in (*(np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist(), 0):
+            some = steps.part(done, end or len(steps.flags))
+            self._buffer.follow(_entering(part, some, start), some)
+            if self._half_life:
+                self._buffer.drop_faded(self._half_life)
+            if end:
+                yield self.means()
+            done = end
 
-    def advance_to(self, clock: int) -> list[ClassMeans]:
+    def advance_to(self, clock: int) -> Sequence[ClassMeans]:
         """Advance time to `clock`, microseconds UTC; return the means of the rows that fall due."""
         if not self._course.rule.grid or not self._course.counters[SEQ]:
             return []
@@ -153,5 +165,17 @@ class ClassWindow:
         self._course.counters[_COUNTERS] = counters
         self._course.counters[HELD] = held
         self._buffer.add(ClassEvents(labels, scores, weights, ticks))
+        if weights is not None:
+            self._current = None
+        elif self._current is not None:
+            self._current = CurrentPairs(classes, self._buffer)
         if has_times:
             self._course.load(times)
+
+
+def _entering(part: ClassEvents, steps: Steps, start: int) -> ClassEvents:
+    """Return the events that enter; `start` is the place in the batch of the first event of `part`."""
+    enters = (steps.flags & ENTERS) != 0
+    if enters.all() and part.size == len(enters):
+        return part
+    return part.part(steps.events[enters] - start)
