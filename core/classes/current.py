@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class CurrentPairs:
 
     def __init__(self, classes: int, buffer: EventBuffer) -> None:
         self._classes, self._buffer = classes, buffer
-        self._scratch: Any = (np.empty(classes), np.empty((classes, classes)), np.empty(classes))
+        self._scratch = (np.empty(classes), np.empty((classes, classes)), np.empty(classes))
         self._room = -1
         self._make_room(0)
 
@@ -77,9 +77,11 @@ class CurrentPairs:
         return lines
 
     def _apply(self, events: ClassEvents, coming: int, steps: Steps, lines: FloatArray) -> None:
+        aucs, pair_aucs, shares = self._scratch
+        labels = np.asarray(events.labels, np.int64)
         follow_orders(
-            self._orders, events.labels, events.scores, 0, coming, steps.flags, steps.leaving, *self._scratch,
-            lines,
+            self._orders, labels, events.scores, 0, coming, steps.flags, steps.leaving, aucs, pair_aucs,
+            shares, lines,
         )  # fmt: skip
 
     def _make_room(self, coming: int) -> None:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from ..events.inputs import as_array, as_binary, as_numbers, as_times, as_weight
 from ..events.times import checked_unit, doubt_in
 from ..rows import slots
 from ..rows.class_columns import NO_MEANS, ClassColumns, ClassMeans
+from ..rows.class_rows import ClassRows
 from ..rows.columns import NO_POSITIVE_CLASS, NOT_ASKED
 from ..rows.records import Measures
 from ..rows.rows import Rows
@@ -56,10 +57,10 @@ class MulticlassEvaluator:
     >>> ev = MulticlassEvaluator(["cat", "dog", "owl"], every=rs.EveryEvents(6))
     >>> scores = [[.6, .3, .1], [.5, .4, .1], [.2, .2, .6], [.4, .5, .1], [.1, .8, .1], [.3, .3, .4]]
     >>> rows = ev.update(["cat", "dog", "owl", "cat", "dog", "owl"], scores)
-    >>> means = rows.classes.means[0]
-    >>> means.auc_macro, means.auc_m, means.worst_class, means.worst_pair, means.worst_pair_auc
+    >>> row = rows[0]
+    >>> row.auc_macro, row.auc_m, row.worst_class, row.worst_pair, row.worst_pair_auc
     (0.9166666666666666, 0.9166666666666666, 'cat', 'cat|dog', 0.75)
-    >>> [(rows.classes.name(index), row.auc) for index, row in enumerate(rows)]
+    >>> [(row.class_, row.auc) for row in rows]
     [(None, None), ('cat', 0.875), ('dog', 0.875), ('owl', 1.0)]
     """
 
@@ -79,9 +80,9 @@ class MulticlassEvaluator:
         if not isinstance(classes, ClassSettings):
             chosen = without_defaults(choices)
             settings = EvaluatorSettings(**chosen) if settings is None else replace(settings, **chosen)
-            names = (
-                tuple(classes) if isinstance(classes, Iterable) and not isinstance(classes, str) else classes
-            )
+            names: Any = classes  # what is no list of names is refused by the settings
+            if isinstance(classes, Iterable) and not isinstance(classes, str):
+                names = tuple(classes)
             classes = ClassSettings(names, settings, multi_label, class_rows, intervals)
         self.settings = classes
         self.model, self.slice, self.pane = model, slice, pane
@@ -99,9 +100,10 @@ class MulticlassEvaluator:
 
     def __repr__(self) -> str:
         names = " of " + ", ".join(repr(name) for name in (self.model, self.slice) if name)
+        classes = len(self.settings.classes)
         return (
-            f"<MulticlassEvaluator{names if self.model or self.slice else ''}: {len(self.settings.classes):,} "
-            f"classes, {self.settings.evaluator.window}, {len(self):,} events held of {self.seq:,}>"
+            f"<MulticlassEvaluator{names if self.model or self.slice else ''}: {classes:,} classes, "
+            f"{self.settings.evaluator.window}, {len(self):,} events held of {self.seq:,}>"
         )
 
     @property
@@ -120,7 +122,7 @@ class MulticlassEvaluator:
         time_unit: Literal["s", "ms", "us", "ns"] = "s",
         weights: npt.ArrayLike | None = None,
         predicted: npt.ArrayLike | None = None,
-    ) -> Rows:
+    ) -> ClassRows:
         """Apply n events in the order given; return the rows that fell due.
 
         labels     the class of each event, one of the names; with `multi_label` n times C of 1/0 or booleans
@@ -179,10 +181,10 @@ class MulticlassEvaluator:
             raise InputError(f"{len(weight_array)} weights for {len(found)} events: give one per event")
         if self.settings.multi_label:
             members = as_array("labels", labels)
-            if members.size and members.shape != found.shape or members.size != found.size:
+            if (members.size and members.shape != found.shape) or members.size != found.size:
                 raise InputError(
-                    f"labels of shape {members.shape} for scores of shape {found.shape}: with multi_label give "
-                    "1 or 0 for each event and class"
+                    f"labels of shape {members.shape} for scores of shape {found.shape}: with multi_label "
+                    "give 1 or 0 for each event and class"
                 )
             binary = as_binary(members.ravel(), "with multi_label give 1 or 0 for each event and class")
             return ClassEvents(binary.reshape(found.shape) == 1, found + 0.0, weight_array)
@@ -211,13 +213,13 @@ class MulticlassEvaluator:
 
     def apply(
         self, events: ClassEvents, times: Int64Array | None = None, decided: Int64Array | None = None
-    ) -> Rows:
+    ) -> ClassRows:
         """Apply columns that were checked before; return the rows, as `update` does.
 
         decided  the number of the class decided for each event; None with `multi_label`
         """
         if not events.size:
-            return Rows.empty(self.settings.config)
+            return ClassRows(Rows.empty(self.settings.config))
         numbers = np.zeros(events.size)
         labels, classes, predicted = numbers.astype(np.int8), None, None
         if decided is not None:
@@ -245,24 +247,26 @@ class MulticlassEvaluator:
             TextColumn((~is_decided).astype(np.int32), sides), events.weights,
         )  # fmt: skip
 
-    def _joined(self, model_rows: Rows, class_rows: Sequence[Rows], figures: Sequence[ClassMeans]) -> Rows:
+    def _joined(
+        self, model_rows: Rows, class_rows: Sequence[Rows], figures: Sequence[ClassMeans]
+    ) -> ClassRows:
         """Return rows in which every row of the model is followed by its row of each class."""
         count = len(model_rows)
         if count != len(figures) or any(len(rows) != count for rows in class_rows):
             raise AssertionError(f"{len(figures)} figures, and rows {count}, {[*map(len, class_rows)]}")
         if not count:
-            return Rows.empty(self.settings.config)
+            return ClassRows(Rows.empty(self.settings.config))
         self._clear(model_rows)
         of_model = np.full(count, -1, np.int32)
         if not class_rows:
             columns = ClassColumns(self.settings.classes, of_model, figures)
-            return replace(model_rows, config=self.settings.config, classes=columns)
+            return ClassRows(replace(model_rows, config=self.settings.config, classes=columns))
         codes = [of_model, *(np.full(count, number, np.int32) for number in range(len(class_rows)))]
         order = np.arange(len(codes) * count).reshape(len(codes), count).ravel(order="F")
         means = [each for of_row in figures for each in (of_row, *[NO_MEANS] * len(class_rows))]
         rows = Rows.concat([model_rows, *class_rows]).take(order)
         columns = ClassColumns(self.settings.classes, np.concatenate(codes)[order], means)
-        return replace(rows, config=self.settings.config, classes=columns)
+        return ClassRows(replace(rows, config=self.settings.config, classes=columns))
 
     def _clear(self, rows: Rows) -> None:
         """Make null in rows of the model what only a row of one class says, or what is not asked for."""
@@ -284,11 +288,11 @@ class MulticlassEvaluator:
 
     def advance(
         self, clock: float | date | np.datetime64, *, time_unit: Literal["s", "ms", "us", "ns"] = "s"
-    ) -> Rows:
+    ) -> ClassRows:
         """Advance time to `clock`, a time as `update` takes times; return the rows of grid points before."""
         return self.advance_to(int(self._read_times(np.array([clock]), time_unit)[0]))
 
-    def advance_to(self, clock: int) -> Rows:
+    def advance_to(self, clock: int) -> ClassRows:
         """Advance time to `clock`, microseconds UTC; return the rows of the grid points before it."""
         rows = self._of_model.advance_to(clock)
         of_classes = [each.advance_to(clock) for each in self._of_classes]
@@ -299,7 +303,7 @@ class MulticlassEvaluator:
         """The grid point at which the next row is due if no event comes; END_OF_TIME: there is none."""
         return self._of_model.next_due
 
-    def finish(self) -> Rows:
+    def finish(self) -> ClassRows:
         """Return the last rows, unless the last event applied has made them already."""
         rows = self._of_model.finish()
         of_classes = [each.finish() for each in self._of_classes]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import BoolArray, FloatArray, Int64Array
 from ..measures.steps import ENTERS, Steps
@@ -34,7 +35,7 @@ class ClassEvents(NamedTuple):
 
     def part(self, which: slice | Int64Array) -> ClassEvents:
         """Return some of the events."""
-        return ClassEvents(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
+        return ClassEvents._make(None if column is None else column[which] for column in self)
 
 
 class EventBuffer:
@@ -71,8 +72,8 @@ class EventBuffer:
             columns = columns._replace(weights=np.ones(columns.size))
         if self._end + events.size > columns.size:
             room = max(64, 2 * held + events.size)
-            columns = ClassEvents(
-                *(None if old is None else _moved(old, self._first, held, room) for old in columns)
+            columns = ClassEvents._make(
+                None if old is None else _moved(old, self._first, held, room) for old in columns
             )
             self._first, self._end = 0, held
         self._columns = columns
@@ -126,7 +127,7 @@ class EventBuffer:
         self._end = self._first + len(kept)
 
 
-def _moved(column: np.ndarray, first: int, held: int, room: int) -> np.ndarray:
+def _moved(column: npt.NDArray[Any], first: int, held: int, room: int) -> npt.NDArray[Any]:
     """Return a column with room for some events that begins with those held."""
     wider = np.empty((room, *column.shape[1:]), column.dtype)
     wider[:held] = column[first : first + held]

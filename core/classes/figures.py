@@ -12,18 +12,18 @@ Sums
     all values are the AUC of p to the last bit: a mean of two equal numbers is that number, and the weighted
     mean adds differences from `macro`, which are then 0.
 Variances
-    Each event has a placement in each AUC: the share of the other side that it, or that misses it. The
-    variance of a mean of AUCs is that of the same mean of placements (DeLong et al. 1988, for several AUCs
-    over the same events).
-    `m` is a mean of A(i|j), whose placements vary within each class: the variance is the sum over classes of
-    the sample variance of the mean placements, over the number of the class's events. That is the sum of all
-    covariances of two A(i|j), each a sum over the classes that both share (Xu 2024).
-    `macro` and `weighted` are means of AUCs against rests. The rest of a class is one sample, as in the row of
-    the class: which of the other classes an event belongs to is chance. So their variance is the sum over
-    events of the squared sum, over classes, of (placement - AUC) / sqrt(n (n - 1)), n the events of the
-    event's side; and for `weighted` also of (AUC of the event's class - weighted) / sqrt(N (N - 1)), since the
-    masses that weigh the classes are chance, too. With one class it is DeLong's variance; with two classes
-    and scores p and 1 - p all three are.
+    An event has a placement in each AUC: the share of the other side that it ranks right, or that ranks it
+    right. The variance of a mean of AUCs is that of the same mean of placements (DeLong, DeLong &
+    Clarke-Pearson 1988, for several AUCs over the same events).
+    `m` is a mean of A(i|j), whose placements vary within each class. Its variance is the sum over classes of
+    the sample variance of the mean placements, divided by the number of the class's events. That is the sum
+    of all covariances of two A(i|j), each of them a sum over the classes that both share (Xu 2024).
+    `macro` and `weighted` are means of AUCs against rests. The rest of a class is one sample, as in the row
+    of the class: which other class an event belongs to is chance. So the variance is the sum over events of
+    the squared sum, over classes, of (placement - AUC) / sqrt(n (n - 1)), n the events of the event's side.
+    `weighted` has one more term, (AUC of the event's class - weighted) / sqrt(N (N - 1)), since the masses
+    that weigh the classes are chance, too. For one class this is DeLong's variance. For two classes and
+    scores p and 1 - p all three variances are DeLong's.
     With weights, n is the effective size (sum w)^2 / sum w^2, and means are weighted.
 
 Cost of a window of k events: C sorts, and O(C k). With intervals, 5 ms for 10 classes and 10,000 events.
@@ -79,7 +79,9 @@ def figures_of_window(
     orders   the orders of the scores, if they are known
 
     >>> labels = np.array([0, 1, 2, 0, 1, 2])
-    >>> scores = np.array([[.6, .3, .1], [.5, .4, .1], [.2, .2, .6], [.4, .5, .1], [.1, .8, .1], [.3, .3, .4]])
+    >>> scores = np.array(
+    ...     [[.6, .3, .1], [.5, .4, .1], [.2, .2, .6], [.4, .5, .1], [.1, .8, .1], [.3, .3, .4]]
+    ... )
     >>> found = figures_of_window(labels, scores)
     >>> found.values.aucs.tolist(), round(found.values.m, 3), found.variances.round(4).tolist()
     ([0.875, 0.875, 1.0], 0.917, [0.0132, 0.0161, 0.0139])
@@ -103,7 +105,7 @@ def figures_of_window(
         aucs[own] = right / (2.0 * population.masses[own] * rest)
         if has_variances:
             scan.add_changes(own, factors, rest, shares[:, own])
-    pair_aucs = pairs / (2.0 * population.masses[:, np.newaxis] * population.masses)
+    pair_aucs = np.asarray(pairs / (2.0 * population.masses[:, np.newaxis] * population.masses), np.float64)
     values = values_of(aucs, mass_shares, pair_aucs)
     if not has_variances:
         return ClassFigures(classes, values, None)
@@ -136,7 +138,7 @@ def figures_of_labels(
         population = Population(1 - members[:, number].astype(np.int64), 2, weights, ages)
         scan = _Scan(population, changes)
         order, column = _ordered(scores, number, None)
-        pairs = np.zeros(2, population.masses.dtype)
+        pairs = np.zeros((1, 2), population.masses.dtype)[0]
         factors = np.ones(2)
         rest = scan.follow(order, column, 0, factors, pairs)
         aucs[place] = pairs[1] / (2.0 * population.masses[0] * rest)
@@ -209,7 +211,7 @@ class _Scan:
         )  # fmt: skip
 
     def add_shares(self, values: Values) -> None:
-        """Add to what each event changes in `weighted` what its class changes in the shares of the classes."""
+        """Add what the class of each event changes in `weighted` through the shares of the classes."""
         population = self._of
         factors = population.all_factors
         mass, beyond = population.beyond_of(factors)

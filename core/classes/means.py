@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def means_of(settings: ClassSettings, found: ClassFigures | None, counts: Int64A
             reason = NO_EVENTS
         return blank._replace(reason=reason_clauses(dict.fromkeys(MEANS_COLUMNS[:-2], reason)))
     values = found.values
-    known: dict[str, float | None] = {}
+    known: dict[str, Any] = {}
     why = dict.fromkeys(MEANS_COLUMNS, "")
     for number, (name, value) in enumerate(
         zip(_MEANS, (values.macro, values.weighted, values.m), strict=True)

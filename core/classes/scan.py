@@ -98,7 +98,7 @@ def scan_order(
 
 
 @kernel
-def _start_of_ties(order: Int64Array, column: FloatArray, end: Integer) -> Integer:
+def _start_of_ties(order: Int64Array, column: FloatArray, end: int) -> int:
     """Return the first place of the events whose score is that of place `end` - 1."""
     first = end - 1
     score = column[order[first]]

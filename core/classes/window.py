@@ -115,7 +115,7 @@ class ClassWindow:
         """Return how many events the window holds of each class."""
         labels = self._buffer.events().labels
         if self._settings.multi_label:
-            return np.count_nonzero(labels, axis=0)
+            return np.asarray(np.count_nonzero(labels, axis=0))
         return np.bincount(labels, minlength=len(self._settings.classes))
 
     # ---- state

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Int32Array, Int64Array
+from .columns import COLUMNS
 
 
 class ClassMeans(NamedTuple):
@@ -55,6 +56,11 @@ class ClassMeans(NamedTuple):
 MEANS_COLUMNS = ClassMeans._fields[:-1]
 """The columns of `ClassMeans`, in the order in which rows have them; reasons join those of the row."""
 
+_PLACE = COLUMNS.index("drift")
+
+CLASS_ROW_COLUMNS = (*COLUMNS[:2], "class", *COLUMNS[2:_PLACE], *MEANS_COLUMNS, *COLUMNS[_PLACE:])
+"""Every column of such a row, in the order in which sinks write them. In Python `class` is `class_`."""
+
 NO_MEANS = ClassMeans()
 """What the row of one class says of all classes: nothing."""
 
@@ -92,3 +98,7 @@ class ClassColumns:
         """Return the class of a row; None: the row is of all classes."""
         code = int(self.codes[index])
         return None if code < 0 else self.names[code]
+
+    def reason(self, index: int, reason: str | None) -> str | None:
+        """Return the reason of a row, with that of its means behind it."""
+        return "; ".join(text for text in (reason, self.means[index].reason) if text) or None

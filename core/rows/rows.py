@@ -212,6 +212,8 @@ class Rows(Sequence[MeasureRow]):
         keys = [codes[start : start + width] for start in range(0, len(codes), width)]
         texts = {key: reason_text(key) for key in set(keys)}
         said = [texts[key] for key in keys]
+        if self.classes is not None:
+            said = [self.classes.reason(index, text) for index, text in enumerate(said)]
         if self.failures is None:
             return said
         return [with_failures(text, count) for text, count in zip(said, self.failures.tolist(), strict=True)]
@@ -261,6 +263,8 @@ class Rows(Sequence[MeasureRow]):
         if isinstance(index, slice):
             return self._part(index)
         reason = reason_text(self.reasons[index].tolist())
+        if self.classes is not None:
+            reason = self.classes.reason(index, reason)
         failures = 0 if self.failures is None else int(self.failures[index])
         return self._row(index, with_failures(reason, failures))
 

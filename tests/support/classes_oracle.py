@@ -1,8 +1,8 @@
 """Oracles of AUC with more than two classes: every pair of events is looked at, in exact fractions.
 
-An event has a label, a score of each class, and a weight. A(i|j) is the share of pairs of an event of class i
-and one of class j in which the event of class i has the higher score of class i; a tie counts one half (Hand &
-Till 2001). Without weights every event weighs 1.
+An event has a label, a score of each class, and a weight. A(i|j) is the share of pairs of an event of class
+i and one of class j in which the event of class i has the higher score of class i; a tie counts one half
+(Hand & Till 2001). Without weights every event weighs 1.
 """
 
 from __future__ import annotations

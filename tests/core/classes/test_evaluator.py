@@ -7,14 +7,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.support.classes_oracle import classes_truth, one_hot
-from tests.support.thorough import few
-from tests.support.window_oracle import WindowOracle
-
 import rocsteady as rs
 from rocsteady.core.classes.evaluator import MulticlassEvaluator
 from rocsteady.core.classes.settings import ClassSettings
 from rocsteady.core.errors import ConfigError, InputError, OtherConfigurationError, WireError
+from rocsteady.core.rows.class_columns import CLASS_ROW_COLUMNS, MEANS_COLUMNS
+from rocsteady.core.rows.class_rows import ClassRow, ClassRows
+
+from tests.support.classes_oracle import classes_truth, one_hot
+from tests.support.window_oracle import WindowOracle
 
 NAMES = ("cat", "dog", "owl", "yak")
 SECOND = 1_000_000
@@ -80,7 +81,7 @@ def assert_means(means, truth, counts, z=1.959963984540054):
 
 
 def model_rows(rows):
-    return [index for index in range(len(rows)) if rows.classes.codes[index] < 0]
+    return [index for index in range(len(rows)) if rows.codes[index] < 0]
 
 
 WINDOWS = {
@@ -111,7 +112,7 @@ def test_every_row_is_that_of_its_window(kind, window, grid):
         assert rows[index].window_events == len(held)
         assert (rows[index].row, rows[index].seq) == (row["row"], row["seq"])
         truth = classes_truth(one_hot(labels[held], 4), scores[held].tolist())
-        assert_means(rows.classes.means[index], truth, np.bincount(labels[held], minlength=4))
+        assert_means(rows.columns.means[index], truth, np.bincount(labels[held], minlength=4))
 
 
 @pytest.mark.parametrize("kind", ["random", "late class"])
@@ -132,7 +133,7 @@ def test_a_faded_window_is_that_of_explicit_weights(kind, by_time, weighted):
             for w, at in zip(weights[:n], clock[:n], strict=True)
         ]
         truth = classes_truth(one_hot(labels[:n], 4), scores[:n].tolist(), faded)
-        assert_means(rows.classes.means[index], truth, np.bincount(labels[:n], minlength=4))
+        assert_means(rows.columns.means[index], truth, np.bincount(labels[:n], minlength=4))
 
 
 @pytest.mark.parametrize("window", [rs.LastEvents(20), rs.LastDuration("25s"), rs.Fading(8), rs.AllEvents()])
@@ -148,7 +149,7 @@ def test_the_row_of_a_class_is_that_of_a_binary_evaluator(window, multi_label):
         binary = rs.ModelEvaluator(window=window, every=rs.EveryEvents(7))
         is_label = given[:, number] if multi_label else labels == number
         theirs = binary.update(is_label, scores[:, number], times=times)
-        mine = rows.take(np.flatnonzero(rows.classes.codes == number))
+        mine = rows.of_class(name).rows
         assert len(mine) == len(theirs)
         ranking = slice(0, None if multi_label else 4 + 21)
         np.testing.assert_allclose(
@@ -165,28 +166,29 @@ def test_the_row_of_a_class_is_that_of_a_binary_evaluator(window, multi_label):
 
 
 def test_the_row_of_a_model_has_the_decisions_of_all_classes():
-    names, labels, scores, _ = stream(4)
+    names, _, scores, _ = stream(4)
     ev = MulticlassEvaluator(NAMES, window=rs.LastEvents(30), every=rs.EveryEvents(10))
     rows = ev.update(names, scores)
     decided = np.array(NAMES)[np.argmax(scores, axis=1)]
     theirs = rs.ModelEvaluator(window=rs.LastEvents(30), every=rs.EveryEvents(10)).update(
         names, np.zeros(len(names)), predicted=decided
     )
-    mine = rows.take(np.array(model_rows(rows)))
+    mine = rows.of_model().rows
     for name in ("accuracy", "kappa", "kappa_m", "kappa_per", "mcc", "balanced_accuracy"):
         np.testing.assert_array_equal(mine.number(name), theirs.number(name))
-    assert all(row.auc is None and row.reason is None for row in mine)
+    assert all(row.auc is None for row in mine)
+    assert [row.reason for row in mine][1:] == [None] * 8
     assert mine.config != theirs.config
 
 
 def same_rows(found, expected, to=0.0):
     assert len(found) == len(expected)
     for name in ("integers", "reasons", "drift"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    np.testing.assert_allclose(found.numbers, expected.numbers, rtol=to, atol=to)
+        np.testing.assert_array_equal(getattr(found.rows, name), getattr(expected.rows, name))
+    np.testing.assert_allclose(found.rows.numbers, expected.rows.numbers, rtol=to, atol=to)
     if len(found):
-        assert list(found.classes.means) == list(expected.classes.means)
-        np.testing.assert_array_equal(found.classes.codes, expected.classes.codes)
+        assert list(found.columns.means) == list(expected.columns.means)
+        np.testing.assert_array_equal(found.codes, expected.codes)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,7 @@ def test_rows_do_not_depend_on_cuts_and_snapshots(window, multi_label, weighted)
             )
             ev = MulticlassEvaluator.from_bytes(ev.to_bytes(), ev.settings)
         to = 1e-12 if weighted or window.ticks else 0.0  # of rows of classes: see weighted.md
-        same_rows(rs.Rows.concat(parts), expected, to)
+        same_rows(ClassRows(rs.Rows.concat([part.rows for part in parts])), expected, to)
         same_rows(ev.finish(), last, to)
         assert len(ev.finish()) == 0
         assert (ev.model, ev.slice) == ("m", "a=1")
@@ -292,8 +294,8 @@ def test_settings_that_cannot_be_used_are_named(choices, said):
 def test_one_class_has_a_row_and_no_auc():
     ev = MulticlassEvaluator(["only"], every=rs.EveryEvents(2))
     rows = ev.update(["only"] * 4, [[0.1], [0.2], [0.3], [0.4]])
-    assert [rows.classes.name(index) for index in range(4)] == [None, "only"] * 2
-    means = rows.classes.means[0]
+    assert [rows.columns.name(index) for index in range(4)] == [None, "only"] * 2
+    means = rows.columns.means[0]
     assert means.auc_macro is means.auc_m is means.worst_pair is None
     assert means.reason.endswith("worst_pair_auc: one class in window")
     assert rows[1].reason.startswith("auc, auc_low, auc_high, h")
@@ -302,11 +304,11 @@ def test_one_class_has_a_row_and_no_auc():
 def test_events_without_any_label_are_events_of_no_class():
     ev = MulticlassEvaluator(["a", "b"], every=rs.EveryEvents(3), multi_label=True)
     rows = ev.update(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2))
-    means = rows.classes.means[0]
+    means = rows.columns.means[0]
     assert means.classes_absent == ("a", "b")
     assert means.auc_macro is None
     rows = ev.update([[1, 0], [0, 1], [0, 0]], [[0.9, 0.1], [0.2, 0.8], [0.1, 0.3]])
-    means = rows.classes.means[0]
+    means = rows.columns.means[0]
     assert means.auc_m is means.worst_pair is means.auc_m_low is None
     assert (
         "auc_m, auc_m_low, auc_m_high, worst_pair, worst_pair_auc: events may have several labels"
@@ -317,9 +319,9 @@ def test_events_without_any_label_are_events_of_no_class():
 def test_classes_may_be_named_by_numbers_and_like_slices():
     ev = MulticlassEvaluator([0, 1, "a=1,b"], every=rs.EveryEvents(4))
     rows = ev.update(np.array([0.0, 1, 1, 0], object), np.eye(4, 3))
-    assert rows.classes.names == ("0", "1", "a=1,b")
+    assert rows.columns.names == ("0", "1", "a=1,b")
     rows = ev.update([0, "1", "a=1,b", 1], np.eye(4, 3))
-    assert rows.classes.means[0].classes_absent == ()
+    assert rows.columns.means[0].classes_absent == ()
 
 
 BARE_WINDOWS = {**WINDOWS, "last:1": (rs.LastEvents(1), {}), "last:40s": (rs.LastDuration("40s"), {})}
@@ -328,7 +330,7 @@ BARE_WINDOWS = {**WINDOWS, "last:1": (rs.LastEvents(1), {}), "last:40s": (rs.Las
 @pytest.mark.parametrize("kind", ["random", "one class", "absent class", "late class", "sorted", "constant"])
 @pytest.mark.parametrize("window", BARE_WINDOWS)
 def test_means_after_every_event_are_those_of_a_scan_to_the_last_bit(kind, window):
-    names, labels, scores, times = stream(7, 400, kind)
+    names, _, scores, times = stream(7, 400, kind)
     if kind == "constant":
         scores[:] = 0.5
     given, _ = BARE_WINDOWS[window]
@@ -338,8 +340,8 @@ def test_means_after_every_event_are_those_of_a_scan_to_the_last_bit(kind, windo
     theirs, mine = [], []
     for start in range(0, 400, 130):
         part = slice(start, start + 130)
-        theirs += scanned.update(names[part], scores[part], times=times[part]).classes.means
-        mine += bare.update(names[part], scores[part], times=times[part]).classes.means
+        theirs += scanned.update(names[part], scores[part], times=times[part]).columns.means
+        mine += bare.update(names[part], scores[part], times=times[part]).columns.means
         bare = MulticlassEvaluator.from_bytes(bare.to_bytes())
     assert len(mine) == len(theirs) > 90
     for one, other in zip(mine, theirs, strict=True):
@@ -357,7 +359,7 @@ def test_weights_that_come_later_end_the_orders_and_nothing_else():
         )
         first = ev.update(names[:40], scores[:40])
         second = ev.update(names[40:], scores[40:], weights=np.full(50, 0.5))
-        rows.append([*first.classes.means, *second.classes.means])
+        rows.append([*first.columns.means, *second.columns.means])
     for bare, whole in zip(*rows, strict=True):
         assert bare.auc_m == whole.auc_m
         assert bare.auc_weighted == whole.auc_weighted
@@ -367,7 +369,37 @@ def test_means_now_are_those_of_a_row_now():
     names, _, scores, _ = stream(1)
     ev = MulticlassEvaluator(NAMES, window=rs.LastEvents(20), every=rs.EveryEvents(90))
     rows = ev.update(names, scores)
-    assert ev.means() == rows.classes.means[0]
+    assert ev.means() == rows.columns.means[0]
     with pytest.raises(InputError, match="class 'cow' is none"):
         ev.measures("cow")
     assert repr(ev) == "<MulticlassEvaluator: 4 classes, last:20, 20 events held of 90>"
+
+
+def test_a_record_and_a_table_say_what_the_columns_say():
+    assert tuple(name.rstrip("_") for name in ClassRow._fields) == CLASS_ROW_COLUMNS
+    names, _, scores, times = stream(1, 60, "absent class")
+    ev = MulticlassEvaluator(
+        NAMES, window=rs.LastEvents(20), every=rs.EveryEvents(30), model="m", slice="a=1"
+    )
+    rows = ev.update(names, scores, times=times)
+    table = rows.to_arrow()
+    assert table.column_names == list(CLASS_ROW_COLUMNS)
+    moments = ("time", "due", "pane_start", "pane_end", "window_start", "window_end")
+    for row, cells in zip(rows, table.to_pylist(), strict=True):
+        for name, value in row._asdict().items():
+            if name not in moments:
+                cell = cells[name.rstrip("_")]
+                assert cell == (list(value) if isinstance(value, tuple) else value), name
+        if row.class_ is None:
+            assert (row.auc, row.classes, row.classes_absent) == (None, NAMES, ("yak",))
+            assert row.reason == "auc_macro, auc_weighted, auc_m: over the classes with events in window"
+        else:
+            assert [getattr(row, name) for name in MEANS_COLUMNS] == [None] * len(MEANS_COLUMNS)
+    assert [row.class_ for row in rows] == [None, *NAMES] * 2
+    assert [row.class_ for row in rows[2:4]] == ["dog", "owl"]
+    assert "class_='cat'" in repr(rows[1])
+    assert "reason='auc_macro" in repr(rows[0])
+    assert repr(rows) == "<ClassRows: 10 of 4 classes>"
+    empty = ev.update([], np.empty((0, 4)))
+    assert len(empty) == 0
+    assert rows.to_pandas()["class"].tolist()[:2] == [None, "cat"]

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.support.classes_oracle import classes_truth, one_hot
-from tests.support.thorough import few
-
 from rocsteady.core.classes.figures import figures_of_labels, figures_of_window
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
+
+from tests.support.classes_oracle import classes_truth, one_hot
+from tests.support.thorough import few
 
 STREAMS = ("random", "tied", "sorted", "one class", "absent class", "few", "constant", "perfect")
 
