@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.thorough import at_length
-
 from rocsteady.core.classes.figures import figures_of_labels, figures_of_window
+
+from tests.support.thorough import at_length
 
 Z = 1.959963984540054
 
