@@ -49,12 +49,12 @@ class MulticlassEvaluator:
     pane         the Beam window for the rows; see `ModelEvaluator`
     choices      fields of `EvaluatorSettings` by keyword; they replace the values of `settings`
 
-    Every row of the model is followed by a row of each class: its events against all others, by its score.
+    Every row of the model is followed by a row of each class, which ranks the events of the class against all
+    other events by the score of the class.
     Raises ConfigError for an invalid setting.
 
     >>> import rocsteady as rs
-    >>> from rocsteady.core.classes.evaluator import MulticlassEvaluator
-    >>> ev = MulticlassEvaluator(["cat", "dog", "owl"], every=rs.EveryEvents(6))
+    >>> ev = rs.MulticlassEvaluator(["cat", "dog", "owl"], every=rs.EveryEvents(6))
     >>> scores = [[.6, .3, .1], [.5, .4, .1], [.2, .2, .6], [.4, .5, .1], [.1, .8, .1], [.3, .3, .4]]
     >>> rows = ev.update(["cat", "dog", "owl", "cat", "dog", "owl"], scores)
     >>> row = rows[0]

@@ -45,7 +45,7 @@ class EventBuffer:
     """
 
     def __init__(self, none: ClassEvents) -> None:
-        """Begin without events; `none` has the columns of events, of which there are none."""
+        """Begin without events; `none` has the columns that events will have."""
         self._columns = none
         self._first = self._end = 0
 

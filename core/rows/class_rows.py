@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from ..arrays import Int32Array
+from ..errors import InputError
 from .class_columns import ClassColumns
 from .columns import TEXT_COLUMNS
 from .display import figures
@@ -17,14 +18,26 @@ if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
 
 
 class ClassRow(NamedTuple):
-    """One row of a model with classes: of all of them, or of one class against all others.
+    """One row of a model with classes. Times are microseconds UTC; None stands for null.
 
     (model, slice, class_, pane, row) is the row's identity: a sink that gets a row twice keeps one copy.
 
-    class_  the class of which the row is; None: the row is of all classes
+    class_        the class of which the row is: its events against all others. None: the row of all classes
+    model, slice, row, seq, time, due, pane_start, pane_end, window_events, window_start, window_end, drift,
+    reason, config
+                  as in `MeasureRow`
+    auc_macro, auc_macro_low, auc_macro_high, auc_weighted, auc_weighted_low, auc_weighted_high, auc_m,
+    auc_m_low, auc_m_high, worst_class, worst_class_auc, worst_pair, worst_pair_auc, classes, classes_absent
+                  as in `ClassMeans`; None in the row of one class
 
-    The other fields are those of `MeasureRow` and of `ClassMeans`. The means are None in the row of a class;
-    measures of scores and of a positive class are None in the row of all classes.
+    Further fields are the masses in the window (`weight`, `positives`, `negatives`, `prevalence`) and the
+    measures. In the row of all classes, those of scores and those that need a positive class are None.
+
+    >>> import rocsteady as rs
+    >>> ev = rs.MulticlassEvaluator(["a", "b"], every=rs.EveryEvents(4))
+    >>> rows = ev.update(["a", "b", "b", "a"], [[.9, .1], [.2, .8], [.6, .4], [.5, .5]])
+    >>> [(row.class_, row.auc, row.auc_m, row.accuracy) for row in rows]
+    [(None, None, 0.75, 0.75), ('a', 0.75, None, 0.75), ('b', 0.75, None, 0.75)]
     """
 
     model: str
@@ -159,7 +172,9 @@ class ClassRows(Sequence[ClassRow]):
         return ClassRows(self.rows.take((self.codes < 0).nonzero()[0]))
 
     def of_class(self, name: str) -> ClassRows:
-        """Return the rows of one class."""
+        """Return the rows of the class of this `name`. Raises InputError for an unknown class."""
+        if name not in self.columns.names:
+            raise InputError(f"class {name!r} is none of the classes of these rows")
         code = self.columns.names.index(name)
         return ClassRows(self.rows.take((self.codes == code).nonzero()[0]))
 

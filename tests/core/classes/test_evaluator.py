@@ -400,6 +400,8 @@ def test_a_record_and_a_table_say_what_the_columns_say():
     assert "class_='cat'" in repr(rows[1])
     assert "reason='auc_macro" in repr(rows[0])
     assert repr(rows) == "<ClassRows: 10 of 4 classes>"
+    with pytest.raises(InputError, match="class 'cow' is none"):
+        rows.of_class("cow")
     empty = ev.update([], np.empty((0, 4)))
     assert len(empty) == 0
     assert rows.to_pandas()["class"].tolist()[:2] == [None, "cat"]
