@@ -226,10 +226,11 @@ class MulticlassEvaluator:
             names = self.settings.classes
             classes = TextColumn(events.labels.astype(np.int32), names)
             predicted = TextColumn(decided.astype(np.int32), names)
-        model_rows = self._of_model.apply(numbers, labels, times, classes, predicted, events.weights)
+        # First the classes: what cannot be applied is refused by the first of them.
         class_rows = [
             self._apply_to_class(number, events, times, decided) for number in range(len(self._of_classes))
         ]
+        model_rows = self._of_model.apply(numbers, labels, times, classes, predicted, events.weights)
         figures = self._window.apply(events, times)
         return self._joined(model_rows, class_rows, figures)
 

@@ -25,8 +25,8 @@ class ClassSettings:
     """How a model with a score of each class is evaluated.
 
     classes      the names of the classes, in the order of the scores. Numbers count by value (`class_text`).
-    evaluator    window, emission, measures and all else that the row of a class needs. Adaptive windows and
-                 curves are refused, and so is `positive`.
+    evaluator    window, emission, measures and all else that the row of a class needs. Adaptive windows,
+                 curves and sketches are refused, and so is `positive`.
     multi_label  whether an event may be of any number of classes.
     class_rows   whether each class has rows of its own.
     intervals    whether the means of AUCs have intervals.
@@ -63,8 +63,9 @@ class ClassSettings:
                 "there is one of each class; give LastEvents(k), LastDuration('7d'), Fading(half_life) or "
                 "AllEvents()"
             )
-        if settings.curves is not None:
-            raise ConfigError(f"curves={settings.curves!r}: classes have no curves; leave curves out")
+        for name in ("curves", "sketch_bytes"):
+            if (given := getattr(settings, name)) is not None:
+                raise ConfigError(f"{name}={given!r}: rows of classes have none; leave {name} out")
         if settings.positive is not None:
             raise ConfigError(
                 f"positive={settings.positive!r}: every class is the positive one in its own row; leave "
@@ -81,7 +82,9 @@ class ClassSettings:
     @cached_property
     def of_model(self) -> EvaluatorSettings:
         """The settings of the decision measures of all classes together."""
-        return replace(self.evaluator, measures=None, probabilities=False, evidence_below=None)
+        return replace(
+            self.evaluator, measures=None, probabilities=False, evidence_below=None, block_gap=None
+        )
 
     @cached_property
     def z(self) -> float:

@@ -77,6 +77,7 @@ class ClassRow(NamedTuple):
     evidence: float | None
     evidence_since: float | None
     block_events: float | None
+    evidence_bound: float | None
     tp: float | None
     fp: float | None
     tn: float | None

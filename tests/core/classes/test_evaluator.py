@@ -11,8 +11,10 @@ import rocsteady as rs
 from rocsteady.core.classes.evaluator import MulticlassEvaluator
 from rocsteady.core.classes.settings import ClassSettings
 from rocsteady.core.errors import ConfigError, InputError, OtherConfigurationError, WireError
+from rocsteady.core.rows import slots
 from rocsteady.core.rows.class_columns import CLASS_ROW_COLUMNS, MEANS_COLUMNS
 from rocsteady.core.rows.class_rows import ClassRow, ClassRows
+from rocsteady.core.settings.measure_names import RANKING_MEASURES
 
 from tests.support.classes_oracle import classes_truth, one_hot
 from tests.support.window_oracle import WindowOracle
@@ -151,7 +153,7 @@ def test_the_row_of_a_class_is_that_of_a_binary_evaluator(window, multi_label):
         theirs = binary.update(is_label, scores[:, number], times=times)
         mine = rows.of_class(name).rows
         assert len(mine) == len(theirs)
-        ranking = slice(0, None if multi_label else 4 + 21)
+        ranking = slice(0, None if multi_label else slots.MEASURES + RANKING_MEASURES)
         np.testing.assert_allclose(
             mine.numbers[:, ranking], theirs.numbers[:, ranking], rtol=1e-12 if window.ticks else 0
         )
@@ -282,6 +284,7 @@ def test_what_cannot_be_used_is_named_and_nothing_is_applied(labels, scores, cho
         ({"classes": ["cat", ""]}, "a name is empty"),
         ({"window": rs.Adaptive()}, "window='adaptive:0.002:placement'"),
         ({"curves": "end"}, "curves='end'"),
+        ({"sketch_bytes": 4096, "every": rs.EverySeconds("1h")}, "sketch_bytes=4096"),
         ({"positive": "cat"}, "positive='cat'"),
         ({"multi_label": 1}, "multi_label=1"),
     ],
@@ -289,6 +292,22 @@ def test_what_cannot_be_used_is_named_and_nothing_is_applied(labels, scores, cho
 def test_settings_that_cannot_be_used_are_named(choices, said):
     with pytest.raises(ConfigError, match=said):
         MulticlassEvaluator(**{"classes": NAMES, **choices})
+
+
+def test_evidence_of_each_class_is_that_of_a_binary_evaluator_and_needs_no_weights():
+    names, labels, scores, _ = stream(2, 90)
+    choices = {"evidence_below": 0.8, "evidence_blocks": 2, "every": rs.EveryEvents(30)}
+    ev = MulticlassEvaluator(NAMES, **choices)
+    rows = ev.update(names, scores)
+    for number, name in enumerate(NAMES):
+        theirs = rs.ModelEvaluator(**choices).update(labels == number, scores[:, number])
+        mine = rows.of_class(name).rows
+        np.testing.assert_array_equal(mine.number("evidence"), theirs.number("evidence"))
+        assert not np.isnan(mine.number("evidence")[-1])
+    assert np.isnan(rows.of_model().rows.number("evidence")).all()
+    with pytest.raises(InputError, match="weights"):
+        ev.update(names, scores, weights=np.ones(90))
+    assert (ev.seq, ev._of_classes[0].seq, len(ev)) == (90, 90, 90)
 
 
 def test_one_class_has_a_row_and_no_auc():
