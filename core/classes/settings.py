@@ -13,6 +13,7 @@ from ..errors import ConfigError
 from ..evaluator.ranking import z_of
 from ..settings.classes import class_text
 from ..settings.evaluator import EvaluatorSettings, config_of
+from ..settings.evidence import DEFAULT_BLOCKS
 from ..settings.table import TableSettings
 from ..settings.windows import Adaptive
 
@@ -83,7 +84,12 @@ class ClassSettings:
     def of_model(self) -> EvaluatorSettings:
         """The settings of the decision measures of all classes together."""
         return replace(
-            self.evaluator, measures=None, probabilities=False, evidence_below=None, block_gap=None
+            self.evaluator,
+            measures=None,
+            probabilities=False,
+            evidence_below=None,
+            evidence_blocks=DEFAULT_BLOCKS,
+            block_gap=None,
         )
 
     @cached_property
