@@ -16,6 +16,7 @@ from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframe
 from ..encoding.json import reading
 from ..errors import InputError, OtherConfigurationError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
+from ..evaluator.state import Remains
 from ..events.columns import TextColumn
 from ..events.inputs import as_array, as_binary, as_numbers, as_times, as_weights, warn_of
 from ..events.times import checked_unit, doubt_in
@@ -310,6 +311,21 @@ class MulticlassEvaluator:
         of_classes = [each.finish() for each in self._of_classes]
         return self._joined(rows, of_classes, [self._window.finish()] if len(rows) else [])
 
+    def remains(self) -> Remains:
+        """Return the counters to keep when the evaluator is dropped after `finish`, for `returning`."""
+        return self._of_model.remains()
+
+    @classmethod
+    def returning(
+        cls, settings: ClassSettings, remains: Remains, pane: tuple[int, int] | None = None
+    ) -> MulticlassEvaluator:
+        """Return an evaluator with an empty window, whose rows continue those of a dropped evaluator."""
+        self = cls(settings, model=remains.model, slice=remains.slice, pane=pane)
+        for each in (self._of_model, *self._of_classes):
+            each.go_on(remains)
+        self._window.go_on(remains)
+        return self
+
     # ---- what the window says now
 
     def means(self) -> ClassMeans:
@@ -326,6 +342,16 @@ class MulticlassEvaluator:
         return self._of_classes[number].measures()
 
     # ---- state
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `to_bytes` gives. O(classes)."""
+        of_classes = sum(each.snapshot_bytes() for each in (self._of_model, *self._of_classes))
+        return 500 + of_classes + 500 * len(self._of_classes) + self._window.snapshot_bytes
+
+    def live_bytes(self) -> int:
+        """Estimate the evaluator's memory in bytes. O(classes)."""
+        of_classes = sum(each.live_bytes() for each in (self._of_model, *self._of_classes))
+        return 2_000 + of_classes + 2 * self._window.snapshot_bytes
 
     def to_bytes(self) -> bytes:
         """Return a snapshot, from which `from_bytes` goes on. O(events held times classes)."""

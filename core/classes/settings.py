@@ -76,6 +76,13 @@ class ClassSettings:
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}={getattr(self, name)!r}: give True or False")
 
+    @classmethod
+    def of_table(cls, table: TableSettings) -> ClassSettings | None:
+        """Return the settings of the models of a table; None: its models have one score. Raises ConfigError."""
+        if (classes := table.classes) is None:
+            return None
+        return cls(classes.names, table.evaluator, classes.multi_label)
+
     def of_class(self, name: str) -> EvaluatorSettings:
         """Return the settings of the rows of one class."""
         return self.evaluator if self.multi_label else replace(self.evaluator, positive=name)

@@ -14,7 +14,16 @@ import numpy as np
 
 from ..arrays import NO_INT8, NO_INT64, FloatArray, Int64Array
 from ..encoding.fields import Reader
-from ..evaluator.eviction import CHANGED, GREATEST, NEXT_ROW, WINDOW_FIELDS, Course, WindowRule
+from ..evaluator.eviction import (
+    CHANGED,
+    GREATEST,
+    NEXT_ROW,
+    REMAINING,
+    WINDOW_FIELDS,
+    Course,
+    WindowRule,
+)
+from ..evaluator.state import Remains
 from ..events.times import NO_TIME
 from ..measures.decisions import HELD, SEQ
 from ..measures.steps import ENTERS, ROW_DUE, Steps
@@ -119,6 +128,17 @@ class ClassWindow:
         return np.bincount(labels, minlength=len(self._settings.classes))
 
     # ---- state
+
+    def go_on(self, remains: Remains) -> None:
+        """Continue the rows of a window that was dropped; this window stays empty."""
+        self._course.counters[REMAINING] = remains[2:]
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """About how many bytes `pack` gives."""
+        events = self._buffer.events()
+        beside = sum(column is not None for column in (events.weights, events.ticks)) + self._by_time
+        return _STATE.size + len(self) * (8 * events.scores.shape[1] + 4 + 8 * beside)
 
     def pack(self) -> list[bytes]:
         """Return the wire form, little-endian.

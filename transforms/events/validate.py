@@ -26,7 +26,7 @@ from ...core.events.columns import IdColumn, TextColumn
 from ...core.events.rejected import Reason, details_of, in_words
 from ...core.events.times import NO_TIME
 from ...core.settings.durations import duration_text
-from .columns import ids, instants, number, numbers, text_of, texts
+from .columns import class_text, ids, instants, number, numbers, text_of, texts
 from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, texts_of
 from .doubts import tell_doubt, tell_negatives
 from .faults import (
@@ -34,8 +34,10 @@ from .faults import (
     Faults,
     Verdict,
     ahead_verdict,
+    class_verdict,
     feature_verdict,
     label_verdict,
+    membership_verdict,
     score_verdict,
     time_verdict,
     weight_verdict,
@@ -148,6 +150,41 @@ class Check:
             self.faults.add(bad, "score", name, column, score_verdict, start=place, step=self.copies)
             found.append(scores)
         return found[0] if self.copies == 1 else np.stack(found, axis=1).ravel()
+
+    def class_scores(self) -> FloatArray:
+        """Read the scores of each class, float64[n, classes]."""
+        return np.stack([self._class_score(name) for name in self.fields.class_scores], axis=1)
+
+    def _class_score(self, name: str) -> FloatArray:
+        column = self._column(name)
+        scores = numbers(column)
+        bad = ~np.isfinite(scores)
+        if self.fields.probabilities:
+            bad |= ~((scores >= 0.0) & (scores <= 1.0))
+        self.faults.add(bad, "score", name, column, score_verdict)
+        return scores
+
+    def classes(self, role: str, name: str) -> TextColumn:
+        """Read a column of classes; a value that is none of the classes is a fault."""
+        column = self._column(name)
+        found = texts(column, self.fields.class_of)
+        known = set(self.fields.class_names)
+        is_known = np.array([*(value in known for value in found.values), False])
+        bad = ~is_known[found.codes]
+        self.faults.add(bad, role, name, column, class_verdict(role, self.fields.class_names))
+        return replace(found, codes=np.where(bad, -1, found.codes))
+
+    def class_labels(self) -> Int8Array:
+        """Read the label of each class, int8[n, classes]: 1 where an event is of the class."""
+        found = []
+        for name in self.fields.class_labels:
+            column = self._column(name)
+            classes = texts(column)
+            of_class = [LABELS.get(class_text(value), NO_CLASS) for value in classes.values]
+            labels = np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
+            self.faults.add(labels == NO_CLASS, "label", name, column, membership_verdict)
+            found.append(labels)
+        return np.stack(found, axis=1)
 
     def labels(self) -> tuple[TextColumn, Int8Array]:
         """Read the labels, as classes and as 1 and 0."""
@@ -327,11 +364,13 @@ def validate_as(
     The batch's `high_water` is the greatest time in it. Raises InputError where a needed column is there
     twice.
     """
-    copies = len(fields.score_columns) if role in ("event", "prediction") else 1
+    copies = max(len(fields.score_columns), 1) if role in ("event", "prediction") else 1
     check = Check(chunk, fields, source, partition, timing, located or role != "event", copies)
     if role == "label":
         return _labels(check)
-    return _instances(check) if role == "instance" else _events(check, role)
+    if role == "instance":
+        return _instances(check)
+    return _class_events(check) if fields.class_scores else _events(check, role)
 
 
 def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, DeadLetters]:
@@ -352,6 +391,23 @@ def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, Dea
     classes, labels = given
     known_classes = None if columns["predicted"] is None else classes
     return check.split(EventBatch(labels=labels, label_classes=known_classes, **columns))
+
+
+def _class_events(check: Check) -> tuple[EventBatch, DeadLetters]:
+    """Return events with a score of each class. Without predicted classes, the greatest score decides."""
+    fields = check.fields
+    columns: dict[str, Any] = {"models": check.models(), "class_scores": check.class_scores()}
+    if fields.class_labels:
+        columns["class_labels"] = check.class_labels()
+    else:
+        columns["label_classes"] = check.classes("label", fields.label)
+        if fields.predicted is None:
+            greatest = np.argmax(columns["class_scores"], axis=1).astype(np.int32)
+            columns["predicted"] = TextColumn(greatest, fields.class_names)
+        else:
+            columns["predicted"] = check.classes("predicted", fields.predicted)
+    columns |= {"times": check.times(), "ids": check.ids(), "weights": check.weights()}
+    return check.split(EventBatch.of_classes(**columns, slices=check.slices()))
 
 
 def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:
