@@ -78,7 +78,7 @@ class ClassSettings:
 
     @classmethod
     def of_table(cls, table: TableSettings) -> ClassSettings | None:
-        """Return the settings of the models of a table; None: its models have one score. Raises ConfigError."""
+        """Return the settings of the models of a table; None: its models have one score."""
         if (classes := table.classes) is None:
             return None
         return cls(classes.names, table.evaluator, classes.multi_label)
@@ -114,10 +114,14 @@ class ClassSettings:
         said: dict[str, Any] = json.loads(self.evaluator.canonical())
         return {**said, "classes": list(self.classes), "multi_label": self.multi_label}
 
+    def canonical(self) -> str:
+        """Return the text of all settings that change values."""
+        return json.dumps(self.meaning(), sort_keys=True)
+
     @cached_property
     def config(self) -> str:
         """The hash of the settings: the column `config` of every row."""
-        return config_of(json.dumps(self.meaning(), sort_keys=True))
+        return config_of(self.canonical())
 
     def to_json(self) -> str:
         """Return the settings as a text that `from_json` reads."""

@@ -138,7 +138,7 @@ class ClassWindow:
         """About how many bytes `pack` gives."""
         events = self._buffer.events()
         beside = sum(column is not None for column in (events.weights, events.ticks)) + self._by_time
-        return _STATE.size + len(self) * (8 * events.scores.shape[1] + 4 + 8 * beside)
+        return _STATE.size + len(self) * (8 * int(events.scores.shape[1]) + 4 + 8 * beside)
 
     def pack(self) -> list[bytes]:
         """Return the wire form, little-endian.

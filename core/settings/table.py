@@ -53,6 +53,15 @@ def parse_slice(label: str) -> list[tuple[str, str]]:
     return pairs
 
 
+def is_slice_of(name: str, slices: Iterable[tuple[str, ...]]) -> bool:
+    """Tell whether a name is that of the whole model or of a slice by some of the columns."""
+    try:
+        columns = tuple(column for column, _ in parse_slice(name))
+    except ValueError:
+        return False
+    return not columns or columns in slices
+
+
 def slice_forms(slices: Iterable[tuple[str, ...]]) -> str:
     """Return how the names of slices are spelled, of the whole model and of slices by these columns.
 

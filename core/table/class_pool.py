@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ class ClassPool:
     def advance(self, clock: int) -> Iterator[Rows]:
         """Yield the rows of grid points that the clock has passed."""
         for number in np.flatnonzero(self._dues < clock).tolist():
-            yield self._changed(number, lambda evaluator: evaluator.advance_to(clock))
+            yield self._changed(number, MulticlassEvaluator.advance_to, clock)
 
     def finish(self, greatest: int) -> Iterator[Rows]:
         """Yield the last rows, by name, when all events have come; `greatest` as for `EvaluatorPool`."""
@@ -117,11 +118,9 @@ class ClassPool:
         starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
         for rows in np.split(order, starts[1:]):
             times = None if batch.times is None else batch.times[rows]
-            part, classes = events.part(rows), None if decided is None else decided[rows]
-            yield self._changed(
-                int(numbers[rows[0]]),
-                lambda evaluator, given=(part, times, classes): evaluator.apply(*given),
-            )
+            classes = None if decided is None else decided[rows]
+            given = events.part(rows), times, classes
+            yield self._changed(int(numbers[rows[0]]), MulticlassEvaluator.apply, *given)
 
     def _events_of(self, batch: EventBatch) -> tuple[ClassEvents, Int64Array | None]:
         """Return the events of a batch, and the class decided for each; None with several labels.
@@ -150,11 +149,11 @@ class ClassPool:
             raise InputError(f"{unknown!r} is none of the {len(places):,} classes")
         return np.array([places[value] for value in column.values], np.int64)[column.codes]
 
-    def _changed(self, number: int, change: Callable[[MulticlassEvaluator], ClassRows]) -> Rows:
-        """Change an evaluator, and update the sizes and the grid points of the pool."""
+    def _changed(self, number: int, change: Callable[..., ClassRows], *given: Any) -> Rows:
+        """Change an evaluator by one of its methods, and update the sizes and the grid points of the pool."""
         evaluator = self._evaluators[number]
         self._note_size(evaluator, -1)
-        rows = change(evaluator).rows
+        rows = change(evaluator, *given).rows
         self._note_size(evaluator, 1)
         self._dues[number] = evaluator.next_due
         return rows
@@ -180,7 +179,7 @@ class ClassPool:
         Raises a `WireError`, or OtherConfigurationError.
         """
         with reading("a snapshot"):
-            reader = Reader(snapshot.beside[OF_CLASSES])
+            reader = Reader(memoryview(snapshot.beside[OF_CLASSES]))
             for _ in range(reader.number("<I")):
                 evaluator = MulticlassEvaluator.from_bytes(reader.sized(), self.settings)
                 self._place(number_of(evaluator.model, evaluator.slice), evaluator)

@@ -21,6 +21,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "curves": f"models with classes have no curves {_LATER}",
     "curves_every": f"models with classes have no curves {_LATER}",
     "report": f"a page does not show rows of classes {_LATER}: rocsteady show does",
+    "plot": f"a figure does not show rows of classes {_LATER}",
     "serve": f"a page does not show rows of classes {_LATER}: rocsteady show does",
     "reference": f"the table of models with classes has no verdicts {_LATER}",
     "labels": f"labels that come later are not joined to class scores {_LATER}: join them before",
@@ -36,6 +37,9 @@ REFUSED: Final[Mapping[str, str]] = {
 }
 """Why a setting or option does not go with class scores, by its name as a keyword."""
 
+_USUAL = {"score": "score", "reference": "earlier"}
+"""The defaults of settings that are not None, False or an empty list."""
+
 
 def refuse_with_class_scores(
     given: Mapping[str, Any],
@@ -44,13 +48,13 @@ def refuse_with_class_scores(
 ) -> None:
     """Raise ConfigError for the first setting that is given and does not go with class scores.
 
-    given   settings by name; None, False, an empty list, and the default "score" are not given
+    given   settings by name; None, False, an empty list and a default are not given
     said    writes a setting and its value for the error
     scores  the name of the setting of class scores, for the error
     """
     for name, why in REFUSED.items():
         value = given.get(name)
-        if value is None or value is False or value == [] or (name, value) == ("score", "score"):
+        if value is None or value is False or value == [] or value == _USUAL.get(name):
             continue
         raise ConfigError(f"{said(name, value)} with {scores}: {why}; leave it out")
     if given.get("multi_label") is not None:

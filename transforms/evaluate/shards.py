@@ -4,7 +4,7 @@ Packets are records of `EvaluatorTable` (`core.events.records`): packed `EventBa
 partition or the input. The key is a shard. The number of shards is fixed for the life of a state: with
 another number, keys would find empty state. A snapshot's fingerprint makes that an error.
 
-The coders of `Rows` and `MeasureRow` are registered here and nowhere else.
+The coders of `Rows`, `MeasureRow` and `ClassRow` are registered here and nowhere else.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ...core.events.rejected import Rejected
 from ...core.ids.sharding import number_of
 from ...core.join.settings import JoinSettings
 from ...core.rows.class_columns import NO_MEANS, ClassColumns, ClassMeans
+from ...core.rows.class_rows import ClassRow
 from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
 from ...core.rows.curves import RocCurve, WindowCurve
 from ...core.rows.records import MeasureRow
@@ -145,6 +146,7 @@ def _read_columns(reader: Reader, columns: _Columns, n: int) -> dict[str, Any]:
 
 registry.register_coder(Rows, RowsCoder)
 registry.register_coder(MeasureRow, RowCoder)
+registry.register_coder(ClassRow, RowCoder)
 
 
 Settings = TypeVar("Settings")

@@ -21,12 +21,12 @@ import pyarrow as pa
 
 from ...core.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
-from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch, LabelBatch, PredictionBatch
+from ...core.events.batch import NO_CLASS, EventBatch, LabelBatch, PredictionBatch
 from ...core.events.columns import IdColumn, TextColumn
 from ...core.events.rejected import Reason, details_of, in_words
 from ...core.events.times import NO_TIME
 from ...core.settings.durations import duration_text
-from .columns import class_text, ids, instants, number, numbers, text_of, texts
+from .columns import ids, instants, number, numbers, text_of, texts
 from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, texts_of
 from .doubts import tell_doubt, tell_negatives
 from .faults import (
@@ -34,40 +34,22 @@ from .faults import (
     Faults,
     Verdict,
     ahead_verdict,
-    class_verdict,
     feature_verdict,
     label_verdict,
-    membership_verdict,
     score_verdict,
     time_verdict,
     weight_verdict,
 )
 from .fields import EventFields, Role
+from .labels import ClassReader, binary_labels
 from .lateness import Timing, time_span
 from .text import json_objects
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
 """The remedy for a record without a model, if the settings do not say where to find the model."""
 
-LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
-"""The labels that are understood if no positive class is named, by their `class_text`."""
-
 _Batch = TypeVar("_Batch", EventBatch, LabelBatch)
 _Column = TypeVar("_Column", Int64Array, Int8Array, FloatArray, TextColumn, IdColumn, IdColumn | None)
-
-
-def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
-    """Return the labels of classes, int8[n].
-
-    A label is NO_CLASS if it is missing or unknown, or if there is no positive class to compare it with.
-    """
-    if fields.positive is not None:
-        of_class = [POSITIVE if value == fields.positive else NEGATIVE for value in classes.values]
-    elif fields.predicted is not None or fields.classes:
-        of_class = [NO_CLASS] * len(classes.values)
-    else:
-        of_class = [LABELS.get(value, NO_CLASS) for value in classes.values]
-    return np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
 
 
 @dataclass
@@ -150,41 +132,6 @@ class Check:
             self.faults.add(bad, "score", name, column, score_verdict, start=place, step=self.copies)
             found.append(scores)
         return found[0] if self.copies == 1 else np.stack(found, axis=1).ravel()
-
-    def class_scores(self) -> FloatArray:
-        """Read the scores of each class, float64[n, classes]."""
-        return np.stack([self._class_score(name) for name in self.fields.class_scores], axis=1)
-
-    def _class_score(self, name: str) -> FloatArray:
-        column = self._column(name)
-        scores = numbers(column)
-        bad = ~np.isfinite(scores)
-        if self.fields.probabilities:
-            bad |= ~((scores >= 0.0) & (scores <= 1.0))
-        self.faults.add(bad, "score", name, column, score_verdict)
-        return scores
-
-    def classes(self, role: str, name: str) -> TextColumn:
-        """Read a column of classes; a value that is none of the classes is a fault."""
-        column = self._column(name)
-        found = texts(column, self.fields.class_of)
-        known = set(self.fields.class_names)
-        is_known = np.array([*(value in known for value in found.values), False])
-        bad = ~is_known[found.codes]
-        self.faults.add(bad, role, name, column, class_verdict(role, self.fields.class_names))
-        return replace(found, codes=np.where(bad, -1, found.codes))
-
-    def class_labels(self) -> Int8Array:
-        """Read the label of each class, int8[n, classes]: 1 where an event is of the class."""
-        found = []
-        for name in self.fields.class_labels:
-            column = self._column(name)
-            classes = texts(column)
-            of_class = [LABELS.get(class_text(value), NO_CLASS) for value in classes.values]
-            labels = np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
-            self.faults.add(labels == NO_CLASS, "label", name, column, membership_verdict)
-            found.append(labels)
-        return np.stack(found, axis=1)
 
     def labels(self) -> tuple[TextColumn, Int8Array]:
         """Read the labels, as classes and as 1 and 0."""
@@ -394,18 +341,9 @@ def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, Dea
 
 
 def _class_events(check: Check) -> tuple[EventBatch, DeadLetters]:
-    """Return events with a score of each class. Without predicted classes, the greatest score decides."""
-    fields = check.fields
-    columns: dict[str, Any] = {"models": check.models(), "class_scores": check.class_scores()}
-    if fields.class_labels:
-        columns["class_labels"] = check.class_labels()
-    else:
-        columns["label_classes"] = check.classes("label", fields.label)
-        if fields.predicted is None:
-            greatest = np.argmax(columns["class_scores"], axis=1).astype(np.int32)
-            columns["predicted"] = TextColumn(greatest, fields.class_names)
-        else:
-            columns["predicted"] = check.classes("predicted", fields.predicted)
+    """Return events with a score of each class."""
+    reader = ClassReader(check.fields, check._column, check.faults)
+    columns: dict[str, Any] = {"models": check.models(), **reader.columns()}
     columns |= {"times": check.times(), "ids": check.ids(), "weights": check.weights()}
     return check.split(EventBatch.of_classes(**columns, slices=check.slices()))
 

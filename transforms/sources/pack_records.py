@@ -30,9 +30,10 @@ from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.columns import json_record
 from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ..events.fields import EventFields, Role
+from ..events.labels import binary_labels
 from ..events.lateness import ANY_TIME
 from ..events.records import records_to_batch
-from ..events.validate import binary_labels, validate_as
+from ..events.validate import validate_as
 
 PACKET_EVENTS = 10_000
 """The most single records of one window that are buffered for one packet."""

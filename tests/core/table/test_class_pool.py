@@ -181,7 +181,7 @@ def test_damaged_packets_and_snapshots_are_refused():
         replace(settings, classes=Classes(("cat", "dog", "eel"))),
         replace(settings, classes=Classes(NAMES, multi_label=True)),
     ):
-        with pytest.raises(OtherConfigurationError, match="classes|multi_label"):
+        with pytest.raises(OtherConfigurationError, match=r"classes|multi_label"):
             EvaluatorTable.from_bytes(snapshot, other)
 
 
