@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from awkward_rows import some_rows
 from beam_runs import pipeline
-from json_schemas import FOLDER, KINDS, text_of
+from json_schemas import KINDS, path_of, text_of
 from kafka_topics import PATIENCE
 from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
@@ -113,7 +113,7 @@ def test_a_message_is_a_line_of_jsonl_with_its_identity(url, name):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_the_schemas_of_the_docs_are_those_of_the_columns(kind):
-    assert (FOLDER / f"{kind.name}.json").read_text() == text_of(kind)
+    assert path_of(kind).read_text() == text_of(kind)
 
 
 def test_messages_of_a_model_are_in_one_partition_in_order(url):

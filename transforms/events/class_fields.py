@@ -84,7 +84,7 @@ def _of_list(name: str, asked: Any, names: list[Any]) -> list[tuple[str, str]]:
         raise ConfigError(
             f"{name}{asked!r}: give a pattern such as 'p_*', or the names of columns such as p_cat,p_dog"
         )
-    first, last = min(names), max(names)  # what these have in common, all names between them have
+    first, last = min(names), max(names)  # all names share what the least and the greatest share
     same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     length = max(first[:same].rfind(sign) for sign in _SIGNS) + 1 if len(names) > 1 else 0
     if any(len(each) == length for each in names):

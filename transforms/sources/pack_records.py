@@ -190,6 +190,8 @@ def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) 
 
     With needs_ids, a batch without ids does not fit. Relies on the checks of `EventBatch.unpack`. O(n).
     """
+    if batch.class_scores is not None or fields.class_scores:
+        _check_scores_of_classes(batch, fields)
     for what, option, column, is_asked in (
         ("weights", "weight=", batch.weights, fields.weight is not None),
         ("predicted classes", "predicted=", batch.predicted, _has_classes(fields)),
@@ -202,8 +204,6 @@ def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) 
             raise _unfit(f"it has {what}; say so with {option}, or pack it without")
     if batch.times is not None and not ((batch.times >= FIRST_TIME) & (batch.times < AFTER_LAST_TIME)).all():
         raise _unfit("it has a time that is missing or not within the years 1 to 9999")
-    if batch.class_scores is not None or fields.class_scores:
-        _check_scores_of_classes(batch, fields)
     if fields.probabilities and not ((batch.scores >= 0.0) & (batch.scores <= 1.0)).all():
         raise _unfit("it has a score that is no probability, which lies between 0 and 1")
     names = [name for name, _ in batch.slices]
