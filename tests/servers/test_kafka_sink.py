@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from awkward_rows import some_rows
 from beam_runs import pipeline
-from json_schemas import KINDS, path_of, text_of
+from json_schemas import FOLDER, KINDS, path_of, text_of
 from kafka_topics import PATIENCE
 from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError

@@ -49,6 +49,7 @@ from ..kafka.topic import is_kafka
 from .kinds import TableKind, sorted_table
 
 _ROWS_AT_ONCE = 65_536
+_TEXTS = pa.list_(pa.string())
 _CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 
 _FORMULA = r"\A([=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
@@ -89,7 +90,7 @@ def without_formulas(table: pa.Table) -> pa.Table:
     """
     for place, field in enumerate(table.schema):
         column = table.column(place)
-        if pa.types.is_list(field.type):
+        if field.type == _TEXTS:
             column, field = pc.binary_join(column, ","), field.with_type(pa.string())
         if pa.types.is_string(field.type):
             table = table.set_column(place, field, pc.replace_substring_regex(column, _FORMULA, r"'\1"))
@@ -119,7 +120,7 @@ def csv_lines(table: pa.Table) -> bytes:
         if pa.types.is_timestamp(field.type):
             text = [rfc3339(chunk) for chunk in table.column(place).chunks]
             table = table.set_column(place, field.name, pa.chunked_array(text, pa.string()))
-        elif pa.types.is_list(field.type):
+        elif field.type == _TEXTS:
             table = table.set_column(place, field.name, pc.binary_join(table.column(place), ","))
     lines = io.BytesIO()
     pa.csv.write_csv(table, lines, _CSV)
