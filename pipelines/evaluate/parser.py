@@ -39,6 +39,8 @@ EVALUATE_EPILOG = """examples:
     rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
   ROC curves beside the rows, of each 5,000 events:
     rocsteady evaluate s.csv --window last:5000 --output rows.csv --curves curves.parquet --curves-every 5000
+  more than two classes, with a column of scores for each, p_cat, p_dog and p_owl:
+    rocsteady evaluate s.csv --class-scores 'p_*' --label animal --output rows.csv
   predictions, and labels that came up to three days later:
     rocsteady evaluate predictions.parquet --time made --id order --labels labels.parquet \\
         --label-time known --ttl 3d --output rows.parquet --dead-letters left_over.parquet
