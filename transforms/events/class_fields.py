@@ -7,6 +7,7 @@ the name of the column without what all names of the list begin with, up to a si
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -104,7 +105,8 @@ def _checked(name: str, asked: Any, pairs: list[tuple[Any, str]]) -> dict[str, s
                 "column for each class"
             )
         columns[text] = column
-    if twice := next((each for each in columns.values() if [*columns.values()].count(each) > 1), None):
+    twice, times = Counter(columns.values()).most_common(1)[0]
+    if times > 1:
         raise ConfigError(f"{said}: the column {twice!r} is named twice; name one column for each class")
     return columns
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict
@@ -339,11 +340,10 @@ _OPTIONS_OF_ROLES = {("label", "time"): "--label-time", ("instance", "slices"): 
 
 def check_once(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
     """Check that a file has no needed column twice. Raises InputError."""
+    counts = Counter(names)
     for _, column in fields.needed(role):
-        if names.count(column) > 1:
-            raise InputError(
-                f"{name} has {names.count(column)} columns named {column!r}; give each its own name"
-            )
+        if counts[column] > 1:
+            raise InputError(f"{name} has {counts[column]} columns named {column!r}; give each its own name")
 
 
 def check_names(
