@@ -22,11 +22,11 @@ from ...core.rows.class_rows import ClassRow, ClassRows
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorChoices, EvaluatorSettings, checked_order
-from ...core.settings.table import TableChoices
+from ...core.settings.table import TableChoices, TableSettings
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp, unchanged
 from ..events.dead_letters import DeadLetter
-from ..events.fields import ClassColumns, EventColumns, check_keywords
+from ..events.fields import ClassColumns, EventColumns, EventFields, check_keywords
 from ..sinks.kinds import curve_batches
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .choices import chosen_settings
@@ -143,7 +143,17 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         stars = (chosen.get(name) for name in ClassColumns.__annotations__)
         self._has_star = any(isinstance(each, str) and "*" in each for each in stars)
         if not self._has_star:  # the fields of elements are known when the transform is applied
-            chosen_settings(self._chosen)
+            self._fields, self._settings, self._shards = self._planned(None)
+
+    def _planned(self, there: list[str] | None) -> tuple[EventFields, TableSettings, EvaluateShards]:
+        """Return the roles of fields, the settings and the step that evaluates. Raises ConfigError.
+
+        there  the fields of elements, if they are known
+        """
+        fields, settings = chosen_settings(self._chosen, there)
+        evaluator = settings.evaluator
+        lateness = (evaluator.lateness or 0) if evaluator.by_time else None
+        return fields, settings, EvaluateShards(settings, fields, self._cache_bytes, lateness)
 
     def expand(self, events: beam.PCollection[Any]) -> Evaluation:
         """Pack, evaluate, and unpack the rows."""
@@ -153,16 +163,13 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 "of dicts, NamedTuples, beam.Rows or packed batches of events"
             )
         refuse_merging_windows(events, self.label)
-        there = names_of_elements(events) if self._has_star else None
-        fields, settings = chosen_settings(self._chosen, there)
-        evaluator = settings.evaluator
-        needs_ids, by_time = settings.deduplicate is not None, evaluator.by_time
-        pack = PackRecords(fields, settings.shards, self.label, needs_ids=needs_ids, waited_for=by_time)
+        if self._has_star:
+            self._fields, self._settings, self._shards = self._planned(names_of_elements(events))
+        settings = self._settings
+        needs_ids, by_time = settings.deduplicate is not None, settings.evaluator.by_time
+        pack = PackRecords(self._fields, settings.shards, self.label, needs_ids=needs_ids, waited_for=by_time)
         packed = events | "Pack" >> beam.ParDo(pack).with_outputs(DEAD_LETTERS, main="packets")
-        shards = EvaluateShards(
-            settings, fields, self._cache_bytes, (evaluator.lateness or 0) if by_time else None
-        )
-        rows, refused, _ = packed.packets | "Evaluate" >> shards
+        rows, refused, _ = packed.packets | "Evaluate" >> self._shards
         record = MeasureRow if settings.classes is None else ClassRow
         return Evaluation(
             rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(record),
