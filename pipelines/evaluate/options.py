@@ -139,8 +139,6 @@ def _shards_of(options: argparse.Namespace) -> Shards:
         raise ConfigError(f"--own-shard {' '.join(options.own_shard)}: {error}") from None
 
 
-
-
 def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
     """Return the runner that the options name, with Beam's own options. Raises ConfigError."""
     try:
