@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .core.alerts.rows import AlertRow
     from .core.alerts.rules import AlertRule
     from .core.alerts.table import AlertTable
+    from .core.classes.evaluator import MulticlassEvaluator
+    from .core.classes.settings import ClassSettings
     from .core.compare.comparisons import ComparisonRow, FoldMean
     from .core.compare.mcnemar import McnemarEvidence, mcnemar
     from .core.compare.significance import (
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
     from .core.pairs.evaluator import PairEvaluator
     from .core.pairs.settings import PairSettings
     from .core.river import metrics as river  # noqa: F401  handed on below
+    from .core.rows.class_columns import ClassMeans
+    from .core.rows.class_rows import ClassRow, ClassRows
     from .core.rows.curves import RocCurve, WindowCurve
     from .core.rows.pairs import PairRow
     from .core.rows.records import MeasureRow, Measures
@@ -106,6 +110,8 @@ _HOMES = {
     "core.alerts.grammar": ("parse_alert",),
     "core.alerts.rules": ("AlertRule",),
     "core.alerts.table": ("AlertTable",),
+    "core.classes.evaluator": ("MulticlassEvaluator",),
+    "core.classes.settings": ("ClassSettings",),
     "core.compare.comparisons": ("ComparisonRow", "FoldMean"),
     "core.compare.mcnemar": ("McnemarEvidence", "mcnemar"),
     "core.compare.significance": ("delong_test", "friedman_nemenyi", "holm", "sign_test", "wilcoxon"),
@@ -134,6 +140,8 @@ _HOMES = {
     "core.pairs.evaluator": ("PairEvaluator",),
     "core.rows.pairs": ("PairRow",),
     "core.pairs.settings": ("PairSettings",),
+    "core.rows.class_columns": ("ClassMeans",),
+    "core.rows.class_rows": ("ClassRow", "ClassRows"),
     "core.rows.curves": ("RocCurve", "WindowCurve"),
     "core.rows.records": ("MeasureRow", "Measures"),
     "core.rows.roll_ups": ("RollUpRow",),
@@ -177,22 +185,21 @@ _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names
 
 __all__ = [
     "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
-    "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
-    "ComparePairs", "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError",
-    "ErrorFunctions", "ErrorRoc", "EvaluateModels", "Evaluated", "EvaluatorSettings", "EvaluatorTable",
-    "EventBatch", "EveryEvents", "EverySeconds", "EvidenceBelow", "Fading", "FitPolynomialAuc",
-    "FleetTable", "FoldMean", "ForeignBytesError", "FutureVersionError", "HBounds", "IdColumn",
-    "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "LineSearch",
-    "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
-    "OtherConfigurationError", "PairComparisons", "PairEvaluator", "PairRow", "PairSettings",
-    "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner", "PolynomialAucModel",
-    "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve", "RocsteadyError", "RollUp",
-    "RollUpRow", "RollUpSettings", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses",
-    "TableSettings", "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost",
-    "WeightedTree", "WindowCurve", "WireError", "WriteKafka", "approximate_cost_curve_area",
-    "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test", "estimate_auc", "evaluate",
-    "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows", "roc_of_error_functions",
-    "roll_up", "sign_test", "sum_of_min", "wilcoxon",
+    "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "ClassMeans", "ClassRow", "ClassRows",
+    "ClassSettings", "CombinedAuc", "CombinedPolynomialAuc", "ComparePairs", "ComparisonRow", "CompressedAuc",
+    "ConfigError", "CorruptBytesError", "ErrorFunctions", "ErrorRoc", "EvaluateModels", "Evaluated",
+    "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents", "EverySeconds", "EvidenceBelow",
+    "Fading", "FitPolynomialAuc", "FleetTable", "FoldMean", "ForeignBytesError", "FutureVersionError",
+    "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
+    "LineSearch", "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
+    "MulticlassEvaluator", "OtherConfigurationError", "PairComparisons", "PairEvaluator", "PairRow",
+    "PairSettings", "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner", "PolynomialAucModel",
+    "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve", "RocsteadyError", "RollUp", "RollUpRow",
+    "RollUpSettings", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings",
+    "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve",
+    "WireError", "WriteKafka", "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search",
+    "aum_of_labels", "delong_test", "estimate_auc", "evaluate", "friedman_nemenyi", "holm", "mcnemar",
+    "parse_alert", "read_rows", "roc_of_error_functions", "roll_up", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]

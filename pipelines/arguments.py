@@ -236,6 +236,16 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def option_text(name: str, value: Any) -> str:
+    """Return an option and its value, as a user writes them.
+
+    >>> option_text("max_ahead", "1d"), option_text("score", ["a", "b"]), option_text("follow", True)
+    ('--max-ahead 1d', '--score a b', '--follow')
+    """
+    values = value if isinstance(value, list) else [] if value is True else [value]
+    return " ".join([option_of(name), *map(str, values)])
+
+
 def refuse_given(options: argparse.Namespace, why: str, *names: str) -> None:
     """Raise ConfigError for the first of these options that is given.
 
@@ -244,3 +254,33 @@ def refuse_given(options: argparse.Namespace, why: str, *names: str) -> None:
     for name in names:
         if (value := getattr(options, name)) is not None:
             raise ConfigError(f"{option_of(name)} {value}{why}")
+
+
+# ---- options of several commands
+
+
+def time_format_of(options: argparse.Namespace) -> str | None:
+    """Return the format of times that the options name, if any. Raises ConfigError for an invalid format."""
+    form: str | None = options.time_format
+    if form is None:
+        return None
+    from ..transforms.events.time_formats import checked_format  # other commands do without pyarrow
+
+    checked_format(form, "--time-format")
+    if options.time is None:
+        refuse_given(options, " needs times; name their column with --time COL", "time_format")
+    if options.time_unit != "s":
+        raise ConfigError(
+            f"--time-format {form} with --time-unit {options.time_unit}: numbers are read in the format, as "
+            "texts; leave one of them out"
+        )
+    return form
+
+
+def cache_bytes_of(options: argparse.Namespace) -> int:
+    """Return the memory for live state in a worker. Raises ConfigError."""
+    from ..core.shard.protocol import DEFAULT_CACHE_BYTES
+
+    if options.cache_bytes is None:
+        return DEFAULT_CACHE_BYTES
+    return whole_number("--cache-bytes", options.cache_bytes, 0)

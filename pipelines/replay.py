@@ -34,8 +34,7 @@ from ..transforms.sinks.kafka import DELIVERY_SECONDS
 from ..transforms.sources.files.listing import column_names, list_sources
 from ..transforms.sources.files.timed_lines import TimedFile, TimedLines, survey, timed_lines
 from ..transforms.sources.streams.folder_listing import END_FILE
-from .arguments import checked_number
-from .evaluate.options import time_format_of
+from .arguments import checked_number, time_format_of
 from .stopping import StopOnSignal
 
 STDOUT = "-"

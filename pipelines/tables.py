@@ -28,8 +28,9 @@ from ..core.process.console import say
 from ..core.rows.records import MeasureRow
 from ..core.settings.table import parse_slice
 from ..transforms.sinks.comparisons import comparisons_to_arrow
-from ..transforms.sinks.kinds import ROW_ORDER, sorted_table
+from ..transforms.sinks.kinds import kind_of_rows, sorted_table
 from ..transforms.sinks.table import check_output, write_table
+from ..transforms.tables.read import refuse_classes
 from ..transforms.tables.rows import distinct_rows, row_files, row_values
 from .arguments import level
 from .outputs import check_csv_safe, check_outputs
@@ -55,7 +56,7 @@ def rows_command(options: argparse.Namespace) -> int:
     if options.output == "-":
         raise InputError("--output -: name a file, such as rows.parquet")
     table, repeats = distinct_rows(options.sources, options.kafka_option)
-    table_in_order = sorted_table(table.to_batches(), table.schema, ROW_ORDER)
+    table_in_order = sorted_table(table.to_batches(), table.schema, kind_of_rows(table.schema).order)
     write_table(table_in_order, options.output, csv_safe=options.csv_safe)
     say(
         f"{counted(table.num_rows, 'row')} in {options.output}, {counted(repeats, 'repeat')} left out "
@@ -82,6 +83,7 @@ def compare_command(options: argparse.Namespace) -> int:
     alpha = level(f"--alpha {options.alpha}", options.alpha, ".05")
     measures = compared_measures("--measure", options.measure or ["auc"])
     table, _ = distinct_rows(options.sources, options.kafka_option)
+    refuse_classes(", ".join(options.sources), table.column_names)
     learners, folds, moments = _arranged(table, options.over, measures)
     of_one_stream = options.over == "fold"
     rows = [

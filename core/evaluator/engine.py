@@ -30,8 +30,8 @@ from .eviction import (
     CLOCK,
     DRIFTED,
     GREATEST,
-    LAST_DUE,
     NEXT_ROW,
+    REMAINING,
     WINDOW_FIELDS,
     Course,
     Plan,
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 _ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 _FARTHEST = 2**61
-_REMAINING = [SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]
-"""Counters from which rows continue when an evaluator returns: the fields of `Remains`."""
 
 
 class Fixed(NamedTuple):
@@ -322,11 +320,11 @@ class WindowEngine:
 
     def remains(self) -> Remains:
         """Return the counters to keep when the evaluator is dropped, so that its rows can continue later."""
-        return Remains(*self._names, *self.counters[_REMAINING].tolist())
+        return Remains(*self._names, *self.counters[REMAINING].tolist())
 
     def go_on(self, remains: Remains) -> None:
         """Continue the rows of an evaluator that was dropped; the window stays empty."""
-        self.counters[_REMAINING] = remains[2:]
+        self.counters[REMAINING] = remains[2:]
         self.reported_seq = remains.seq
 
     def snapshot_bytes(self) -> int:

@@ -270,8 +270,12 @@ class ModelEvaluator:
         remains  what `remains()` of the dropped evaluator gave
         """
         self = cls(settings, model=remains.model, slice=remains.slice, pane=pane)
-        self._engine.go_on(remains)
+        self.go_on(remains)
         return self
+
+    def go_on(self, remains: Remains) -> None:
+        """Continue the rows of a dropped evaluator; this evaluator has no events yet."""
+        self._engine.go_on(remains)
 
     # ---- what the window says now
 

@@ -39,6 +39,9 @@ ALL_COUNTERS = COUNTERS + 8
 WINDOW_FIELDS = (CLOCK, LAST_DUE, CHANGED, DRIFTED)
 """Counters that a state stores in a part of their own: rows on a grid and `drift` depend on them."""
 
+REMAINING = [SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]
+"""Counters from which rows continue when an evaluator returns: the fields of `Remains`."""
+
 _ROW, _SEQ, _EVENTS, _TIME, _DUE, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 
 

@@ -4,7 +4,7 @@ A snapshot always holds a table of models. Nothing is pickled. Sorted scores and
 rebuild them is faster than to read them. Every version ever released can be read; other bytes raise a
 named error.
 
-Wire form, versions 1 to 5, little-endian
+Wire form, versions 1 to 6, little-endian
     magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, payload crc32 u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; state.py),
@@ -12,7 +12,8 @@ Wire form, versions 1 to 5, little-endian
 Version 2 adds other windows than those of the last events and of all events, rows on a grid of times, and
 weights. Version 3 adds a clock (events in order of time, whose packets need not be whole), and the parts kept
 beside evaluators. Version 4 adds the progress of a job that goes on from a state, and of events in order of
-arrival. Version 5 adds evidence. A snapshot is written in the lowest version that can express its content.
+arrival. Version 5 adds evidence. Version 6 adds models with a score of each class, a part of their own. A
+snapshot is written in the lowest version that can express its content.
 The fingerprint is a hash of everything that decides what the state means: the settings that change
 values, the slices, and the number of shards.
 """
@@ -32,7 +33,7 @@ from ..ids.deduplicator import Deduplicator
 from ..process.console import lines_text, name_text
 from ..settings.durations import duration_text
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
+from ..settings.table import DEDUPLICATOR, IDLE, OF_CLASSES, TableSettings
 from ..shard.orders import order_of
 from ..shard.partitions import clock_in_words
 from .state import EvaluatorState, IdleState, read_evaluator, write_evaluator
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGIC = b"RSST"
-VERSION = 5
+VERSION = 6
 FINGERPRINT_BYTES = 16
 
 
@@ -117,6 +118,8 @@ class Snapshot:
     @property
     def version(self) -> int:
         """The lowest version that can express the snapshot's content."""
+        if self.settings.classes is not None:
+            return 6
         settings = self.settings.evaluator
         if settings.evidence_below is not None:
             return 5
@@ -156,7 +159,7 @@ class Snapshot:
             name = reader.text()
             beside[name] = reader.sized()
         reader.end()
-        if beside.keys() != settings.parts.keys():
+        if beside.keys() != settings.kept:
             raise ValueError(f"it keeps {sorted(beside)}, and its settings say otherwise")
         if progress:
             with reading("the progress of a snapshot"):
@@ -189,6 +192,9 @@ def describe(snapshot: Snapshot) -> str:
     if snapshot.held:
         size = sum(len(packet) for _, _, packet in snapshot.held)
         lines.append(f"packets that wait for their turn: {len(snapshot.held)} ({size:,} bytes)")
+    if settings.classes is not None:
+        size = len(snapshot.beside[OF_CLASSES])
+        lines.append(f"models with {len(settings.classes.names):,} classes: {size:,} bytes")
     held = sum(len(state.scores) for state in snapshot.evaluators)
     lines.append(f"evaluators: {len(snapshot.evaluators):,}, events held: {held:,}")
     for state in sorted(snapshot.evaluators, key=lambda state: (state.model, state.slice)):

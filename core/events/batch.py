@@ -25,7 +25,7 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from .columns import ColumnBatch, IdColumn, TextColumn
 from .times import NO_TIME
-from .wire import COLUMNS, NAMED, UNORDERED, Packet, read_batch, tagged_columns, write_batch
+from .wire import CLASS_SCORES, COLUMNS, NAMED, UNORDERED, Packet, read_batch, tagged_columns, write_batch
 
 POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 """Values of `labels`. NO_CLASS: the label is a class, and the positive class is not named."""
@@ -53,7 +53,7 @@ class PacketBatch(ColumnBatch):
     def _check_rows(self, of: str, one: str) -> None:
         """Convert numbers to their types on the wire. Raises InputError for columns of unequal length."""
         for tag, (name, kind) in COLUMNS.items():
-            numbers = None if kind in (TextColumn, IdColumn) or tag in NAMED else getattr(self, name, None)
+            numbers = getattr(self, name, None) if isinstance(kind, str) and tag not in NAMED else None
             if numbers is not None:
                 object.__setattr__(self, name, np.ascontiguousarray(numbers, np.dtype(kind)))
         for name, _, column in tagged_columns(self):
@@ -106,6 +106,9 @@ class EventBatch(PacketBatch):
     slices         (column name, text) of every slice column, or of every text feature; code -1 = missing.
     features       (column name, float64) of every number feature, NaN = missing. Instances, which a learner
                    has still to score, have features, and scores without meaning.
+    class_scores   float64[n, C]: a finite score of each class, or None. With them `scores` and `labels` have
+                   no meaning: the labels are `label_classes`, or `class_labels`.
+    class_labels   int8[n, C], 1 where an event is of a class, or None: an event is of one class.
     positions      int64 ordinal of every event in its source, -1 = unknown, which identifies an event that is
                    refused later on; None: positions are not needed.
     sources        the source of every event, if the events come from several sources.
@@ -128,11 +131,17 @@ class EventBatch(PacketBatch):
     predicted: TextColumn | None = None
     slices: tuple[tuple[str, TextColumn], ...] = ()
     features: tuple[tuple[str, FloatArray], ...] = ()
+    class_scores: FloatArray | None = None
+    class_labels: Int8Array | None = None
 
     def __post_init__(self) -> None:
         self._check_rows("models", "event")
         if (self.label_classes is None) != (self.predicted is None):
             raise InputError("an event batch has predicted classes exactly when it has label classes")
+        if self.class_scores is not None and self.class_scores.ndim != 2:
+            raise InputError(
+                f"class_scores of shape {self.class_scores.shape}: give a line of scores for each event"
+            )
 
     def __len__(self) -> int:
         return len(self.models)
@@ -155,8 +164,16 @@ class EventBatch(PacketBatch):
         return cls._joined(batches, sources=sources, source=first.source)
 
     @classmethod
+    def of_classes(cls, **columns: Any) -> Self:
+        """Make a batch of events with a score of each class, of columns without `scores` and `labels`."""
+        rows = len(columns["models"])
+        return cls(scores=np.zeros(rows), labels=np.full(rows, NO_CLASS, np.int8), **columns)
+
+    @classmethod
     def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:
         """See `PacketBatch`."""
+        if CLASS_SCORES in fields:
+            return cls._of_class_fields(fields, rows)
         if missing := {"models", "scores", "labels"} - fields.keys():
             raise ValueError(f"no column {', '.join(sorted(missing))}")
         batch = cls(**fields)
@@ -167,13 +184,33 @@ class EventBatch(PacketBatch):
             raise ValueError("a label is neither positive nor negative")
         if not np.isfinite(batch.scores).all():
             raise ValueError("a score is not finite")
-        if batch.weights is not None and not ((batch.weights > 0) & np.isfinite(batch.weights)).all():
+        batch._check_values()
+        return batch
+
+    @classmethod
+    def _of_class_fields(cls, fields: dict[str, Any], rows: int) -> Self:
+        """Make a batch with a score of each class, whose scores and labels are not on the wire."""
+        if unknown := {"scores", "labels"} & fields.keys():
+            raise ValueError(f"it has a column {min(unknown)} beside the scores of classes")
+        if "models" not in fields or ("class_labels" in fields) == ("label_classes" in fields):
+            raise ValueError("it has no models, or the labels of its events are not given once")
+        batch = cls.of_classes(**fields)
+        scores, members = batch.class_scores, batch.class_labels
+        if len(batch) != rows or scores is None or not np.isfinite(scores).all():
+            raise ValueError(f"it has not {rows} events, or a score of a class is not finite")
+        if members is not None and (members.shape != scores.shape or ((members | 1) != 1).any()):
+            raise ValueError("a label of a class is neither 1 nor 0, or there is not one of each class")
+        batch._check_values()
+        return batch
+
+    def _check_values(self) -> None:
+        """Raise ValueError for weights and texts that validation never lets pass."""
+        if self.weights is not None and not ((self.weights > 0) & np.isfinite(self.weights)).all():
             raise ValueError("a weight is not a number above 0")
         for tag, (name, kind) in COLUMNS.items():
-            column = getattr(batch, name) if kind is TextColumn and tag not in NAMED else None
+            column = getattr(self, name) if kind is TextColumn and tag not in NAMED else None
             if column is not None and (column.codes < 0).any():
                 raise ValueError(f"a value of {name} (column {tag}) is missing")
-        return batch
 
 
 _NOT_SENT = ("labels", "label_classes")

@@ -80,7 +80,16 @@ class Reason(StrEnum):
         "label is unknown", "the label is none of 1, 0, -1, true, false",
         "name the positive class with --positive, or check --label",
     )  # fmt: skip
+    LABEL_NOT_A_CLASS = (
+        "label has no score", "with --class-scores, the label is none of the classes that have scores",
+        "check --label, and the names in --class-scores",
+    )  # fmt: skip
     PREDICTED_MISSING = "predicted class is missing", "the record has no predicted class", "check --predicted"
+    PREDICTED_NOT_A_CLASS = (
+        "predicted class has no score",
+        "with --class-scores, the predicted class is none of the classes that have scores",
+        "check --predicted, and the names in --class-scores",
+    )  # fmt: skip
     TIME_MISSING = "time is missing", "the record has no time", "check --time"
     TIME_UNREADABLE = (
         "time cannot be read", "the time is neither RFC 3339, nor a date, nor a number in --time-unit",

@@ -37,8 +37,16 @@ COLUMNS: dict[int, tuple[str, Any]] = {
     11: ("sources", TextColumn),
     8: ("ids", IdColumn),
     9: ("slices", TextColumn), 12: ("features", "<f8"),
+    13: ("class_scores", "<f8"), 14: ("class_labels", "<i1"),
 }  # fmt: skip
 """The fields of a batch by tag, in their order on the wire, each with the type of its columns."""
+
+CLASS_SCORES = "class_scores"
+MATRICES = (13, 14)
+"""Tags of fields with several numbers in a row: a payload has row after row."""
+
+_NOT_SENT = (1, 2)
+"""Tags of fields that have no meaning where an event has a score of each class."""
 
 NAMED = (9, 12)
 """Tags of fields whose columns have names of their own. Only the texts of a slice may be missing."""
@@ -58,7 +66,10 @@ class Packet(NamedTuple):
 
 def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
     """Yield (name, tag, column) of every column a batch has; slices and features under their own names."""
+    has_classes = getattr(batch, CLASS_SCORES, None) is not None
     for tag, (field, _) in COLUMNS.items():
+        if has_classes and tag in _NOT_SENT:
+            continue
         if tag in NAMED:
             for name, column in getattr(batch, field, ()):
                 yield name, tag, column
@@ -128,6 +139,8 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
         field, kind = COLUMNS[tag]
         is_array = isinstance(kind, str)
         column = np.frombuffer(payload, kind).copy() if is_array else kind.of_payload(payload, rows)
+        if tag in MATRICES:
+            column = column.reshape(rows, -1 if rows else 0)
         if tag in NAMED:
             named.setdefault(field, []).append((name, column))
         else:

@@ -16,6 +16,7 @@ from pyarrow import Table as Table
 from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..errors import MissingPackageError
 from ..events.times import NO_TIME
+from .class_columns import CLASS_ROW_COLUMNS, MEANS_COLUMNS, ClassColumns
 from .columns import COLUMNS, COUNT_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class ColumnsOfRows(Protocol):
     numbers: FloatArray
     drift: Int8Array
     config: str
+    classes: ClassColumns | None
 
     def __len__(self) -> int: ...
 
@@ -54,9 +56,22 @@ def _field(name: str) -> pa.Field:
 ROW_SCHEMA = pa.schema([_field(name) for name in COLUMNS])
 """The columns of a row, with their types, in every sink."""
 
+_OF_CLASSES: dict[str, pa.DataType] = {
+    **dict.fromkeys(MEANS_COLUMNS, pa.float64()),
+    **dict.fromkeys(("class", "worst_class", "worst_pair"), pa.string()),
+    **dict.fromkeys(("classes", "classes_absent"), pa.list_(pa.string())),
+}
+
+CLASS_ROW_SCHEMA = pa.schema(
+    [pa.field(name, _OF_CLASSES[name]) if name in _OF_CLASSES else _field(name) for name in CLASS_ROW_COLUMNS]
+)
+"""The columns, with their types, of rows of models with more than two classes."""
+
 
 def rows_to_arrow(rows: ColumnsOfRows) -> pa.RecordBatch:
     """Return rows as a record batch with ROW_SCHEMA. O(cells); Python only for each (model, slice).
+
+    Rows of models with more than two classes have CLASS_ROW_SCHEMA, and Python for each row.
 
     The columns of one type are converted together, and are slices of one array. Column by column, one row
     took 0.2 ms.
@@ -74,7 +89,14 @@ def rows_to_arrow(rows: ColumnsOfRows) -> pa.RecordBatch:
         "reason": pa.array(rows.reason_texts(), pa.string()),
         "config": pa.repeat(rows.config, n),
     }
-    return pa.RecordBatch.from_arrays([columns[name] for name in COLUMNS], schema=ROW_SCHEMA)
+    schema = ROW_SCHEMA
+    if rows.classes is not None:
+        schema = CLASS_ROW_SCHEMA
+        columns["class"] = pa.array([rows.classes.name(index) for index in range(n)], pa.string())
+        of_means = zip(*rows.classes.means, strict=True) if n else [()] * len(MEANS_COLUMNS)
+        for name, values in zip(MEANS_COLUMNS, of_means, strict=False):
+            columns[name] = pa.array(values, _OF_CLASSES[name])
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 def _parts(together: pa.Array, names: Sequence[str], n: int) -> dict[str, pa.Array]:

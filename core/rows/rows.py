@@ -19,6 +19,7 @@ from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..events.times import NO_TIME
 from ..process.console import name_text
 from ..settings.measure_names import MEASURES
+from .class_columns import ClassColumns
 from .columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
 from .display import HEADLINES, figures
 from .records import MeasureRow, Measures
@@ -77,6 +78,7 @@ class Rows(Sequence[MeasureRow]):
               (`EvaluatorSettings.sketch_bytes`)
     settled   (shard, number of shards, since, until): all rows of the shard with `due` in (since, until] are
               among these rows. None: nothing is said
+    classes   for rows of models with classes: the class of each row, and what a row says of all classes
     """
 
     keys: tuple[tuple[str, str], ...]
@@ -90,6 +92,7 @@ class Rows(Sequence[MeasureRow]):
     failures: Int64Array | None = None
     settled: tuple[int, int, int, int] | None = None
     sketches: Sequence[bytes] = ()
+    classes: ClassColumns | None = None
 
     @classmethod
     def empty(cls, config: str = "") -> Rows:
@@ -118,6 +121,7 @@ class Rows(Sequence[MeasureRow]):
         if len(parts) == 1:
             return parts[0]
         failures = [part.failures for part in parts if part.failures is not None]
+        classes = [part.classes for part in parts if part.classes is not None]
         keys: dict[tuple[str, str], int] = {}
         table = np.array([keys.setdefault(key, len(keys)) for part in parts for key in part.keys], np.int32)
         firsts = np.cumsum([0, *(len(part.keys) for part in parts[:-1])])
@@ -133,6 +137,7 @@ class Rows(Sequence[MeasureRow]):
             tuple(curve for part in parts for curve in part.curves),
             np.concatenate(failures) if len(failures) == len(parts) else None,
             sketches=_joined_sketches(parts),
+            classes=ClassColumns.concat(classes) if len(classes) == len(parts) else None,
         )
 
     def with_curves(self, curves: Sequence[WindowCurve]) -> Rows:
@@ -207,6 +212,8 @@ class Rows(Sequence[MeasureRow]):
         keys = [codes[start : start + width] for start in range(0, len(codes), width)]
         texts = {key: reason_text(key) for key in set(keys)}
         said = [texts[key] for key in keys]
+        if self.classes is not None:
+            said = [self.classes.reason(index, text) for index, text in enumerate(said)]
         if self.failures is None:
             return said
         return [with_failures(text, count) for text, count in zip(said, self.failures.tolist(), strict=True)]
@@ -256,6 +263,8 @@ class Rows(Sequence[MeasureRow]):
         if isinstance(index, slice):
             return self._part(index)
         reason = reason_text(self.reasons[index].tolist())
+        if self.classes is not None:
+            reason = self.classes.reason(index, reason)
         failures = 0 if self.failures is None else int(self.failures[index])
         return self._row(index, with_failures(reason, failures))
 
@@ -281,6 +290,7 @@ class Rows(Sequence[MeasureRow]):
             self.reasons[places], self.drift[places], self.config,
             failures=None if self.failures is None else self.failures[places],
             sketches=tuple(np.array(self.sketches, np.object_)[places]) if self.sketches else (),
+            classes=None if self.classes is None else self.classes.part(places),
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[MeasureRow]:

@@ -1,8 +1,9 @@
-"""The spelling of a class of labels: a number, a truth value or a word has one text."""
+"""The spelling of a class of labels: a number, a truth value or a word has one text. The classes of a job."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 
 def class_text(value: object) -> str:
@@ -27,3 +28,15 @@ def class_text(value: object) -> str:
     if not math.isfinite(number):
         return text
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of the models of a job, which have a score of each class.
+
+    names        the names of the classes, in the order of the scores
+    multi_label  whether an event may be of any number of classes
+    """
+
+    names: tuple[str, ...]
+    multi_label: bool = False

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 from ..encoding.json import read_object
 from ..errors import ConfigError
 from .against import Against
+from .classes import Classes
 from .costs import parse_cost
 from .durations import LONGEST, Duration, duration_text, microseconds
 from .evaluator import EvaluatorSettings, declared, plain, setting, younger_defaults
@@ -50,6 +51,15 @@ def parse_slice(label: str) -> list[tuple[str, str]]:
         pairs.append((name, value))
         at = found.end()
     return pairs
+
+
+def is_slice_of(name: str, slices: Iterable[tuple[str, ...]]) -> bool:
+    """Tell whether a name is that of the whole model or of a slice by some of the columns."""
+    try:
+        columns = tuple(column for column, _ in parse_slice(name))
+    except ValueError:
+        return False
+    return not columns or columns in slices
 
 
 def slice_forms(slices: Iterable[tuple[str, ...]]) -> str:
@@ -152,8 +162,8 @@ class Shards(int):
     __str__ = int.__repr__
 
 
-DEDUPLICATOR, IDLE = "deduplicator", "idle"
-"""Names of the parts that a table may keep beside evaluators."""
+DEDUPLICATOR, IDLE, OF_CLASSES = "deduplicator", "idle", "classes"
+"""Names of the parts that a table may keep beside evaluators; OF_CLASSES are evaluators with classes."""
 
 
 def _deduplicate(snapshot: Any, was: str | None, now: str | None) -> str:  # noqa: ARG001
@@ -185,6 +195,7 @@ class TableSettings:
                one, such as "country=other".
     idle_ttl   microseconds without an event after which a (model, slice) gives a last row and is dropped.
                None: never. Needs times.
+    classes    the classes, where an event has a score of each class; None: an event has one score.
     """
 
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
@@ -218,6 +229,7 @@ class TableSettings:
         keeps=IDLE,
         change=_idle_ttl,
     )
+    classes: Classes | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slices", checked_slices(self.slices))
@@ -239,6 +251,11 @@ class TableSettings:
         """The parts that a state keeps beside its evaluators, each with the microseconds of its setting."""
         spans = {each.keeps: getattr(self, name) for name, each in declared(TableSettings).items()}
         return {part: span for part, span in spans.items() if part and span is not None}
+
+    @property
+    def kept(self) -> set[str]:
+        """The names of the parts that a state keeps beside its evaluators."""
+        return {*self.parts, *([] if self.classes is None else [OF_CLASSES])}
 
     def cap_in_words(self) -> str:
         """Return why some events are in the slice "other", and the remedy on the command line."""
@@ -267,6 +284,8 @@ class TableSettings:
         for name in SPANS:
             values[name] = values[name] and duration_text(values[name])
         values["own_shards"] = [] if self.shards is None else [*Shards.of(self.shards).own]
+        values["classes"] = self.classes and [*self.classes.names]
+        values["multi_label"] = self.classes is not None and self.classes.multi_label
         return {name: value for name, value in values.items() if value != _ABSENT[name]}
 
     def fingerprint(self) -> bytes:
@@ -303,14 +322,18 @@ class TableSettings:
         shards, own = content["shards"], content.get("own_shards", [])
         if shards is not None:
             shards = Shards(shards - len(own), own)
-        return cls(EvaluatorSettings(**choices), slices, shards, **younger)
+        names, multi_label = content.get("classes"), content.get("multi_label", False)
+        classes = None if names is None else Classes(tuple(names), multi_label)
+        return cls(EvaluatorSettings(**choices), slices, shards, **younger, classes=classes)
 
 
 SPANS = {name: each.needs for name, each in declared(TableSettings).items() if each.needs}
 """The settings that are durations, each with the fields of an event that it needs."""
 
 _USUAL = younger_defaults(TableSettings)
-_ABSENT = {**younger_defaults(EvaluatorSettings), **_USUAL, "own_shards": []}
+_ABSENT = {
+    **younger_defaults(EvaluatorSettings), **_USUAL, "own_shards": [], "classes": None, "multi_label": False,
+}  # fmt: skip
 """The values of younger settings for a state that does not have them."""
 
 

@@ -260,6 +260,8 @@ def _canonical_bytes(batch: EventBatch, row: int) -> bytes:
     weight = 1.0 if batch.weights is None else float(batch.weights[row])
     parts = [struct.pack("<dbd", batch.scores[row], batch.labels[row], weight)]
     parts += [struct.pack("<d", column[row]) for _, column in batch.features]
+    matrices = (batch.class_scores, batch.class_labels)
+    parts += [column[row].tobytes() for column in matrices if column is not None]
     for text in texts:
         data = b"" if text is None else text.encode("utf-8", "surrogatepass")
         parts.append(struct.pack("<i", -1 if text is None else len(data)) + data)

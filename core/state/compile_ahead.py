@@ -163,6 +163,7 @@ def _kernels_of(settings: Settings) -> tuple[str, tuple[Any, ...]]:
     if isinstance(settings, JoinSettings):
         return "join", (settings.second, settings.deduplicate is None)
     in_table = isinstance(settings, TableSettings)
+    has_classes = isinstance(settings, TableSettings) and settings.classes is not None
     one = settings.evaluator if isinstance(settings, TableSettings) else settings
     return "window", (
         in_table and most_events(one) > 0,
@@ -177,7 +178,7 @@ def _kernels_of(settings: Settings) -> tuple[str, tuple[Any, ...]]:
         one.flip_if_below_half,
         one.needs_times is not None,
         one.curves is None,
-    )
+    ) + ((True,) if has_classes else ())
 
 
 def warm_up(settings: Settings, *, largest_first: bool = False) -> None:

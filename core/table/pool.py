@@ -17,13 +17,14 @@ from ..arena.arena import warm_up as warm_up_arena
 from ..arrays import BoolArray, Int64Array
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.evaluator import warm_up as warm_up_evaluator
-from ..evaluator.snapshot import NOTHING_PACKED, Packed
+from ..evaluator.snapshot import NOTHING_PACKED, Packed, Snapshot
 from ..evaluator.state import EvaluatorState, Remains
 from ..events.batch import EventBatch
 from ..events.times import NO_TIME
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 from .singles import Singles
+from .slices import Make
 
 
 class EvaluatorPool:
@@ -83,12 +84,15 @@ class EvaluatorPool:
             self._arena.begin(number, model, label)
         return number
 
-    def load(self, number: int, state: EvaluatorState) -> None:
-        """Rebuild an evaluator from its state, under a number."""
-        if self._arena is not None and self._arena.accepts(state):
-            self._arena.load(number, state)
-        else:
-            self._place(number, ModelEvaluator.from_state(self.settings, state), multiclass=state.multiclass)
+    def load_all(self, snapshot: Snapshot, number_of: Make) -> None:
+        """Rebuild the evaluators of a snapshot, each under the number that `number_of` gives."""
+        for state in snapshot.evaluators:
+            number = number_of(state.model, state.slice)
+            if self._arena is not None and self._arena.accepts(state):
+                self._arena.load(number, state)
+            else:
+                evaluator = ModelEvaluator.from_state(self.settings, state)
+                self._place(number, evaluator, multiclass=state.multiclass)
 
     def take_back(self, number: int, remains: Remains, batch: EventBatch) -> None:
         """Let an evaluator that left go on with an empty window, for an event of `batch`."""
@@ -123,6 +127,10 @@ class EvaluatorPool:
         arena = self._arena
         packed = NOTHING_PACKED if arena is None else Packed(len(arena), arena.pack())
         return packed, [evaluator.state() for _, evaluator in sorted(self._singles.evaluators().items())]
+
+    def beside(self) -> dict[str, bytes]:
+        """Return the other parts of a snapshot by name: none."""
+        return {}
 
     # ---- time
 

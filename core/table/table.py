@@ -23,10 +23,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import Int64Array
+from ..classes.settings import ClassSettings
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError
 from ..evaluator.snapshot import Snapshot
-from ..evaluator.state import EvaluatorState, Remains
 from ..events.batch import EventBatch, LabelBatch, PredictionBatch
 from ..events.columns import IdColumn, TextColumn
 from ..events.records import Record, StateMarker, unpack_record
@@ -37,7 +37,8 @@ from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
 from ..shard.order import Ledger
 from ..shard.orders import ArrivalOrder, order_of
-from . import pool
+from . import class_pool, pool
+from .class_pool import ClassPool
 from .idle import IdleModels
 from .pending import PendingEvents
 from .pool import EvaluatorPool
@@ -82,9 +83,11 @@ class EvaluatorTable:
         self._deduplicator = _deduplicator_of(settings)
         self._slices = SliceNumbers(settings.slice_cap)
         self._idle: IdleModels | None = None
+        self._pool: EvaluatorPool | ClassPool
         if (ttl := settings.parts.get(IDLE)) is not None:
             self._idle = IdleModels(ttl, shared=settings.evaluator.order != "position")
-        self._pool = EvaluatorPool(settings.evaluator, pane)
+        classes = ClassSettings.of_table(settings)
+        self._pool = EvaluatorPool(settings.evaluator, pane) if classes is None else ClassPool(classes, pane)
         self._head_bytes = 0
         self._head_bytes = len(self.to_bytes()) - self.snapshot_bytes()
         self._counts = Counter(dict.fromkeys(COUNTED, 0))
@@ -243,6 +246,7 @@ class EvaluatorTable:
         if self._idle is not None:
             beside[IDLE] = self._idle.to_bytes(self._pool.numbers)
         packed, states = self._pool.states()
+        beside |= self._pool.beside()
         progress, held = self._order.progress(), self._order.held()
         return Snapshot(self.settings, progress, held, states, beside, packed).pack()
 
@@ -262,27 +266,26 @@ class EvaluatorTable:
         snapshot = Snapshot.unpack(data)
         snapshot.check(settings)
         self = cls(settings, pane, tells=tells)
-        for state in snapshot.evaluators:
-            self._pool.load(self._number_of(state), state)
+        self._pool.load_all(snapshot, self._number_of)
         if self._deduplicator is not None:
             self._deduplicator = Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR])
         if self._idle is not None:
             with reading("a snapshot"):
                 left = self._idle.read(snapshot.beside[IDLE], len(self))
             for remains in left:
-                self._idle.note_left(self._number_of(remains), remains)
+                self._idle.note_left(self._number_of(remains.model, remains.slice), remains)
         if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
             with reading("the progress of a snapshot"):
                 self._order.go_on_from(snapshot.progress, snapshot.held)
         return self
 
-    def _number_of(self, named: EvaluatorState | Remains) -> int:
+    def _number_of(self, model: str, label: str) -> int:
         """Return a new number for the (model, slice) of an evaluator or of its remains in a snapshot."""
         number = self._pool.next_number()
         with reading("a snapshot"):
-            is_new = self._slices.add(named.model, named.slice, number)
+            is_new = self._slices.add(model, label, number)
         if not is_new:
-            raise CorruptBytesError(f"a snapshot holds {named.model!r} [{named.slice}] twice")
+            raise CorruptBytesError(f"a snapshot holds {model!r} [{label}] twice")
         return number
 
     def counts(self) -> dict[str, int]:
@@ -326,7 +329,10 @@ def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
 
 def warm_up(settings: TableSettings, *, largest_first: bool = False) -> None:
     """Compile the kernels that a table with these settings will need, or load them from the cache folder."""
-    pool.warm_up(settings.evaluator, largest_first=largest_first)
+    if (classes := ClassSettings.of_table(settings)) is not None:
+        class_pool.warm_up(classes)
+    else:
+        pool.warm_up(settings.evaluator, largest_first=largest_first)
     first = np.zeros(1, np.int64)
     if (deduplicator := _deduplicator_of(settings)) is not None:
         deduplicator.judge(TextColumn.of(["m"]), IdColumn.of(["i"]), first)

@@ -8,8 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-from rocsteady import AlertRow, ComparisonRow, FoldMean, MeasureRow, PairRow, RollUpRow
-from rocsteady.core.rows.arrow import ROW_SCHEMA
+from rocsteady import (
+    AlertRow,
+    ClassMeans,
+    ClassRow,
+    ComparisonRow,
+    FoldMean,
+    MeasureRow,
+    PairRow,
+    RollUpRow,
+)
+from rocsteady.core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
 from rocsteady.core.rows.columns import COLUMNS, NUMBER_COLUMNS
 from rocsteady.core.settings.measure_names import (
     COSTLY_MEASURES,
@@ -31,6 +40,7 @@ TYPES = {
     pa.float64(): "number",
     pa.bool_(): "true, false",
     pa.timestamp("us", "UTC"): "time",
+    pa.list_(pa.string()): "list of texts",
 }
 
 UNITS = {"score": "In units of the score.", "count": "In events, or their weight."}
@@ -63,6 +73,10 @@ def described_columns(kind: str) -> tuple[pa.Schema, Mapping[str, str]]:
         return schema_of(records[kind]), described(records[kind].__doc__ or "")
     if kind == "row":
         return ROW_SCHEMA, described(MeasureRow.__doc__ or "")
+    if kind == "class-row":  # without the columns of other rows
+        own = [field for field in CLASS_ROW_SCHEMA if field.name not in COLUMNS]
+        about = described(ClassRow.__doc__ or "") | described(ClassMeans.__doc__ or "")
+        return pa.schema(own), about | {"class": about["class_"]}
     schema, home = {
         "curve-point": (CURVE_SCHEMA, ("CURVE_SCHEMA", "rocsteady.transforms.sinks.kinds")),
         "summary": (VERDICT, ("VERDICT", "rocsteady.pipelines.frames.summary")),

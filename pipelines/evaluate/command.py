@@ -29,7 +29,7 @@ from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.kinds import row_schema
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
-from ..arguments import option_of, refuse_given, whole_number
+from ..arguments import cache_bytes_of, option_of, refuse_given, whole_number
 from ..monitoring.otlp import sent
 from ..monitoring.prometheus import served
 from ..monitoring.series import job_series
@@ -38,7 +38,7 @@ from .checkpoints import checkpoints_of, refuse_checkpoints
 from .exit_status import parse_fail_rule, status_of
 from .job import Evaluation, Output
 from .on_beam import evaluate_and_report, run_evaluation
-from .options import alerts_of, cache_bytes_of, fields_of, runner_of, sources_of, table_of, timing_of
+from .options import alerts_of, fields_of, runner_of, sources_of, table_of, timing_of
 from .pairs import add_score_of_champion, pairs_of
 from .recipients import refuse_recipients
 from .roll_ups import roll_ups_of, with_sketches

@@ -28,6 +28,7 @@ from ...core.process.standard_streams import write_out
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
+from ...core.settings.classes import Classes
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...transforms.beam.machine import Brings
@@ -41,9 +42,9 @@ from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
-    ROWS,
     TableKind,
     curve_batches,
+    kind_of_rows,
     row_schema,
 )
 from ...transforms.sinks.open import is_streamed, write_batches
@@ -88,15 +89,17 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
 
 def show_models(job: Evaluation, outcome: Outcome, rows: str) -> None:
     """Print the table of models of a job that keeps no rows. `rows` is a Parquet file."""
-    from ...transforms.tables.read import read_tables
-    from ..report.glance import glance, width_of_terminal
+    from ...transforms.tables.read import CLASS_ROWS, read_tables
+    from ..report.glance import class_glance, glance, width_of_terminal
     from ..report.rows import report_rows
 
     below = "rows: --output rows.parquet (or -: JSON lines); a page with charts: --report report.html"
-    table, _ = read_tables([rows] if outcome.counts["rows_written"] else [], "rows")
-    lines = glance(
-        report_rows(table), job.settings.evaluator.confidence, job.reference, [below], width_of_terminal()
-    )
+    confidence, width = job.settings.evaluator.confidence, width_of_terminal()
+    files = [rows] if outcome.counts["rows_written"] else []
+    if job.settings.classes is not None:
+        show(*class_glance(read_tables(files, CLASS_ROWS)[0], confidence, [below.partition(";")[0]], width))
+        return
+    lines = glance(report_rows(read_tables(files, "rows")[0]), confidence, job.reference, [below], width)
     show(*lines)
 
 
@@ -174,7 +177,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.export is not None or (job.streams is not None and job.streams.gives_state):
         all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
         _ = all_states | "Write states" >> WriteStates(job.steps(), job.export)
-    write = write_batches(job.output or "", rows_of(job.settings.evaluator), job.sinks)
+    write = write_batches(job.output or "", rows_of(job.settings.evaluator, job.settings.classes), job.sinks)
     _ = rows | "In columns" >> beam.ParDo(InColumns()) | "Write rows" >> write
     for number, other in enumerate(job.beside):
         _evaluate_beside(packets, number, other, job)
@@ -266,12 +269,12 @@ def _evaluate_beside(
     _ = rows | f"{step} in columns" >> beam.ParDo(InColumns()) | f"{step} write rows" >> write
 
 
-def rows_of(settings: EvaluatorSettings) -> TableKind:
+def rows_of(settings: EvaluatorSettings, classes: Classes | None = None) -> TableKind:
     """Return the table kind of rows, with the evaluator's settings in the schema's metadata.
 
     Only Parquet files keep the metadata.
     """
-    return ROWS._replace(schema=row_schema(settings))
+    return kind_of_rows(row_schema(settings, classes))
 
 
 _GATHERED = 10_000

@@ -12,6 +12,7 @@ from ...core.alerts.grammar import parse_alert
 from ...core.alerts.rule_sets import checked_rules, with_budget
 from ...core.alerts.rules import AlertRule, Change
 from ...core.alerts.surely import Surely, parse_budget
+from ...core.classes.settings import ClassSettings
 from ...core.errors import ConfigError, InputError
 from ...core.rows.columns import MASS_COLUMNS
 from ...core.settings.durations import microseconds
@@ -30,16 +31,26 @@ from ...core.settings.measure_names import (
     PROBABILITY_MEASURES,
     RANKING_MEASURES,
 )
-from ...core.settings.table import Shards, TableSettings, parse_slice, slice_forms
+from ...core.settings.table import Shards, TableSettings, is_slice_of, slice_forms
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
-from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.presets import Runner, RunnerError, choose_runner
+from ...transforms.evaluate.class_limits import classes_of, refuse_with_class_scores
+from ...transforms.events.class_fields import class_roles_of_files
 from ...transforms.events.fields import EventColumns, EventFields
 from ...transforms.events.lateness import Timing
-from ...transforms.events.time_formats import checked_format
 from ...transforms.files.formats import SourceFile
-from ...transforms.sources.files.listing import list_sources
-from ..arguments import checked_number, number, option_of, parsed, refuse_given, whole_number
+from ...transforms.kafka.topic import is_kafka
+from ...transforms.sources.files.listing import columns_of_files, list_sources
+from ..arguments import (
+    checked_number,
+    number,
+    option_of,
+    option_text,
+    parsed,
+    refuse_given,
+    time_format_of,
+    whole_number,
+)
 from ..outputs import is_text
 from .job import Alerts
 from .parser import default_text
@@ -56,41 +67,47 @@ def fields_of(options: argparse.Namespace) -> EventFields:
     """Return the roles of the input's columns, as the options name them. Raises ConfigError."""
     chosen: dict[str, Any] = {name: getattr(options, name, None) for name in EventColumns.__annotations__}
     chosen["time_format"] = time_format_of(options)
+    chosen |= _class_roles_of(options)
     names = chosen.pop("score") or ["score"]
     chosen |= {"score": names[0]} if len(names) == 1 else {"scores": tuple(names)}
     chosen["slices"] = tuple(_columns(names) for names in options.slice)
     return EventFields(**chosen, probabilities=options.probabilities)
 
 
-def time_format_of(options: argparse.Namespace) -> str | None:
-    """Return the format of times that the options name, if any. Raises ConfigError for an invalid format."""
-    form: str | None = options.time_format
-    if form is None:
-        return None
-    checked_format(form, "--time-format")
-    if options.time is None:
-        refuse_given(options, " needs times; name their column with --time COL", "time_format")
-    if options.time_unit != "s":
-        raise ConfigError(
-            f"--time-format {form} with --time-unit {options.time_unit}: numbers are read in the format, as "
-            "texts; leave one of them out"
-        )
-    return form
+def _class_roles_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the columns of class scores and of class labels. Raises ConfigError."""
+    scores, labels = options.class_scores, options.multi_label
+    if scores is None:
+        refuse_given(options, ": labels of classes go with --class-scores; name these too", "multi_label")
+        return {}
+    refuse_with_class_scores(vars(options), option_text, f"--class-scores {scores}")
+    are_files = not any(options.follow or path == "-" or is_kafka(path) for path in options.sources)
+    has_star = are_files and "*" in f"{scores}{labels}"
+    heads = columns_of_files(sources_of(options.sources)) if has_star else None
+    return class_roles_of_files(scores, labels, heads)
 
 
 def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     """Return the settings of the evaluators' table. Raises ConfigError."""
     evaluator = evaluator_of(options, fields.positive)
-    evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
-    check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
+    classes = classes_of(fields)
+    if classes is None:
+        evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
+        check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
     check_evidence(evaluator.evidence_below, options.weight is not None, "--evidence-below", "--weight")
     for name, setting in declared(TableSettings).items():
         for column in setting.needs:
             if getattr(fields, column) is None:
                 refuse_given(options, f" needs {column}s; name their column with --{column} COL", name)
-    return TableSettings(
-        evaluator, fields.slices, _shards_of(options), **_settings_of(options, TableSettings)
+    settings = TableSettings(
+        evaluator,
+        fields.slices,
+        _shards_of(options),
+        **_settings_of(options, TableSettings),
+        classes=classes,
     )
+    ClassSettings.of_table(settings)
+    return settings
 
 
 def _settings_of(options: argparse.Namespace, settings: type) -> dict[str, Any]:
@@ -120,13 +137,6 @@ def _shards_of(options: argparse.Namespace) -> Shards:
         return Shards(number, options.own_shard)
     except ConfigError as error:
         raise ConfigError(f"--own-shard {' '.join(options.own_shard)}: {error}") from None
-
-
-def cache_bytes_of(options: argparse.Namespace) -> int:
-    """Return the memory for live state in a worker. Raises ConfigError."""
-    if options.cache_bytes is None:
-        return DEFAULT_CACHE_BYTES
-    return whole_number("--cache-bytes", options.cache_bytes, 0)
 
 
 def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
@@ -301,15 +311,6 @@ def _recipients(options: argparse.Namespace, here: bool) -> tuple[Recipient, ...
     return tuple(recipients)
 
 
-def _is_slice(name: str, slices: Sequence[tuple[str, ...]]) -> bool:
-    """Tell whether a name is that of the whole model or of a slice by some of the columns."""
-    try:
-        columns = tuple(column for column, _ in parse_slice(name))
-    except ValueError:
-        return False
-    return not columns or columns in slices
-
-
 def _names_of_job(fields: EventFields) -> list[str]:
     """Return the names of the models of a job whose options name its model; else none."""
     if not (model := fields.model_name):
@@ -350,7 +351,7 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
                 f"where {test}: without --slice the one slice is '', the whole model; name a column with "
                 "--slice COL, or leave the test out"
             )
-        if test.column == "slice" and test.comparison == "=" and not _is_slice(test.text, fields.slices):
+        if test.column == "slice" and test.comparison == "=" and not is_slice_of(test.text, fields.slices):
             raise refuse(f"where {test}: slices are spelled {slice_forms(fields.slices)}")
         names = _names_of_job(fields)
         if test.column == "model" and names and not any(map(test.holds, names)):

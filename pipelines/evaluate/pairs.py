@@ -57,7 +57,7 @@ class Pairs:
 
 def add_score_of_champion(options: argparse.Namespace) -> None:
     """Make the column of --against one of the columns of scores. Raises ConfigError."""
-    if options.against is None:
+    if options.against is None or options.class_scores is not None:  # both together are refused
         return
     try:
         options.score = list(score_columns(options.score, options.against))

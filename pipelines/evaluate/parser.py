@@ -39,6 +39,8 @@ EVALUATE_EPILOG = """examples:
     rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
   ROC curves beside the rows, of each 5,000 events:
     rocsteady evaluate s.csv --window last:5000 --output rows.csv --curves curves.parquet --curves-every 5000
+  more than two classes, with a column of scores for each, p_cat, p_dog and p_owl:
+    rocsteady evaluate s.csv --class-scores 'p_*' --label animal --output rows.csv
   predictions, and labels that came up to three days later:
     rocsteady evaluate predictions.parquet --time made --id order --labels labels.parquet \\
         --label-time known --ttl 3d --output rows.parquet --dead-letters left_over.parquet
@@ -122,8 +124,14 @@ _COLUMNS = Group("columns", (
     repeatable("--score", "COL",
         "higher = more likely positive [score]; repeatable: each column is then a model of its own, COL, or "
         "MODEL/COL where there is a column of models or --model-name"),
-    Argument("--label", "COL", "1/0, 1/-1 or true/false, or see --positive", "label"),
+    Argument("--label", "COL", "1/0, 1/-1 or true/false, or see --positive and --class-scores", "label"),
     POSITIVE,
+    Argument("--class-scores", "'p_*'",
+        "more than two classes: the columns of the scores of each class, instead of --score; the star stands "
+        "for the name of the class, which --label gives. Or a list, p_cat,p_dog, or cat=COL,dog=COL"),
+    Argument("--multi-label", "'y_*'",
+        "with --class-scores, an event may be of any number of classes: the columns that say so of each "
+        "class, 1/0 or true/false, instead of --label"),
     Either((
         Argument("--model", "COL", '[column "model" if there is one]'),
         Argument("--model-name", "NAME", "one model for all events [the file's name]"),

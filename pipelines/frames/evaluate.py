@@ -45,9 +45,17 @@ from ...transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetters, Re
 from ...transforms.events.fields import RECORD_COUNTERS, check_keywords
 from ...transforms.events.lateness import Timing, time_span
 from ...transforms.events.validate import validate_as
-from ...transforms.sinks.kinds import CURVES, DEAD_LETTERS, ROWS, TableKind, curve_batches, sorted_table
+from ...transforms.sinks.kinds import (
+    CLASS_ROWS,
+    CURVES,
+    DEAD_LETTERS,
+    ROWS,
+    TableKind,
+    curve_batches,
+    sorted_table,
+)
 from .evaluated import Evaluated
-from .frames import NAME, Frame
+from .frames import NAME, Frame, names_of
 from .summary import newest_rows
 
 _COUNTERS = RECORD_COUNTERS["event"]
@@ -56,6 +64,8 @@ _COUNTERS = RECORD_COUNTERS["event"]
 class FrameChoices(TypedDict, total=False):
     """The further keywords of `evaluate`: columns, and settings of evaluators and of their table."""
 
+    class_scores: str | Sequence[str] | Mapping[str, str] | None
+    multi_label: str | Sequence[str] | Mapping[str, str] | None
     model_name: str | None
     time_unit: Literal["s", "ms", "us", "ns"]
     time_format: str | None
@@ -106,6 +116,11 @@ def evaluate(
                  column "a" is the model "a", or "m/a" where the row's model, or `model_name`, is "m".
     label, model, time, id, weight, predicted
                  names of columns. Without `model`, the column "model" has the models' names, if there is one.
+    class_scores  more than two classes: the columns of the scores of each class, as a list, as a mapping from
+                 classes, or "p_*", where the star stands for the class. The label is then a class. A model
+                 has rows whose `class` is null, and rows of each class.
+    multi_label  with `class_scores`, an event may be of any number of classes: the columns that say so of
+                 each class, instead of `label`
     model_name   the one model of all events, instead of a column; "model" without either.
     slices       columns, and tuples of columns (crosses). Each model is also evaluated for each of their
                  values.
@@ -131,7 +146,7 @@ def evaluate(
     check_keywords("evaluate", choices, {**explicit, **FrameChoices.__annotations__})
     chosen = _in_words({**explicit, **choices})
     chosen["order"] = _order(chosen.get("order"), time)
-    fields, settings = chosen_settings({**chosen, "shards": 1})
+    fields, settings = chosen_settings({**chosen, "shards": 1}, names_of(frame))
     return _FrameEvaluation(Frame(frame, fields), settings, _timing(settings, chosen)).result()
 
 
@@ -202,7 +217,10 @@ class _FrameEvaluation:
         self._apply([("", EndOfInput().pack())])
         rows = Rows.concat(self._rows)
         tables = {
-            "rows": _sorted(ROWS, [rows_to_arrow(rows)] if len(rows) else []),
+            "rows": _sorted(
+                ROWS if self._settings.classes is None else CLASS_ROWS,
+                [rows_to_arrow(rows)] if len(rows) else [],
+            ),
             "dead letters": _sorted(DEAD_LETTERS, [letters.batch for letters in self._letters]),
             "curves": _sorted(CURVES, curve_batches(rows)),
         }

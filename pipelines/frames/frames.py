@@ -38,7 +38,7 @@ class Frame:
 
     def __init__(self, given: Any, fields: EventFields) -> None:
         frame = _as_narwhals(given)
-        names = [name for name in frame.collect_schema().names() if isinstance(name, str)]
+        names = names_of(given)
         self.fields = fields.resolved(names, MODEL)
         check_names(f"the {NAME}", names, self.fields, keywords=True)
         selected = frame.select([name for name in self.fields.columns if name in names])
@@ -56,6 +56,11 @@ class Frame:
         except _NOT_ARROW:
             pass  # a column of pandas that mixes types
         return pa.table({name: _column(frame[name], as_numbers=name in numbers) for name in frame.columns})
+
+
+def names_of(given: Any) -> list[str]:
+    """Return the names of the columns of a frame that are text. Raises InputError for what is no frame."""
+    return [name for name in _as_narwhals(given).collect_schema().names() if isinstance(name, str)]
 
 
 def _as_narwhals(given: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:

@@ -24,6 +24,7 @@ from ...core.settings.durations import Duration, lateness_of
 from ...transforms.evaluate.members import members_of_table
 from ...transforms.events.dead_letters import in_columns
 from ...transforms.sinks.kinds import ROLL_UPS
+from ...transforms.tables.read import refuse_classes
 from ...transforms.tables.rows import distinct_rows, row_files
 from ..report.command import confidence_of
 from .evaluated import Evaluated
@@ -109,7 +110,9 @@ def rows_of_files(
     """
     files = [file.name for file in row_files(paths)]
     level, _ = confidence_of(None if confidence is None else repr(confidence), files)
-    return distinct_rows(paths, options)[0], level
+    table = distinct_rows(paths, options)[0]
+    refuse_classes(", ".join(paths), table.column_names)
+    return table, level
 
 
 def _are(rows: Any, kinds: tuple[type, ...]) -> bool:

@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.alerts.rules import Span
+from ...core.errors import ConfigError
 from ...core.rows.arrow import rows_to_table
+from ...core.rows.class_columns import MEANS_COLUMNS
 from ...core.rows.rows import Rows
 from ...core.settings.periods import Period
 from ..report.rows import report_rows
@@ -26,8 +28,12 @@ SUMMARY = (
 def newest_rows(rows: Rows) -> Rows:
     """Return the newest row of every model and slice, in the order of their names; a whole model is first.
 
+    Of models with classes, these are rows of all classes.
+
     rows  the rows of each (model, slice) in the order in which they were made
     """
+    if rows.classes is not None:
+        rows = rows.take(np.flatnonzero(rows.classes.codes < 0))
     codes, behind = np.unique(rows.key_codes[::-1], return_index=True)
     places = (len(rows) - 1 - behind).tolist()
     newest = {rows.keys[code]: place for code, place in zip(codes.tolist(), places, strict=True)}
@@ -61,6 +67,12 @@ changed_slice  the slice that all of these describe, where the slice changed and
 """
 
 
+SUMMARY_OF_CLASSES = (
+    "model", "seq", "time", "window_events", *MEANS_COLUMNS, "accuracy", "kappa", "kappa_m", "reason",
+)  # fmt: skip
+"""The columns of a summary on the newest row of a model with classes."""
+
+
 def summary_of(
     newest: Rows, rows: pa.Table, confidence: float, reference: Span | Period | None = None
 ) -> pa.Table:
@@ -71,6 +83,12 @@ def summary_of(
     confidence  the level of their intervals
     reference   what the latest windows are compared with; None: all earlier windows
     """
+    if newest.classes is not None:
+        if reference is not None:
+            raise ConfigError(
+                "reference=: models with a score of each class have no verdicts in this version; leave it out"
+            )
+        return rows_to_table(newest).select(SUMMARY_OF_CLASSES)
     ordered = report_rows(rows)
     names = rows_to_table(newest).column("model").to_pylist()
     verdicts = {ordered.models[one.model]: one for one in judge_rows(ordered, confidence, reference).models}

@@ -13,7 +13,7 @@ from ...core.errors import ConfigError, InputError
 from ...transforms.events.columns import number, numbers, texts
 from ...transforms.events.dead_letters import Chunk
 from ...transforms.events.fields import EventFields
-from ...transforms.events.validate import LABELS
+from ...transforms.events.labels import LABELS
 from ...transforms.files.formats import SourceFile
 from ...transforms.sources.files.generated import GENERATED
 from ...transforms.sources.files.read import read_batches

@@ -37,11 +37,11 @@ from ...transforms.sinks.open import PLAIN_SINKS, write_batches
 from ...transforms.sources.files.listing import check_columns
 from ...transforms.sources.files.read import FilePartition, ReadFiles
 from ...transforms.tables.read import read_tables, rows_settings
-from ..arguments import level, number, whole_number
+from ..arguments import cache_bytes_of, level, number, time_format_of, whole_number
 from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
 from ..evaluate.job import Outcome
 from ..evaluate.on_beam import InColumns, rows_of
-from ..evaluate.options import cache_bytes_of, evaluator_of, runner_of, sources_of, time_format_of, timing_of
+from ..evaluate.options import evaluator_of, runner_of, sources_of, timing_of
 from ..evaluate.run import run_pipeline
 from ..evaluate.summary import ProgressLine
 from ..outputs import check_texts, staged

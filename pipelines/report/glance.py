@@ -10,13 +10,15 @@ import math
 import shutil
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...core.alerts.rules import Span
 from ...core.process.console import name_text
 from ...core.settings.periods import Period
-from ..words import DASH, letters, number, with_interval
+from ..words import DASH, counted, letters, number, share, with_interval
 from .rows import ReportRows
 from .sparkline import spark_text
 from .verdicts import (
@@ -157,14 +159,19 @@ def _spark(one: ModelVerdict) -> str:
 
 def _lines(columns: Sequence[Sequence[str]], last: Sequence[str]) -> list[str]:
     """Return lines of aligned cells; the first two columns are aligned on the left."""
+    return [f"{line}  {words}".rstrip() for line, words in zip(aligned(columns, 2), last, strict=True)]
+
+
+def aligned(columns: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Return lines of cells, each as wide as its column; the first `left` columns are aligned on the left."""
     widths = [max(map(letters, column)) for column in columns]
     lines = []
-    for cells, words in zip(zip(*columns, strict=True), last, strict=True):
+    for cells in zip(*columns, strict=True):
         padded = []
         for place, (cell, size) in enumerate(zip(cells, widths, strict=True)):
             space = " " * (size - letters(cell))
-            padded.append(cell + space if place < 2 else space + cell)
-        lines.append("  ".join([*padded, words]).rstrip())
+            padded.append(cell + space if place < left else space + cell)
+        lines.append("  ".join(padded))
     return lines
 
 
@@ -193,3 +200,69 @@ def _change(one: ModelVerdict, slices: Sequence[str], detail: int) -> str:
         most = one.slices[0]
         parts.append(f"most in {slices[most.slice]} {change_text(most).split(' ')[0]}")
     return ", ".join(parts)
+
+
+# ---- models with classes
+
+_CLASS_TITLES = ("model", "macro AUC [interval]", "weighted", "M", "worst class", "worst pair", "events")
+
+
+def class_glance(
+    table: pa.Table, confidence: float, below: Sequence[str] = (), width: int = 120
+) -> list[str]:
+    """Return the lines of the table, `width` characters at most, from the newest row of each model.
+
+    table       rows with the columns of CLASS_ROW_SCHEMA
+    confidence  the level of the intervals of the rows
+    below       the last lines, such as how to keep the rows
+    """
+    columns = ("model", "slice", "class", "row", "pane_start", *_OF_CLASSES)
+    newest: dict[str, dict[str, Any]] = {}
+    for line in table.select(columns).to_pylist():
+        if line["slice"] or line["class"] is not None:
+            continue
+        known = newest.get(line["model"])
+        if known is None or _moment(known) < _moment(line):
+            newest[line["model"]] = line
+    lines = sorted(newest.values(), key=lambda line: (line["auc_macro"] is None, line["auc_macro"] or 0.0))
+    classes = {len(line["classes"] or ()) for line in lines}
+    of = f" of {max(classes):,} classes" if len(classes) == 1 else ""
+    head = f"{counted(len(lines), 'model')}{of}; {share(confidence)} intervals"
+    wrapped = [part for each in below for part in textwrap.wrap(each, width)]
+    room = LINES - len(wrapped) - 5
+    shown = lines if len(lines) <= room else lines[: room - 1]
+    if not shown:
+        return [head, *wrapped]
+    for most in (_NAME_WIDTH, *_SHORT_NAMES):
+        told = aligned([*zip(*([_CLASS_TITLES, *(_cells(line, most) for line in shown)]), strict=True)], 1)
+        if max(map(len, told)) <= width:
+            break
+    if left := len(lines) - len(shown):
+        told.append(f"... and {left:,} more, none of them worse than these")
+    return [head, "", *(line[:width] for line in told), *([""] if wrapped else []), *wrapped]
+
+
+_OF_CLASSES = (
+    "auc_macro", "auc_macro_low", "auc_macro_high", "auc_weighted", "auc_m", "worst_class", "worst_class_auc",
+    "worst_pair", "worst_pair_auc", "window_events", "seq", "classes",
+)  # fmt: skip
+
+
+def _moment(line: dict[str, Any]) -> tuple[bool, Any, int]:
+    pane = line["pane_start"]
+    return pane is not None, pane, line["row"]
+
+
+def _cells(line: dict[str, Any], most: int) -> list[str]:
+    macro, low, high = (math.nan if line[name] is None else line[name] for name in _OF_CLASSES[:3])
+    worst = [
+        DASH if line[name] is None else f"{name_text(line[name], most)} {_figure(line[f'{name}_auc'])}"
+        for name in ("worst_class", "worst_pair")
+    ]
+    means = [_figure(line[name]) for name in ("auc_weighted", "auc_m")]
+    first = [name_text(line["model"], most), with_interval(macro, low, high)]
+    return [*first, *means, *worst, number(line["seq"], "count")]
+
+
+def _figure(value: float | None) -> str:
+    return DASH if value is None else f"{value:.3f}"

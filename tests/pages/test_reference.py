@@ -222,7 +222,17 @@ def test_a_docstring_becomes_markdown():
 # ---- columns, formats, errors
 
 
-KINDS = ("row", "roll-up", "alert", "curve-point", "dead-letter", "comparison", "mean", "summary")
+KINDS = (
+    "row",
+    "class-row",
+    "roll-up",
+    "alert",
+    "curve-point",
+    "dead-letter",
+    "comparison",
+    "mean",
+    "summary",
+)
 
 
 def test_every_column_of_a_row_stands_once_on_its_page():

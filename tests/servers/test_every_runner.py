@@ -236,3 +236,25 @@ def test_folds_of_learners_are_those_of_the_local_runner(instances, runner, tmp_
     assert expected["rows"].num_rows == 2 * 3 * 5
     for name, table in prequential(folder, tmp_path, runner).items():
         assert table.equals(expected[name]), name
+
+
+def test_models_with_classes_have_the_rows_of_the_local_runner(runner, tmp_path):
+    rng = np.random.default_rng(2)
+    label = rng.integers(0, 3, 600)
+    scores = (rng.random((600, 3)) + 0.5 * np.eye(3)[label]).round(2)
+    events = [
+        {"model": f"m{number % 3}", "time": number * MINUTE, "y": "abc"[label[number]], "country": "NZ",
+         **{f"p_{name}": float(score) for name, score in zip("abc", scores[number], strict=True)}}
+        for number in range(600)
+    ]  # fmt: skip
+    for part in range(2):
+        lines = [json.dumps(event) for event in events[part::2]]
+        (tmp_path / f"s-{part}.jsonl").write_text("\n".join(lines) + "\n")
+    how = [
+        str(tmp_path / "s-*.jsonl"), "--class-scores=p_*", "--label=y", "--time=time", "--time-unit=us",
+        "--window=last:100", "--every=40", "--slice=country",
+    ]  # fmt: skip
+    evaluate([*how, f"--output={tmp_path / 'local.csv'}"])
+    evaluate([*how, f"--output={tmp_path / 'there.csv'}"], runner)
+    assert (tmp_path / "there.csv").read_text() == (tmp_path / "local.csv").read_text()
+    assert '"m1","country=NZ","c",' in (tmp_path / "local.csv").read_text()

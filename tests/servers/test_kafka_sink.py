@@ -10,11 +10,13 @@ import time
 
 import apache_beam as beam
 import fastjsonschema
+import numpy as np
 import pyarrow as pa
 import pytest
+import rocsteady as rs
 from awkward_rows import some_rows
 from beam_runs import pipeline
-from json_schemas import FOLDER, KINDS, text_of
+from json_schemas import FOLDER, KINDS, path_of, text_of
 from kafka_topics import PATIENCE
 from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
@@ -24,15 +26,24 @@ from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters, in
 from rocsteady.transforms.kafka.client import check_topic
 from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
-from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS
+from rocsteady.transforms.sinks.kinds import ALERTS, CLASS_ROWS, DEAD_LETTERS, ROWS
 from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.followed import follow_tables
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
 from secure_broker import PASSWORD, USER
 
 HOUR = 3_600_000_000
+
+
+def rows_of_classes():
+    """Rows of a model with a score of each of three classes, one of them without events."""
+    evaluator = rs.MulticlassEvaluator(["a", "b", "c,d"], model="m", every=rs.EveryEvents(2))
+    return evaluator.update(["a", "b", "a", "b"], np.arange(12).reshape(4, 3) % 5)
+
+
 TABLES = {
     ROWS.name: rows_to_arrow(some_rows(20)),
+    "class-row": rows_of_classes().to_arrow().combine_chunks().to_batches()[0],
     ALERTS.name: in_columns(
         [
             AlertRow(
@@ -51,7 +62,7 @@ TABLES = {
         ]
     ).batch,
 }
-KIND_OF = {kind.name: kind for kind in KINDS}
+KIND_OF = {path_of(kind).stem: kind for kind in KINDS}
 
 
 numbers = itertools.count()
@@ -101,7 +112,7 @@ def test_a_message_is_a_line_of_jsonl_with_its_identity(url, name):
         valid(record)
         assert (message.key() and message.key().decode()) == record["model"]
         headers = {key: text.decode() for key, text in message.headers()}
-        assert headers.pop("kind") == name
+        assert headers.pop("kind") == kind.name
         pane = headers.pop("pane", "")
         if record.get("pane_start") is None:
             assert pane == ""
@@ -113,7 +124,7 @@ def test_a_message_is_a_line_of_jsonl_with_its_identity(url, name):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_the_schemas_of_the_docs_are_those_of_the_columns(kind):
-    assert (FOLDER / f"{kind.name}.json").read_text() == text_of(kind)
+    assert path_of(kind).read_text() == text_of(kind)
 
 
 def test_messages_of_a_model_are_in_one_partition_in_order(url):
@@ -282,3 +293,13 @@ def test_rows_and_alerts_of_one_topic_are_followed_each_by_its_reader(url):
             assert sorted(table.to_pylist(), key=repr) == sorted(TABLES[kind.name].to_pylist(), key=repr)
     stop.set()
     assert all(came.table is None for follower in followers.values() for came in follower)
+
+
+def test_rows_of_classes_come_back_from_a_topic(url):
+    rows = rows_of_classes()
+    send(url, CLASS_ROWS, rows.to_arrow().combine_chunks().to_batches()[0])
+    assert sorted(read_rows(url), key=lambda row: (row.row, row.class_ or "")) == sorted(
+        rows, key=lambda row: (row.row, row.class_ or "")
+    )
+    table, repeats = distinct_rows([url])
+    assert (table.num_rows, repeats) == (len(rows), 0)

@@ -14,10 +14,19 @@ import pyarrow as pa
 from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.columns import REASONS
 from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
-from rocsteady.transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, PAIRS, ROLL_UPS, ROWS, TableKind
+from rocsteady.transforms.sinks.kinds import (
+    ALERTS,
+    CLASS_ROWS,
+    CURVES,
+    DEAD_LETTERS,
+    PAIRS,
+    ROLL_UPS,
+    ROWS,
+    TableKind,
+)
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
-KINDS = (ROWS, PAIRS, ROLL_UPS, ALERTS, DEAD_LETTERS, CURVES)
+KINDS = (ROWS, CLASS_ROWS, PAIRS, ROLL_UPS, ALERTS, DEAD_LETTERS, CURVES)
 REASONS_PAGE = FOLDER.parent / "reference/reasons.md"
 WORDS = {"kind": [*LETTER_KINDS], "reason": [reason.value for reason in Reason]}
 """The columns of a dead letter that hold one of a few words."""
@@ -46,9 +55,16 @@ def _property(field: pa.Field) -> dict[str, Any]:
         name = "string"
     elif pa.types.is_boolean(field.type):
         name = "boolean"
+    elif pa.types.is_list(field.type):
+        name, more = "array", {"items": {"type": "string"}}
     else:
         name = "integer" if pa.types.is_integer(field.type) else "number"
     return {"type": [name, "null"] if field.nullable else name, **more}
+
+
+def path_of(kind: TableKind) -> Path:
+    """Return the file of a kind's schema; rows of classes are rows, too."""
+    return FOLDER / f"{'class-row' if kind is CLASS_ROWS else kind.name}.json"
 
 
 def text_of(kind: TableKind) -> str:
@@ -83,4 +99,4 @@ def filled(page: str) -> str:
 if __name__ == "__main__":
     REASONS_PAGE.write_text(filled(REASONS_PAGE.read_text()))
     for each in KINDS:
-        (FOLDER / f"{each.name}.json").write_text(text_of(each))
+        path_of(each).write_text(text_of(each))

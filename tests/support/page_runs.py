@@ -21,8 +21,9 @@ import yaml
 from command import COMPILING
 from page_blocks import Block, rocsteady_calls, words_of
 from rocsteady.core.errors import ConfigError
+from rocsteady.pipelines.arguments import cache_bytes_of
 from rocsteady.pipelines.cli import main, parse
-from rocsteady.pipelines.evaluate.options import alerts_of, cache_bytes_of, fields_of, table_of, timing_of
+from rocsteady.pipelines.evaluate.options import alerts_of, fields_of, table_of, timing_of
 
 ROCSTEADY = 'exec "$PYTHON" -c "import sys; from rocsteady.pipelines.cli import main; sys.exit(main())" "$@"'
 PROGRAMS = {"rocsteady": ROCSTEADY, "python": 'exec "$PYTHON" "$@"', "python3": 'exec "$PYTHON" "$@"'}

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
+from ...core.classes.settings import ClassSettings
 from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
 from ...core.settings.evaluator import EvaluatorSettings, check_signal, without_defaults
@@ -16,6 +17,7 @@ from ...core.settings.evidence import check_evidence
 from ...core.settings.table import TableSettings, checked_spans
 from ..events.dead_letters import CHUNK_ROWS
 from ..events.fields import EventFields, named_fields
+from .class_limits import classes_of, refuse_with_class_scores
 
 _MOST_EVENTS = 1_000_000
 """Events that are evaluated at once, at most. 10M events of 100,000 models took 36 s of processor time with
@@ -30,14 +32,20 @@ def events_at_once(settings: EvaluatorSettings) -> int:
     return min(_MOST_EVENTS, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride_of(settings)))
 
 
-def chosen_settings(choices: Mapping[str, Any]) -> tuple[EventFields, TableSettings]:
+def chosen_settings(
+    choices: Mapping[str, Any], there: Collection[str] | None = None
+) -> tuple[EventFields, TableSettings]:
     """Return the roles of columns and the settings of the table that keywords choose. Raises ConfigError.
 
+    there    the columns of the input; None: they are not known
     choices  fields of `EventFields`, `EvaluatorSettings` and `TableSettings`. None for a window, an emission
              or a cost is the default. See `named_fields` for columns
     """
     chosen = without_defaults(choices)
-    of_events = named_fields(_of(EventFields, chosen))
+    if chosen.get("class_scores") is not None:
+        refuse_with_class_scores(chosen)
+    columns = _of(EventFields, chosen)
+    of_events = named_fields({**columns, "multi_label": chosen.get("multi_label")}, there)
     curves, predicted = chosen.get("curves"), of_events.predicted
     if curves is not None and predicted is not None and of_events.positive is None:
         raise ConfigError(
@@ -47,10 +55,11 @@ def chosen_settings(choices: Mapping[str, Any]) -> tuple[EventFields, TableSetti
     chosen["positive"] = of_events.positive
     evaluator = EvaluatorSettings(**_of(EvaluatorSettings, chosen))
     table = {**chosen, **checked_spans(chosen), "slices": of_events.slices}
-    settings = TableSettings(evaluator, **_of(TableSettings, table))
+    settings = TableSettings(evaluator, **_of(TableSettings, table), classes=classes_of(of_events))
+    ClassSettings.of_table(settings)
     if of_events.time is None and (needs := evaluator.needs_times) is not None:
         raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
-    check_signal(evaluator, predicted is not None, "predicted=", "positive=")
+    check_signal(evaluator, predicted is not None and settings.classes is None, "predicted=", "positive=")
     check_evidence(evaluator.evidence_below, of_events.weight is not None, "evidence_below=", "weight=")
     return of_events, settings
 

@@ -18,14 +18,15 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
 from ...core.rows.arrow import ROW_SCHEMA, rows_to_arrow
+from ...core.rows.class_rows import ClassRow, ClassRows
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorChoices, EvaluatorSettings, checked_order
-from ...core.settings.table import TableChoices
+from ...core.settings.table import TableChoices, TableSettings
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp, unchanged
 from ..events.dead_letters import DeadLetter
-from ..events.fields import EventColumns, check_keywords
+from ..events.fields import ClassColumns, EventColumns, EventFields, check_keywords
 from ..sinks.kinds import curve_batches
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .choices import chosen_settings
@@ -35,11 +36,11 @@ from .shards import EvaluateShards
 class Evaluation(NamedTuple):
     """The outputs of `EvaluateModels`, as PCollections.
 
-    rows          MeasureRows. A row's Beam timestamp is its `due`, or its `time` if `due` is null. Without
-                  time=, the timestamp is that of the bundle's newest event; a model's last rows then have the
-                  end of their window (the end of time, if the input is not windowed). In windowed input, a
-                  row stays in its window. A worker that never imported rocsteady sees a NamedTuple of Beam
-                  with the same fields.
+    rows          MeasureRows; with class_scores= ClassRows. A row's Beam timestamp is its `due`, or its
+                  `time` if `due` is null. Without time=, the timestamp is that of the bundle's newest event;
+                  a model's last rows then have the end of their window (the end of time, if the input is not
+                  windowed). In windowed input, a row stays in its window. A worker that never imported
+                  rocsteady sees a NamedTuple of Beam with the same fields.
     batches       the same rows, as pyarrow RecordBatches of many rows.
     dead_letters  DeadLetters: invalid events with their reasons.
     late          DeadLetters: events that came after later events were applied, each with its lateness. Empty
@@ -57,7 +58,7 @@ class Evaluation(NamedTuple):
     duplicates: beam.PCollection[DeadLetter]
 
 
-class ModelsChoices(EvaluatorChoices, TableChoices, EventColumns, total=False):
+class ModelsChoices(EvaluatorChoices, TableChoices, EventColumns, ClassColumns, total=False):
     """The keywords of `EvaluateModels`: settings of evaluators and of their table, and columns of events."""
 
 
@@ -80,6 +81,11 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                  which the watermark is seen are random.
     score        a column, or a list of columns: an element is then an event of each. The column "a" is the
                  model "a" where model_name="", or "m/a" where the element's model, or model_name, is "m".
+    class_scores  more than two classes: the fields of the scores of each class, as a list, as a mapping from
+                 classes, or "p_*", where the star stands for the class. A star needs elements with a schema.
+                 The label is then a class. Every row of a model is followed by a row of each class.
+    multi_label  with class_scores=, an event may be of any number of classes: the fields that say so of each
+                 class, instead of label=.
     positive     the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
     model_name   the one model of all events, instead of a column.
     time_unit    "s", "ms", "us" or "ns", for times that are numbers. The log warns if another unit is likely.
@@ -115,7 +121,10 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     """Defaults of keywords that differ from those of `TableSettings`."""
 
     schema: ClassVar[pa.Schema] = ROW_SCHEMA
-    """The columns of `batches` with their types, for a sink of Arrow tables such as Parquet."""
+    """The columns of `batches` with their types, for a sink of Arrow tables such as Parquet.
+
+    With class_scores=, they are CLASS_ROW_SCHEMA.
+    """
 
     def __init__(
         self,
@@ -129,10 +138,22 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         check_keywords("EvaluateModels.__init__", choices, ModelsChoices.__annotations__)
         chosen: dict[str, Any] = {**({} if settings is None else vars(settings)), **choices}
         chosen["order"] = order_of_events(chosen.get("order", "arrival"), clock, chosen.get("time"))
-        self._fields, self._settings = chosen_settings({**self.defaults, **chosen})
-        evaluator = self._settings.evaluator
+        self._chosen = {**self.defaults, **chosen}
+        self._cache_bytes = cache_bytes
+        stars = (chosen.get(name) for name in ClassColumns.__annotations__)
+        self._has_star = any(isinstance(each, str) and "*" in each for each in stars)
+        if not self._has_star:  # the fields of elements are known when the transform is applied
+            self._fields, self._settings, self._shards = self._planned(None)
+
+    def _planned(self, there: list[str] | None) -> tuple[EventFields, TableSettings, EvaluateShards]:
+        """Return the roles of fields, the settings and the step that evaluates. Raises ConfigError.
+
+        there  the fields of elements, if they are known
+        """
+        fields, settings = chosen_settings(self._chosen, there)
+        evaluator = settings.evaluator
         lateness = (evaluator.lateness or 0) if evaluator.by_time else None
-        self._shards = EvaluateShards(self._settings, self._fields, cache_bytes, lateness)
+        return fields, settings, EvaluateShards(settings, fields, self._cache_bytes, lateness)
 
     def expand(self, events: beam.PCollection[Any]) -> Evaluation:
         """Pack, evaluate, and unpack the rows."""
@@ -142,13 +163,16 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 "of dicts, NamedTuples, beam.Rows or packed batches of events"
             )
         refuse_merging_windows(events, self.label)
+        if self._has_star:
+            self._fields, self._settings, self._shards = self._planned(names_of_elements(events))
         settings = self._settings
         needs_ids, by_time = settings.deduplicate is not None, settings.evaluator.by_time
         pack = PackRecords(self._fields, settings.shards, self.label, needs_ids=needs_ids, waited_for=by_time)
         packed = events | "Pack" >> beam.ParDo(pack).with_outputs(DEAD_LETTERS, main="packets")
         rows, refused, _ = packed.packets | "Evaluate" >> self._shards
+        record = MeasureRow if settings.classes is None else ClassRow
         return Evaluation(
-            rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(MeasureRow),
+            rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(record),
             batches=rows | "Batches" >> beam.FlatMap(row_batches).with_output_types(pa.RecordBatch),
             dead_letters=packed[DEAD_LETTERS]
             | "Dead letters" >> beam.Map(unchanged).with_output_types(DeadLetter),
@@ -172,9 +196,16 @@ def single_rows(
 
     Beam would assign a `TimestampedValue` to windows again, by a time that may be outside its pane.
     """
-    for row in rows:
+    for row in rows if rows.classes is None else ClassRows(rows):
         micros = row.time if row.due is None else row.due
         yield WindowedValue(row, time if micros is None else timestamp(micros), (window,))
+
+
+def names_of_elements(events: beam.PCollection[Any]) -> list[str] | None:
+    """Return the fields of elements with a schema: NamedTuples and beam.Rows. None where they have none."""
+    if (fields := getattr(events.element_type, "_fields", None)) is None:
+        return None
+    return [each if isinstance(each, str) else str(each[0]) for each in fields]
 
 
 def order_of_events(order: str, clock: str | None, time: str | None) -> str:

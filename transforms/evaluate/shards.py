@@ -4,7 +4,7 @@ Packets are records of `EvaluatorTable` (`core.events.records`): packed `EventBa
 partition or the input. The key is a shard. The number of shards is fixed for the life of a state: with
 another number, keys would find empty state. A snapshot's fingerprint makes that an error.
 
-The coders of `Rows` and `MeasureRow` are registered here and nowhere else.
+The coders of `Rows`, `MeasureRow` and `ClassRow` are registered here and nowhere else.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from ...core.errors import ConfigError, CorruptBytesError
 from ...core.events.rejected import Rejected
 from ...core.ids.sharding import number_of
 from ...core.join.settings import JoinSettings
+from ...core.rows.class_columns import NO_MEANS, ClassColumns, ClassMeans
+from ...core.rows.class_rows import ClassRow
 from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
 from ...core.rows.curves import RocCurve, WindowCurve
 from ...core.rows.records import MeasureRow
@@ -67,7 +69,10 @@ class RowsCoder(Coder):
         ]
         failures = None if rows.failures is None else rows.failures.tolist()
         lengths = [len(sketch) for sketch in rows.sketches]
-        head = json.dumps([rows.keys, rows.config, curves, failures, rows.settled, lengths]).encode()
+        classes = rows.classes
+        of_classes = None if classes is None else [classes.names, classes.codes.tolist(), [*classes.means]]
+        content = [rows.keys, rows.config, curves, failures, rows.settled, lengths, of_classes]
+        head = json.dumps(content).encode()
         parts = [self._HEAD.pack(len(head), len(rows)), head, *_columns_of(rows, self._COLUMNS)]
         for curve in rows.curves:
             parts += _columns_of(curve.curve, self._CURVE)
@@ -78,7 +83,7 @@ class RowsCoder(Coder):
         """Return the rows that `encode` was given."""
         reader = Reader(memoryview(encoded))
         length, n = reader.numbers(self._HEAD.format)
-        keys, config, heads, failures, settled, lengths = read_json(
+        keys, config, heads, failures, settled, lengths, of_classes = read_json(
             bytes(reader.read(length)), "rows between two stages"
         )
         arrays = _read_columns(reader, self._COLUMNS, n)
@@ -101,6 +106,7 @@ class RowsCoder(Coder):
             failures=None if failures is None else np.array(failures, np.int64),
             settled=None if settled is None else _whole_numbers(settled),
             sketches=sketches,
+            classes=None if of_classes is None else _classes_of(*of_classes),
             **arrays,
         )
 
@@ -111,6 +117,15 @@ class RowsCoder(Coder):
     def to_type_hint(self) -> type[Rows]:
         """Return the type that the coder encodes."""
         return Rows
+
+
+def _classes_of(names: Any, codes: Any, means: Any) -> ClassColumns:
+    """Return the classes of rows from their values in JSON, in which a tuple is a list."""
+    plain = ((tuple(value) if isinstance(value, list) else value for value in each) for each in means)
+    found = [
+        NO_MEANS if code >= 0 else ClassMeans._make(each) for code, each in zip(codes, plain, strict=True)
+    ]
+    return ClassColumns(tuple(names), np.array(codes, np.int32), found)
 
 
 def _whole_numbers(values: Any) -> tuple[int, int, int, int]:
@@ -131,6 +146,7 @@ def _read_columns(reader: Reader, columns: _Columns, n: int) -> dict[str, Any]:
 
 registry.register_coder(Rows, RowsCoder)
 registry.register_coder(MeasureRow, RowCoder)
+registry.register_coder(ClassRow, RowCoder)
 
 
 Settings = TypeVar("Settings")

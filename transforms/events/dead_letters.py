@@ -251,8 +251,7 @@ class RejectedLetters:
             }
         own = {
             fields.model or "model": known["model"],
-            fields.score: pa.array(records.scores),
-            fields.label: labels,
+            **self._scores(records, labels),
             fields.time or "time": known["time"],
             fields.id or "id": known["id"],
             fields.weight or "weight": None if records.weights is None else pa.array(records.weights),
@@ -266,6 +265,16 @@ class RejectedLetters:
                 del own[name]
             own |= {name: pa.array(column, from_pandas=True) for name, column in records.features}
         return own
+
+    def _scores(self, records: EventBatch, labels: pa.Array | None) -> _Columns:
+        """Return the scores and labels of events."""
+        fields = self.fields
+        if records.class_scores is None:
+            return {fields.score: pa.array(records.scores), fields.label: labels}
+        found = dict(zip(fields.class_scores, map(pa.array, records.class_scores.T), strict=True))
+        if records.class_labels is None:
+            return {**found, fields.label: labels}
+        return {**found, **dict(zip(fields.class_labels, map(pa.array, records.class_labels.T), strict=True))}
 
     def _labels(self, labels: Int8Array, classes: TextColumn | None) -> pa.Array:
         """Return labels as values that can be read again; of named classes, only the positive is known."""

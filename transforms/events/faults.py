@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -137,6 +137,24 @@ def label_verdict(value: object) -> tuple[Reason, str] | None:
         Reason.LABEL_UNKNOWN,
         "is none of 1, 0, -1, true, false; name the positive class with positive= (--positive)",
     )
+
+
+def membership_verdict(value: object) -> tuple[Reason, str] | None:
+    """Return the fault of a value that does not say whether an event is of a class."""
+    found = label_verdict(value)
+    return None if found is None else (found[0], "is none of 1, 0, -1, true, false")
+
+
+def class_verdict(role: str, classes: Sequence[str]) -> Verdict:
+    """Return the function that describes a label, or a predicted class, which is none of the classes."""
+    shown = ", ".join(map(repr, classes[:5])) + (f" and {len(classes) - 5:,} more" * (len(classes) > 5))
+
+    def verdict(value: object) -> tuple[Reason, str] | None:
+        if isinstance(value, float) and math.isnan(value):
+            return None
+        return Reason[f"{role.upper()}_NOT_A_CLASS"], f"is none of the classes with a score ({shown})"
+
+    return verdict
 
 
 def time_verdict(unit: str, form: str | None = None) -> Verdict:

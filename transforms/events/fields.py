@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict
 
@@ -10,12 +11,14 @@ from ...core.errors import ConfigError, InputError
 from ...core.events.times import checked_unit
 from ...core.process.near_names import near_names
 from ...core.settings.table import checked_slices
+from .class_fields import class_roles
 from .columns import class_text
 from .time_formats import checked_format
 
 OPTIONS = {
     "score": "--score", "label": "--label", "model": "--model", "time": "--time", "id": "--id",
     "weight": "--weight", "predicted": "--predicted", "slices": "--slice", "features": "--feature",
+    "class_scores": "--class-scores", "multi_label": "--multi-label",
 }  # fmt: skip
 """The command line's option for each field that names columns."""
 
@@ -44,7 +47,8 @@ RECORD_COUNTERS: dict[Role, dict[str, str]] = {
 """Names of the counters of a source's records, by the records' role."""
 
 _CHECKED_APART = (
-    "slices", "probabilities", "positive", "features", "classes", "time_format", "scores",
+    "slices", "probabilities", "positive", "features", "classes", "time_format", "scores", "class_scores",
+    "class_names", "class_labels",
 )  # fmt: skip
 """The fields of `EventFields` that are not plain names."""
 
@@ -85,6 +89,13 @@ class EventColumns(RecordColumns, total=False):
     id: str | None
 
 
+class ClassColumns(TypedDict, total=False):
+    """The keywords that name columns of class scores and of class labels; see `class_columns`."""
+
+    class_scores: str | Sequence[str] | Mapping[str, str] | None
+    multi_label: str | Sequence[str] | Mapping[str, str] | None
+
+
 def check_keywords(whose: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Raise a TypeError, as Python does, for a keyword that is not known.
 
@@ -122,6 +133,9 @@ class EventFields:
     probabilities  whether scores are probabilities; a score outside [0, 1] then makes a dead letter.
     features       for instances, which learners predict: the columns of numbers. Columns of text are slices.
     classes        for instances: whether labels are classes without a positive class.
+    class_scores   the columns of the scores of each class, instead of `score`. Labels are then classes.
+    class_names    the classes of these columns.
+    class_labels   the columns that say of each class whether an event is of the class, instead of `label`.
 
     Raises ConfigError, which names the field, the value and the remedy.
     """
@@ -142,6 +156,9 @@ class EventFields:
     features: tuple[str, ...] = ()
     classes: bool = False
     scores: tuple[str, ...] = ()
+    class_scores: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+    class_labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -225,8 +242,8 @@ class EventFields:
 
     @property
     def score_columns(self) -> tuple[str, ...]:
-        """The columns of scores; a record is an event of each."""
-        return self.scores or (self.score,)
+        """The columns of scores; a record is an event of each. None, where there are scores of classes."""
+        return () if self.class_scores else self.scores or (self.score,)
 
     @property
     def slice_columns(self) -> tuple[str, ...]:
@@ -237,7 +254,9 @@ class EventFields:
         """Return (field, column) of each column that a record of a role needs; a column may serve several."""
         single = ("label", "model", "time", "id", "weight", "predicted")
         named = [("score", column) for column in self.score_columns]
-        named += [(field, getattr(self, field)) for field in single]
+        named += [("class_scores", column) for column in self.class_scores]
+        named += [("multi_label", column) for column in self.class_labels]
+        named += [(field, getattr(self, field)) for field in single[bool(self.class_labels) :]]
         named += [("slices", column) for column in self.slice_columns]
         named += [("features", column) for column in self.features]
         return tuple(each for each in named if each[1] is not None and each[0] not in _NOT_NEEDED[role])
@@ -263,7 +282,7 @@ class EventFields:
     def number_columns(self) -> tuple[str, ...]:
         """The columns that are read as numbers; every other column is text, a class or a time."""
         weights = () if self.weight is None else (self.weight,)
-        return (*self.score_columns, *weights, *self.features)
+        return (*self.score_columns, *self.class_scores, *weights, *self.features)
 
     def class_of(self, value: object) -> str | None:
         """Return the canonical spelling of a class; None for a missing value.
@@ -287,10 +306,11 @@ class EventFields:
         return replace(self, model_name="" if self.scores else default_model)
 
 
-def named_fields(columns: Mapping[str, Any]) -> EventFields:
+def named_fields(columns: Mapping[str, Any], there: Collection[str] | None = None) -> EventFields:
     """Return the fields that keywords name. Raises ConfigError.
 
-    Several columns of scores are given by `score` as a list; a slice of one column may be text.
+    Several columns of scores are given by `score` as a list; a slice of one column may be text. For
+    `class_scores` and `multi_label` see `class_columns`; `there` has the columns of the input, if known.
 
     >>> named_fields({"score": ["a", "b"], "slices": "country"}).scores
     ('a', 'b')
@@ -304,6 +324,14 @@ def named_fields(columns: Mapping[str, Any]) -> EventFields:
         named["scores"] = names
     if isinstance(slices := named.get("slices"), str):
         named["slices"] = (slices,)
+    scores, labels = named.pop("class_scores", None), named.pop("multi_label", None)
+    if scores is not None:
+        named |= class_roles(scores, labels, there)
+    elif labels is not None:
+        raise ConfigError(
+            f"multi_label={labels!r}: labels of classes go with scores of classes; name these with "
+            "class_scores= (--class-scores)"
+        )
     return EventFields(**named)
 
 
@@ -312,11 +340,10 @@ _OPTIONS_OF_ROLES = {("label", "time"): "--label-time", ("instance", "slices"): 
 
 def check_once(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
     """Check that a file has no needed column twice. Raises InputError."""
+    counts = Counter(names)
     for _, column in fields.needed(role):
-        if names.count(column) > 1:
-            raise InputError(
-                f"{name} has {names.count(column)} columns named {column!r}; give each its own name"
-            )
+        if counts[column] > 1:
+            raise InputError(f"{name} has {counts[column]} columns named {column!r}; give each its own name")
 
 
 def check_names(

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ...core.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
-from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch, LabelBatch, PredictionBatch
+from ...core.events.batch import NO_CLASS, EventBatch, LabelBatch, PredictionBatch
 from ...core.events.columns import IdColumn, TextColumn
 from ...core.events.rejected import Reason, details_of, in_words
 from ...core.events.times import NO_TIME
@@ -41,31 +41,15 @@ from .faults import (
     weight_verdict,
 )
 from .fields import EventFields, Role
+from .labels import ClassReader, binary_labels
 from .lateness import Timing, time_span
 from .text import json_objects
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
 """The remedy for a record without a model, if the settings do not say where to find the model."""
 
-LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
-"""The labels that are understood if no positive class is named, by their `class_text`."""
-
 _Batch = TypeVar("_Batch", EventBatch, LabelBatch)
 _Column = TypeVar("_Column", Int64Array, Int8Array, FloatArray, TextColumn, IdColumn, IdColumn | None)
-
-
-def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
-    """Return the labels of classes, int8[n].
-
-    A label is NO_CLASS if it is missing or unknown, or if there is no positive class to compare it with.
-    """
-    if fields.positive is not None:
-        of_class = [POSITIVE if value == fields.positive else NEGATIVE for value in classes.values]
-    elif fields.predicted is not None or fields.classes:
-        of_class = [NO_CLASS] * len(classes.values)
-    else:
-        of_class = [LABELS.get(value, NO_CLASS) for value in classes.values]
-    return np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
 
 
 @dataclass
@@ -327,11 +311,13 @@ def validate_as(
     The batch's `high_water` is the greatest time in it. Raises InputError where a needed column is there
     twice.
     """
-    copies = len(fields.score_columns) if role in ("event", "prediction") else 1
+    copies = max(len(fields.score_columns), 1) if role in ("event", "prediction") else 1
     check = Check(chunk, fields, source, partition, timing, located or role != "event", copies)
     if role == "label":
         return _labels(check)
-    return _instances(check) if role == "instance" else _events(check, role)
+    if role == "instance":
+        return _instances(check)
+    return _class_events(check) if fields.class_scores else _events(check, role)
 
 
 def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, DeadLetters]:
@@ -352,6 +338,14 @@ def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, Dea
     classes, labels = given
     known_classes = None if columns["predicted"] is None else classes
     return check.split(EventBatch(labels=labels, label_classes=known_classes, **columns))
+
+
+def _class_events(check: Check) -> tuple[EventBatch, DeadLetters]:
+    """Return events with a score of each class."""
+    reader = ClassReader(check.fields, check._column, check.faults)
+    columns: dict[str, Any] = {"models": check.models(), **reader.columns()}
+    columns |= {"times": check.times(), "ids": check.ids(), "weights": check.weights()}
+    return check.split(EventBatch.of_classes(**columns, slices=check.slices()))
 
 
 def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:

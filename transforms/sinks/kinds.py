@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.alerts.rows import AlertRow
-from ...core.rows.arrow import ROW_SCHEMA
+from ...core.classes.settings import ClassSettings
+from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
 from ...core.rows.curves import WindowCurve
 from ...core.rows.pairs import PairRow
 from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
+from ...core.settings.classes import Classes
 from ...core.settings.evaluator import EvaluatorSettings
 from ..events.dead_letters import DEAD_LETTER_SCHEMA, schema_of
 
@@ -31,13 +33,18 @@ CONFIDENCE_KEY has the confidence level of the intervals. SETTINGS_KEY has the t
 """
 
 
-def row_schema(settings: EvaluatorSettings) -> pa.Schema:
-    """Return ROW_SCHEMA with the metadata of a Parquet file of rows: confidence level and settings."""
-    metadata = {
-        CONFIDENCE_KEY: repr(settings.confidence).encode(),
-        SETTINGS_KEY: settings.canonical().encode(),
-    }
-    return ROW_SCHEMA.with_metadata(metadata)
+def row_schema(settings: EvaluatorSettings, classes: Classes | None = None) -> pa.Schema:
+    """Return the columns of rows with the metadata of a Parquet file: confidence level and settings.
+
+    The columns are those of ROW_SCHEMA, or with `classes` those of CLASS_ROW_SCHEMA.
+    """
+    schema, canonical = ROW_SCHEMA, settings.canonical()
+    if classes is not None:
+        schema = CLASS_ROW_SCHEMA
+        canonical = ClassSettings(classes.names, settings, classes.multi_label).canonical()
+    return schema.with_metadata(
+        {CONFIDENCE_KEY: repr(settings.confidence).encode(), SETTINGS_KEY: canonical.encode()}
+    )
 
 
 CURVE_SCHEMA = pa.schema(
@@ -198,7 +205,11 @@ def _number_of_curves(table: pa.RecordBatch | pa.Table) -> int:
 ROW_ORDER = ("model", "slice", "pane_start", "row")
 DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail", "model", "field")
 
+CLASS_ROW_ORDER = (*ROW_ORDER, "class")
+
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
+CLASS_ROWS = TableKind("row", CLASS_ROW_SCHEMA, CLASS_ROW_ORDER, CLASS_ROW_ORDER, "rows_written")
+"""Rows of models with a score of each class. The row of all classes has no class, and stands last."""
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
 PAIRS = TableKind("pair", PAIR_SCHEMA, PAIR_ORDER, PAIR_ORDER, "pair_rows_written")
 ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER, "roll_up_rows_written")
@@ -206,3 +217,8 @@ DEAD_LETTERS = TableKind(
     "dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position", "model")
 )
 CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)
+
+
+def kind_of_rows(schema: pa.Schema) -> TableKind:
+    """Return the kind of rows that have some columns, perhaps with other metadata."""
+    return (CLASS_ROWS if "class" in schema.names else ROWS)._replace(schema=schema)

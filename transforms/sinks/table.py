@@ -8,7 +8,8 @@ Invariant
 CSV for a spreadsheet (`csv_safe`): text that a spreadsheet would run as a formula gets an apostrophe.
 
 CSV: null is the empty field and the empty text is `""`; booleans are true and false; times are RFC 3339
-with Z. JSON lines: null is null. Infinity is `inf` in CSV and `1e999` in JSON; NaN is written as null.
+with Z; the texts of a list are joined by commas. JSON lines: null is null. Infinity is `inf` in CSV and
+`1e999` in JSON; NaN is written as null.
 
 A bounded job writes each kind of table into one file at its end (`WriteSortedTable`). The file holds every
 row once, sorted by the order of its kind. So the same rows give the same bytes, for any split of the rows
@@ -48,6 +49,7 @@ from ..kafka.topic import is_kafka
 from .kinds import TableKind, sorted_table
 
 _ROWS_AT_ONCE = 65_536
+_TEXTS = pa.list_(pa.string())
 _CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 
 _FORMULA = r"\A([=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
@@ -80,15 +82,18 @@ def is_csv(path: str) -> bool:
 def without_formulas(table: pa.Table) -> pa.Table:
     r"""Return the table with an apostrophe before each text that a spreadsheet may run as a formula.
 
-    Only columns of text change, so a negative number stays a number. O(cells of text).
+    Only columns of text change, and lists, which become text: a negative number stays a number. O(cells of
+    text).
 
     >>> without_formulas(pa.table({"model": ["=1+1", "m-1"], "auc": [-0.5, 0.5]})).to_pylist()
     [{'model': "'=1+1", 'auc': -0.5}, {'model': 'm-1', 'auc': 0.5}]
     """
     for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if field.type == _TEXTS:
+            column, field = pc.binary_join(column, ","), field.with_type(pa.string())
         if pa.types.is_string(field.type):
-            text = pc.replace_substring_regex(table.column(place), _FORMULA, r"'\1")
-            table = table.set_column(place, field, text)
+            table = table.set_column(place, field, pc.replace_substring_regex(column, _FORMULA, r"'\1"))
     return table
 
 
@@ -115,6 +120,8 @@ def csv_lines(table: pa.Table) -> bytes:
         if pa.types.is_timestamp(field.type):
             text = [rfc3339(chunk) for chunk in table.column(place).chunks]
             table = table.set_column(place, field.name, pa.chunked_array(text, pa.string()))
+        elif field.type == _TEXTS:
+            table = table.set_column(place, field.name, pc.binary_join(table.column(place), ","))
     lines = io.BytesIO()
     pa.csv.write_csv(table, lines, _CSV)
     return lines.getvalue()

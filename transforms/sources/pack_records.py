@@ -30,9 +30,10 @@ from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.columns import json_record
 from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ..events.fields import EventFields, Role
+from ..events.labels import binary_labels
 from ..events.lateness import ANY_TIME
 from ..events.records import records_to_batch
-from ..events.validate import binary_labels, validate_as
+from ..events.validate import validate_as
 
 PACKET_EVENTS = 10_000
 """The most single records of one window that are buffered for one packet."""
@@ -189,9 +190,11 @@ def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) 
 
     With needs_ids, a batch without ids does not fit. Relies on the checks of `EventBatch.unpack`. O(n).
     """
+    if batch.class_scores is not None or fields.class_scores:
+        _check_scores_of_classes(batch, fields)
     for what, option, column, is_asked in (
         ("weights", "weight=", batch.weights, fields.weight is not None),
-        ("predicted classes", "predicted=", batch.predicted, fields.predicted is not None),
+        ("predicted classes", "predicted=", batch.predicted, _has_classes(fields)),
         ("times", "time=", batch.times, fields.time is not None),
         ("ids", "deduplicate=", batch.ids, needs_ids),
     ):
@@ -229,6 +232,27 @@ def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) 
     )
 
 
+def _has_classes(fields: EventFields) -> bool:
+    """Tell whether packed events have predicted classes: where there are classes, and one label an event."""
+    return fields.predicted is not None or (bool(fields.class_scores) and not fields.class_labels)
+
+
+def _check_scores_of_classes(batch: EventBatch, fields: EventFields) -> None:
+    """Raise InputError for scores of classes that are not those of the settings."""
+    scores, asked = batch.class_scores, len(fields.class_names)
+    there = 0 if scores is None else scores.shape[1]
+    if there != asked:
+        raise _unfit(f"it has scores of {there:,} classes, and class_scores= names {asked:,}; give the same")
+    if (batch.class_labels is not None) != bool(fields.class_labels):
+        raise _unfit("it has one label an event where multi_label= is given, or the other way; pack it so")
+    if fields.probabilities and scores is not None and not ((scores >= 0.0) & (scores <= 1.0)).all():
+        raise _unfit("it has a score of a class that is no probability, which lies between 0 and 1")
+    for column in (batch.label_classes, batch.predicted):
+        values = () if column is None else column.values
+        if unknown := next((value for value in values if value not in fields.class_names), None):
+            raise _unfit(f"{unknown[:60]!r} is none of the classes that class_scores= names")
+
+
 def _check_text(name: str, column: TextColumn, *, missing: bool) -> None:
     for value in column.values:
         if not value and not missing:
@@ -240,7 +264,7 @@ def _check_text(name: str, column: TextColumn, *, missing: bool) -> None:
 
 
 def _check_classes(batch: EventBatch, fields: EventFields) -> None:
-    if batch.label_classes is None or batch.predicted is None:
+    if batch.label_classes is None or batch.predicted is None or batch.class_scores is not None:
         return
     for column in (batch.label_classes, batch.predicted):
         for value in column.values:

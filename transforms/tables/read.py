@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from ...core.encoding.json import read_json
 from ...core.errors import InputError
-from ...core.rows.arrow import ROW_SCHEMA
+from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
 from ...core.settings.evaluator import config_of
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
@@ -35,8 +35,15 @@ _MOST_LINE_BYTES = 8 * MOST_LINE_BYTES
 """The most bytes of a line. Lines may be long: a dead letter has a record as text, and a control character of
 the record takes 7 bytes there."""
 
+CLASS_ROWS = "rows of classes"
+"""The name of the rows of models with a score of each class."""
+
+ANY_ROWS = "any rows"
+"""Rows, or rows of classes: what a file holds decides."""
+
 NEEDED = {
     "rows": ("model", "slice", "seq", "window_events"),
+    CLASS_ROWS: ("model", "slice", "class", "row", "seq", "window_events", "auc_macro", "classes"),
     "curves": ("model", "slice", "seq", "point", "threshold", "tp", "fp", "on_hull"),
     "dead letters": ("kind", "reason"),
     "comparisons": ("checkpoint", "seq", "measure", "learner_a", "learner_b", "test", "folds", "better"),
@@ -49,6 +56,7 @@ NEEDED = {
 
 _COUNTED = {
     "rows": ("seq", "window_events"),
+    CLASS_ROWS: ("row", "seq", "window_events"),
     "curves": ("seq", "point", "tp", "fp"),
     "dead letters": (),
     "comparisons": ("checkpoint", "seq", "folds"),
@@ -61,6 +69,7 @@ _COUNTED = {
 
 _KINDS = {
     "rows": (ROW_SCHEMA, "rocsteady evaluate --output"),
+    CLASS_ROWS: (CLASS_ROW_SCHEMA, "rocsteady evaluate --class-scores --output"),
     "curves": (CURVE_SCHEMA, "rocsteady evaluate --curves"),
     "dead letters": (DEAD_LETTER_SCHEMA, "rocsteady evaluate --dead-letters"),
     "comparisons": (COMPARISON_SCHEMA, "rocsteady compare --output"),
@@ -118,11 +127,13 @@ def file_metadata(source: SourceFile) -> Mapping[bytes, bytes]:
 
 def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     """Read a file as `read_tables` does; notes on missing or unknown columns are added to `notes`."""
-    schema, command = _KINDS[what]
     try:
         names = head_names(source, _MOST_LINE_BYTES)
     except (pa.ArrowInvalid, *DAMAGE) as error:
         raise InputError(f"{source.name} cannot be read: {first_line(error)}") from None
+    if what == ANY_ROWS:
+        what = CLASS_ROWS if names is not None and "class" in names else "rows"
+    schema, command = _KINDS[what]
     if names is None:
         return schema.empty_table()
     missing = [name for name in NEEDED[what] if name not in names]
@@ -133,6 +144,8 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
             f"{source.name} holds rows of pairs of models, not rows of measures; give a file that {command} "
             "wrote"
         )
+    if what == "rows" and not missing:
+        refuse_classes(source.name, names)
     if missing:
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise InputError(
@@ -148,16 +161,25 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
         raise InputError(
             f"{source.name} cannot be read as {what}: {first_line(error)}; give a file that {command} wrote"
         ) from None
-    if what == "rows" and len(known) < len(schema):
+    if what in ("rows", CLASS_ROWS) and len(known) < len(schema):
         absent = [name for name in schema.names if name not in names]
         notes.append(f"{source.name} was written by another version: it has no {', '.join(absent)}.")
-    if what == "rows" and (unknown := [name for name in names if name not in schema.names]):
+    if what in ("rows", CLASS_ROWS) and (unknown := [name for name in names if name not in schema.names]):
         notes.append(f"{source.name} has columns that this version does not show: {', '.join(unknown)}.")
     columns = [
         table.column(column.name) if column.name in names else pa.nulls(table.num_rows, column.type)
         for column in schema
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
+
+
+def refuse_classes(name: str, columns: Sequence[str]) -> None:
+    """Raise InputError for rows of models with a score of each class, which few commands read."""
+    if "class" in columns:
+        raise InputError(
+            f"{name} holds rows of models with a score of each class, which rocsteady rows and rocsteady "
+            "show read, and nothing else in this version; give rows of models with one score"
+        )
 
 
 def _checked(table: pa.Table, source: SourceFile, what: str, command: str) -> pa.Table:
@@ -177,6 +199,7 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
     A gzip file of a few MB may unpack to GB of rows without a number. In blocks, its first block is refused.
     """
     nullable = pa.schema([column.with_nullable(True) for column in schema])
+    lists = [column.name for column in schema if pa.types.is_list(column.type)]
     if source.format == "jsonl":
         yield from _json_tables(source, nullable)
         return
@@ -186,8 +209,9 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
         yield pa.parquet.read_table(file, columns=schema.names).select(schema.names).cast(nullable)
         return
     stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
+    texts = [column.with_type(pa.string()) if column.name in lists else column for column in nullable]
     convert = pa.csv.ConvertOptions(
-        column_types=nullable,
+        column_types=pa.schema(texts),
         include_columns=schema.names,
         null_values=[""],
         strings_can_be_null=True,
@@ -195,7 +219,14 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
     )
     parse = pa.csv.ParseOptions(delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True)
     for batch in pa.csv.open_csv(stream, parse_options=parse, convert_options=convert):
-        yield pa.Table.from_batches([batch])
+        table = pa.Table.from_batches([batch])
+        for name in lists:
+            parts = [
+                None if text is None else text.split(",") * bool(text) for text in table[name].to_pylist()
+            ]
+            place = table.schema.get_field_index(name)
+            table = table.set_column(place, nullable.field(name), pa.array(parts, nullable.field(name).type))
+        yield table
 
 
 def _json_tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:

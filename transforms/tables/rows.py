@@ -14,6 +14,7 @@ The rows of a topic come in the order of each partition, up to the topic's prese
 from __future__ import annotations
 
 import os
+import re
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,16 +24,17 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ...core.errors import ConfigError, InputError, RocsteadyError
-from ...core.rows.arrow import ROW_SCHEMA
+from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
+from ...core.rows.class_rows import ClassRow
 from ...core.rows.records import MeasureRow
 from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
 from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
-from ..sinks.kinds import CONFIDENCE_KEY, ROWS, SETTINGS_KEY, TableKind
+from ..sinks.kinds import CLASS_ROWS, CONFIDENCE_KEY, ROWS, SETTINGS_KEY, TableKind
 from ..sinks.open import is_folder
 from ..sources.files.listing import list_sources
-from .read import file_metadata, first_line, parse_lines, read_table
+from .read import ANY_ROWS, file_metadata, first_line, parse_lines, read_table
 
 REMEMBERED = 100_000
 """The number of rows whose hashes are kept; they take some 30 MB."""
@@ -40,10 +42,12 @@ REMEMBERED = 100_000
 _FOLLOW_SECONDS = 1.0
 _IDENTITY = ("model", "slice", "pane_start", "pane_end", "row")
 _PLACES = tuple(MeasureRow._fields.index(name) for name in _IDENTITY)
+_OF_CLASS = ("model", "slice", "class_", "pane_start", "pane_end", "row")
+_PLACES_OF_CLASS = tuple(ClassRow._fields.index(name) for name in _OF_CLASS)
 
 
 class RowBatch(NamedTuple):
-    """Rows that were read, with the columns of ROW_SCHEMA, and the position of each row.
+    """Rows that were read, with the columns of ROW_SCHEMA or CLASS_ROW_SCHEMA, and the position of each row.
 
     metadata  the file's metadata on how the rows were made (CONFIDENCE_KEY, SETTINGS_KEY)
     """
@@ -64,11 +68,12 @@ class RowsOnce:
         self.repeats = 0
 
     def is_new(self, values: tuple[Any, ...], source: str, position: str) -> bool:
-        """Note a row, given in the order of MeasureRow's fields; O(log runs).
+        """Note a row, given in the order of the fields of MeasureRow or ClassRow; O(log runs).
 
         Raises InputError where an earlier row of the same identity differs.
         """
-        identity = tuple(values[place] for place in _PLACES)
+        places = _PLACES if len(values) == len(MeasureRow._fields) else _PLACES_OF_CLASS
+        identity = tuple(values[place] for place in places)
         *series, row = identity
         if self._add(self._runs.setdefault(tuple(series), []), row):
             self._hashes[identity] = hash(values), source, position
@@ -78,10 +83,11 @@ class RowsOnce:
         self.repeats += 1
         known = self._hashes.get(identity)
         if known is not None and known[0] != hash(values):
+            of_class = f"class {identity[2]!r}, " * (places is _PLACES_OF_CLASS)
             raise InputError(
-                f"two rows of one identity differ, model {identity[0]!r}, slice {identity[1]!r}, row {row}: "
-                f"{known[2]} of {known[1]} and {position} of {source}; two jobs wrote to one place, or one "
-                "was started anew without its state: read them apart"
+                f"two rows of one identity differ, model {identity[0]!r}, slice {identity[1]!r}, "
+                f"{of_class}row {row}: {known[2]} of {known[1]} and {position} of {source}; two jobs wrote "
+                "to one place, or one was started anew without its state: read them apart"
             )
         return False
 
@@ -109,8 +115,10 @@ class RowsOnce:
 
 def read_rows(
     source: str | os.PathLike[str], *, options: Iterable[str] = (), follow: bool = False
-) -> Iterator[MeasureRow]:
+) -> Iterator[MeasureRow | ClassRow]:
     """Yield every row once, in the order of writing; of repeated rows, yield the first.
+
+    Rows of models with a score of each class are ClassRows.
 
     source   a folder of parts, a file or glob (.parquet .csv .jsonl), or kafka://host:port/topic.
     options  librdkafka's options for a topic: "key=value" or "@FILE".
@@ -125,16 +133,30 @@ def read_rows(
     """
     once = RowsOnce()
     for batch in row_batches(os.fspath(source), options, follow):
+        record = record_of(batch.table)
         for values, position in zip(row_values(batch.table), batch.positions, strict=True):
             if once.is_new(values, batch.source, position):
-                yield MeasureRow._make(values)
+                yield record._make(values)
+
+
+def record_of(table: pa.Table) -> type[MeasureRow] | type[ClassRow]:
+    """Return the named tuple of the rows of a table."""
+    return ClassRow if "class" in table.column_names else MeasureRow
 
 
 def row_values(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of each row in the order of MeasureRow's fields, times in microseconds."""
-    columns = [table.column(name) for name in MeasureRow._fields]
-    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in columns]
-    return zip(*(column.to_pylist() for column in plain), strict=True)
+    """Yield the values of each row in the order of the fields of `record_of`, times in microseconds."""
+    return zip(*(_plain(table.column(name.rstrip("_"))) for name in record_of(table)._fields), strict=True)
+
+
+def _plain(column: pa.ChunkedArray) -> list[Any]:
+    """Return values that hash: times in microseconds, lists as tuples."""
+    if pa.types.is_list(column.type):
+        return [None if value is None else tuple(value) for value in column.to_pylist()]
+    values: list[Any] = (
+        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    ).to_pylist()
+    return values
 
 
 def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) -> Iterator[RowBatch]:
@@ -190,7 +212,7 @@ def _is_part(name: str) -> bool:
 
 
 def _file_rows(file: SourceFile) -> RowBatch:
-    table = read_table(file, "rows", [])
+    table = read_table(file, ANY_ROWS, [])
     if table.num_rows and table.column("row").null_count:
         raise InputError(f"{file.name} has rows without an ordinal ('row'), so none can be told from another")
     told = {key: text for key, text in file_metadata(file).items() if key in (CONFIDENCE_KEY, SETTINGS_KEY)}
@@ -215,15 +237,24 @@ def distinct_rows(sources: Sequence[str], options: Iterable[str] = ()) -> tuple[
             tables.append(batch.table.filter(pa.array(new, pa.bool_())))
             if batch.metadata not in metadata:
                 metadata.append(batch.metadata)
-    if not tables:
-        return ROW_SCHEMA.empty_table(), 0
-    table = pa.concat_tables(tables)
+    table = joined_rows(tables)
+    schema = CLASS_ROW_SCHEMA if "class" in table.column_names else ROW_SCHEMA
     try:
-        return table.cast(ROW_SCHEMA.with_metadata(metadata[0] if len(metadata) == 1 else None)), once.repeats
+        return table.cast(schema.with_metadata(metadata[0] if len(metadata) == 1 else None)), once.repeats
     except (pa.ArrowInvalid, ValueError) as error:
         raise InputError(
             f"{', '.join(sources)}: a row lacks what every row has ({first_line(error)})"
         ) from None
+
+
+def joined_rows(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of tables in one. Raises InputError for rows of classes beside other rows."""
+    found = [table for table in tables if table.num_rows] or [*tables[:1]] or [ROW_SCHEMA.empty_table()]
+    if len({"class" in table.column_names for table in found}) > 1:
+        raise InputError(
+            "some of these rows are of models with a score of each class, and others are not; give them apart"
+        )
+    return pa.concat_tables(found)
 
 
 # ---- the rows of a topic
@@ -316,7 +347,13 @@ def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bo
     return asked and message.value() is not None and kinds in ([], [kind.name.encode()])
 
 
+_CLASS = re.compile(rb'(?<!\\)"class": ')
+"""The key that rows of models with a score of each class have, and other rows have not."""
+
+
 def _table_of(messages: list[Any], topic: KafkaTopic, kind: TableKind) -> pa.Table:
+    if kind is ROWS and any(_CLASS.search(message.value()) for message in messages):
+        kind = CLASS_ROWS
     table = _records_in([message.value() for message in messages], kind)
     if table is not None:
         return table

@@ -66,7 +66,7 @@ def _opened(job: Evaluation, copies: Mapping[str, str], closing: ExitStack, *, r
     closing  closes the sinks
     resumes  whether the outputs have the rows of an earlier process
     """
-    kinds = KINDS | {"rows": rows_of(job.settings.evaluator)}
+    kinds = KINDS | {"rows": rows_of(job.settings.evaluator, job.settings.classes)}
     sinks: Sinks = {kind: [] for kind in kinds}
     for kind, path in (*((kind, path) for _, path, kind in job.outputs()), *copies.items()):
         if kind in kinds:

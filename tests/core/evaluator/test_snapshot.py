@@ -287,8 +287,8 @@ def test_each_kind_of_foreign_bytes_has_its_own_error_and_says_what_was_found() 
         load(data[:20])
     with pytest.raises(rs.TruncatedBytesError, match=f"ends after 99 of {len(data)} bytes"):
         load(data[:99])
-    with pytest.raises(rs.FutureVersionError, match="version 6: this rocsteady reads up to 5; upgrade it"):
-        load(data[:4] + b"\6" + data[5:])
+    with pytest.raises(rs.FutureVersionError, match="version 7: this rocsteady reads up to 6; upgrade it"):
+        load(data[:4] + b"\7" + data[5:])
     with pytest.raises(rs.CorruptBytesError, match="fails its checksum"):
         load(data + b"\0")
     with pytest.raises(rs.CorruptBytesError, match="fingerprint that is not its own"):

@@ -62,7 +62,7 @@ def test_keywords_are_the_settings() -> None:
     fields = {field.name for field in dataclasses.fields(rs.EvaluatorSettings)}
     assert EvaluatorChoices.__annotations__.keys() == fields - {"positive", "sketch_bytes"}
     of_table = {field.name for field in dataclasses.fields(rs.TableSettings)}
-    assert TableChoices.__annotations__.keys() == of_table - {"evaluator", "slices"}
+    assert TableChoices.__annotations__.keys() == of_table - {"evaluator", "slices", "classes"}
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -482,7 +482,9 @@ def test_settings_may_be_given_as_a_whole_with_others_beside_them() -> None:
 
 def test_columns_of_an_event_are_keywords() -> None:
     columns = {field.name for field in fields(EventFields)}
-    assert EventColumns.__annotations__.keys() == columns - {"probabilities", "features", "classes", "scores"}
+    of_classes = {"class_scores", "class_names", "class_labels"}
+    others = {"probabilities", "features", "classes", "scores", *of_classes}
+    assert EventColumns.__annotations__.keys() == columns - others
     with pytest.raises(TypeError, match=r"EvaluateModels.__init__\(\) got an unexpected .* 'features'"):
         EvaluateModels(features=("x",))  # type: ignore[call-arg]
 

@@ -142,6 +142,12 @@ def column_names(source: SourceFile) -> list[str] | None:
     return names
 
 
+def columns_of_files(sources: Sequence[SourceFile]) -> dict[str, list[str]]:
+    """Return the columns of each file that has a record, or a header, by the file's name."""
+    found = {source.name: column_names(source) for source in sources}
+    return {name: names for name, names in found.items() if names is not None}
+
+
 def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role = "event") -> None:
     """Check in the head of every file that each column that its records need occurs exactly once.
 

@@ -1,0 +1,104 @@
+"""What a row of a model says of all its classes, from the figures of its window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from ..arrays import FloatArray, Int64Array
+from ..rows.class_columns import MEANS_COLUMNS, ClassMeans
+from ..rows.columns import DEGENERATE, ONE_CLASS, REASONS, reason_clauses
+from .figures import ClassFigures
+from .settings import ClassSettings
+from .values import FIGURES, values_of_line
+
+NO_EVENTS = "no events in window"
+NO_DIVISION = "no class has both members and others in window"
+ABSENT = "over the classes with events in window"
+TOO_FEW = "fewer than two events of a class in window"
+SEVERAL_LABELS = "events may have several labels"
+
+_MEANS = ("auc_macro", "auc_weighted", "auc_m")
+_OF_PAIRS = ("auc_m", "auc_m_low", "auc_m_high", "worst_pair", "worst_pair_auc")
+
+
+def means_of(settings: ClassSettings, found: ClassFigures | None, counts: Int64Array) -> ClassMeans:
+    """Return the means of a window.
+
+    found   the figures of the window
+    counts  how many events the window holds of each class
+    """
+    names = settings.classes
+    absent = tuple(name for name, count in zip(names, counts.tolist(), strict=True) if not count)
+    blank = ClassMeans(classes=names, classes_absent=absent)
+    if found is None:
+        reason = NO_DIVISION if settings.multi_label else REASONS[ONE_CLASS]
+        if len(absent) == len(names):
+            reason = NO_EVENTS
+        return blank._replace(reason=reason_clauses(dict.fromkeys(MEANS_COLUMNS[:-2], reason)))
+    values = found.values
+    known: dict[str, Any] = {}
+    why = dict.fromkeys(MEANS_COLUMNS, "")
+    for number, (name, value) in enumerate(
+        zip(_MEANS, (values.macro, values.weighted, values.m), strict=True)
+    ):
+        known[name] = value
+        if len(found.classes) < len(names):
+            why[name] = ABSENT
+        if not settings.intervals:
+            continue
+        if found.variances is None:
+            why[f"{name}_low"] = why[f"{name}_high"] = TOO_FEW
+            continue
+        half_width = settings.z * math.sqrt(found.variances[number])
+        known[f"{name}_low"] = max(0.0, value - half_width)
+        known[f"{name}_high"] = min(1.0, value + half_width)
+        if half_width == 0.0:
+            why[f"{name}_low"] = REASONS[DEGENERATE]
+    pair = None
+    if values.worst_pair is not None:
+        pair = "|".join(sorted(names[int(found.classes[place])] for place in values.worst_pair))
+    known["worst_pair_auc"] = values.worst_pair_auc
+    if settings.multi_label:
+        known.update(dict.fromkeys((name for name in _OF_PAIRS if name != "worst_pair"), None))
+        why.update(dict.fromkeys(_OF_PAIRS, SEVERAL_LABELS))
+        if not settings.intervals:
+            why["auc_m_low"] = why["auc_m_high"] = ""
+    return blank._replace(
+        **known,
+        worst_class=names[int(found.classes[values.worst_class])],
+        worst_class_auc=values.worst_class_auc,
+        worst_pair=pair,
+        reason=reason_clauses(why),
+    )
+
+
+class MeansOfLines(Sequence[ClassMeans]):
+    """The means of many rows, of which each is made when it is asked for.
+
+    lines  what `write_means_now` wrote, a line for each row
+    """
+
+    def __init__(self, settings: ClassSettings, lines: FloatArray) -> None:
+        self._settings, self._lines = settings, lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> ClassMeans: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> MeansOfLines: ...
+
+    def __getitem__(self, index: int | slice) -> ClassMeans | MeansOfLines:
+        if isinstance(index, slice):
+            return MeansOfLines(self._settings, self._lines[index])
+        line = self._lines[index]
+        counts = line[FIGURES:].astype(np.int64)
+        values = values_of_line(line)
+        found = None if values is None else ClassFigures(np.flatnonzero(counts), values, None)
+        return means_of(self._settings, found, counts)

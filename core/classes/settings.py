@@ -1,0 +1,137 @@
+"""The settings of an evaluation with more than two classes, checked when made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from ..encoding.json import read_object
+from ..errors import ConfigError
+from ..evaluator.ranking import z_of
+from ..settings.classes import class_text
+from ..settings.evaluator import EvaluatorSettings, config_of
+from ..settings.evidence import DEFAULT_BLOCKS
+from ..settings.table import TableSettings
+from ..settings.windows import Adaptive
+
+MOST_CLASSES = 100_000
+"""Most classes of a model: a row of the window is a matrix of their pairs."""
+
+
+@dataclass(frozen=True)
+class ClassSettings:
+    """How a model with a score of each class is evaluated.
+
+    classes      the names of the classes, in the order of the scores. Numbers count by value (`class_text`).
+    evaluator    window, emission, measures and all else that the row of a class needs. Adaptive windows,
+                 curves and sketches are refused, and so is `positive`.
+    multi_label  whether an event may be of any number of classes.
+    class_rows   whether each class has rows of its own.
+    intervals    whether the means of AUCs have intervals.
+
+    Raises ConfigError, which names the field, the value and the remedy.
+    """
+
+    classes: tuple[str, ...]
+    evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
+    multi_label: bool = False
+    class_rows: bool = True
+    intervals: bool = True
+
+    def __post_init__(self) -> None:
+        given: Any = self.classes
+        if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
+            raise ConfigError(
+                f"classes={given!r}: give the names of the classes, in the order of the scores, such as "
+                "['cat', 'dog']"
+            )
+        names = tuple(class_text(name) for name in given)
+        object.__setattr__(self, "classes", names)
+        if len(names) > MOST_CLASSES:
+            raise ConfigError(f"{len(names):,} classes: give {MOST_CLASSES:,} at the most")
+        if len(set(names)) < len(names):
+            twice = next(name for number, name in enumerate(names) if name in names[:number])
+            raise ConfigError(f"classes: {twice!r} is named twice; every class has one score")
+        if "" in names:
+            raise ConfigError("classes: a name is empty; give every class a name")
+        settings = self.evaluator
+        if isinstance(settings.window, Adaptive):
+            raise ConfigError(
+                f"window={str(settings.window)!r}: an adaptive window follows the signal of one score, and "
+                "there is one of each class; give LastEvents(k), LastDuration('7d'), Fading(half_life) or "
+                "AllEvents()"
+            )
+        for name in ("curves", "sketch_bytes"):
+            if (given := getattr(settings, name)) is not None:
+                raise ConfigError(f"{name}={given!r}: rows of classes have none; leave {name} out")
+        if settings.positive is not None:
+            raise ConfigError(
+                f"positive={settings.positive!r}: every class is the positive one in its own row; leave "
+                "positive out"
+            )
+        for name in ("multi_label", "class_rows", "intervals"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name}={getattr(self, name)!r}: give True or False")
+
+    @classmethod
+    def of_table(cls, table: TableSettings) -> ClassSettings | None:
+        """Return the settings of the models of a table; None: its models have one score."""
+        if (classes := table.classes) is None:
+            return None
+        return cls(classes.names, table.evaluator, classes.multi_label)
+
+    def of_class(self, name: str) -> EvaluatorSettings:
+        """Return the settings of the rows of one class."""
+        return self.evaluator if self.multi_label else replace(self.evaluator, positive=name)
+
+    @cached_property
+    def of_model(self) -> EvaluatorSettings:
+        """The settings of the decision measures of all classes together."""
+        return replace(
+            self.evaluator,
+            measures=None,
+            probabilities=False,
+            evidence_below=None,
+            evidence_blocks=DEFAULT_BLOCKS,
+            block_gap=None,
+        )
+
+    @cached_property
+    def z(self) -> float:
+        """How many standard errors an interval reaches to each side."""
+        return z_of(self.evaluator)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The number of each class."""
+        return {name: number for number, name in enumerate(self.classes)}
+
+    def meaning(self) -> dict[str, Any]:
+        """Return, by name, what decides the values of rows and the meaning of a state."""
+        said: dict[str, Any] = json.loads(self.evaluator.canonical())
+        return {**said, "classes": list(self.classes), "multi_label": self.multi_label}
+
+    def canonical(self) -> str:
+        """Return the text of all settings that change values."""
+        return json.dumps(self.meaning(), sort_keys=True)
+
+    @cached_property
+    def config(self) -> str:
+        """The hash of the settings: the column `config` of every row."""
+        return config_of(self.canonical())
+
+    def to_json(self) -> str:
+        """Return the settings as a text that `from_json` reads."""
+        of_classes = {"classes": self.classes, "multi_label": self.multi_label}
+        shown = {"class_rows": self.class_rows, "intervals": self.intervals}
+        return json.dumps({**of_classes, **shown, "evaluator": TableSettings(self.evaluator).to_json()})
+
+    @classmethod
+    def from_json(cls, text: str) -> ClassSettings:
+        """Read settings. Raises an error for a text that `to_json` cannot have written."""
+        content = read_object(text, "the settings of a model with classes")
+        evaluator = TableSettings.from_json(content.pop("evaluator")).evaluator
+        return cls(tuple(content.pop("classes")), evaluator, **content)

@@ -1,0 +1,201 @@
+"""ClassWindow: the events of one model with a score of each class, from events to the figures of rows.
+
+Which events the window holds, and when a row is due, is planned by `Course` (evaluator/eviction.py), as for
+the rows of each class. A fading event weighs 2^(-a / T), a its age and T the half-life. It is dropped when it
+weighs less than 2^-64 of the heaviest event of its class.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..arrays import NO_INT8, NO_INT64, FloatArray, Int64Array
+from ..encoding.fields import Reader
+from ..evaluator.eviction import (
+    CHANGED,
+    GREATEST,
+    NEXT_ROW,
+    REMAINING,
+    WINDOW_FIELDS,
+    Course,
+    WindowRule,
+)
+from ..evaluator.state import Remains
+from ..events.times import NO_TIME
+from ..measures.decisions import HELD, SEQ
+from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..rows.class_columns import ClassMeans
+from .current import CurrentPairs, keeps_orders
+from .events import ClassEvents, EventBuffer
+from .figures import ClassFigures, figures_of_labels, figures_of_window
+from .means import MeansOfLines, means_of
+from .settings import ClassSettings
+
+_COUNTERS = [SEQ, NEXT_ROW, GREATEST, *WINDOW_FIELDS]
+_STATE = struct.Struct(f"<{len(_COUNTERS)}qq??")
+
+
+class ClassWindow:
+    """The window of one model; see the module."""
+
+    def __init__(self, settings: ClassSettings) -> None:
+        self._settings = settings
+        window, every = settings.evaluator.window, settings.evaluator.every
+        self._half_life, self._by_time = window.ticks, window.by_time
+        self._course = Course(
+            WindowRule(*window.rule, every.events, every.micros), window.size, keeps_times=not window.ticks
+        )
+        classes = len(settings.classes)
+        labels = np.empty((0, classes), np.bool_) if settings.multi_label else NO_INT64
+        ticks = NO_INT64 if window.ticks else None
+        self._buffer = EventBuffer(ClassEvents(labels, np.empty((0, classes)), None, ticks))
+        self._current = CurrentPairs(classes, self._buffer) if keeps_orders(settings) else None
+
+    def __len__(self) -> int:
+        return len(self._buffer)
+
+    def apply(
+        self, events: ClassEvents, times: Int64Array | None, clock: int = NO_TIME
+    ) -> Sequence[ClassMeans]:
+        """Apply events, or advance time to `clock`; return the means of the rows that fall due."""
+        counters = self._course.counters
+        due: list[ClassMeans] = []
+        lines: list[FloatArray] = []
+        if events.weights is not None:
+            self._current = None
+        for plan in self._course.plan(events.size, times, NO_INT64, NO_INT8, clock):
+            steps = plan.steps
+            part = events.part(slice(plan.start, plan.start + plan.events))
+            if self._half_life:
+                ticks = int(counters[SEQ]) + 1 + np.arange(plan.events)
+                if self._by_time and times is not None:
+                    ticks = times[plan.start : plan.start + plan.events]
+                part = part._replace(ticks=ticks)
+            if self._current is not None:
+                lines.append(self._current.follow(_entering(part, steps, plan.start), steps))
+            else:
+                due += self._scanned(part, steps, plan.start)
+            counters[SEQ] += plan.events
+            counters[HELD] = len(self)
+        return MeansOfLines(self._settings, np.concatenate(lines)) if lines else due
+
+    def _scanned(self, part: ClassEvents, steps: Steps, start: int) -> Iterator[ClassMeans]:
+        """Apply steps, and scan the window at each row; `start` is the place of the first event of `part`."""
+        done = 0
+        for end in (*(np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist(), 0):
+            some = steps.part(done, end or len(steps.flags))
+            self._buffer.follow(_entering(part, some, start), some)
+            if self._half_life:
+                self._buffer.drop_faded(self._half_life)
+            if end:
+                yield self.means()
+            done = end
+
+    def advance_to(self, clock: int) -> Sequence[ClassMeans]:
+        """Advance time to `clock`, microseconds UTC; return the means of the rows that fall due."""
+        if not self._course.rule.grid or not self._course.counters[SEQ]:
+            return []
+        return self.apply(self._buffer.events().part(slice(0)), None, clock)
+
+    def finish(self) -> ClassMeans:
+        """Return the means of the last row, which falls due now."""
+        self._course.counters[NEXT_ROW] += 1
+        self._course.counters[CHANGED] = 0
+        return self.means()
+
+    def means(self) -> ClassMeans:
+        """Return the means of the window now."""
+        return means_of(self._settings, self.figures(), self.counts())
+
+    def figures(self) -> ClassFigures | None:
+        """Return the figures of the window now; None if fewer than two classes have events."""
+        events = self._buffer.events()
+        ages: FloatArray | None = None
+        if events.ticks is not None and events.size:
+            ages = (events.ticks.max() - events.ticks) / self._half_life
+        if self._settings.multi_label:
+            return figures_of_labels(events.labels.astype(np.bool_), events.scores, events.weights, ages)
+        return figures_of_window(events.labels.astype(np.int64), events.scores, events.weights, ages)
+
+    def counts(self) -> Int64Array:
+        """Return how many events the window holds of each class."""
+        labels = self._buffer.events().labels
+        if self._settings.multi_label:
+            return np.asarray(np.count_nonzero(labels, axis=0))
+        return np.bincount(labels, minlength=len(self._settings.classes))
+
+    # ---- state
+
+    def go_on(self, remains: Remains) -> None:
+        """Continue the rows of a window that was dropped; this window stays empty."""
+        self._course.counters[REMAINING] = remains[2:]
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """About how many bytes `pack` gives."""
+        events = self._buffer.events()
+        beside = sum(column is not None for column in (events.weights, events.ticks)) + self._by_time
+        return _STATE.size + len(self) * (8 * int(events.scores.shape[1]) + 4 + 8 * beside)
+
+    def pack(self) -> list[bytes]:
+        """Return the wire form, little-endian.
+
+        `_STATE`; labels (i4; of several labels one byte each) and scores (f8) of the events held, then their
+        weights (f8), ticks and times (i8), each if there are some.
+        """
+        events, times = self._buffer.events(), self._course.times()
+        head = _STATE.pack(
+            *self._course.counters[_COUNTERS].tolist(),
+            events.size,
+            events.weights is not None,
+            len(times) > 0,
+        )
+        labels = events.labels.astype("i1" if self._settings.multi_label else "<i4")
+        columns = [labels, events.scores.astype("<f8")]
+        if events.weights is not None:
+            columns.append(events.weights.astype("<f8"))
+        if events.ticks is not None:
+            columns.append(events.ticks.astype("<i8"))
+        return [head, *(column.tobytes() for column in columns), times.astype("<i8").tobytes()]
+
+    def read(self, reader: Reader) -> None:
+        """Load the wire form into a window without events.
+
+        Raises ValueError or struct.error for bytes that `pack` cannot have written.
+        """
+        *counters, held, has_weights, has_times = reader.numbers(_STATE.format)
+        classes, labels = len(self._settings.classes), None
+        if self._settings.multi_label:
+            labels = reader.array("i1", held * classes).reshape(held, classes) == 1
+        else:
+            labels = reader.array("<i4", held).astype(np.int64)
+            if held and not 0 <= labels.min() <= labels.max() < classes:
+                raise ValueError(f"an event of class {labels.max()} of {classes}")
+        scores = reader.array("<f8", held * classes).reshape(held, classes)
+        weights = reader.array("<f8", held) if has_weights else None
+        ticks = reader.array("<i8", held) if self._half_life else None
+        times = reader.array("<i8", held) if has_times else NO_INT64
+        if not np.isfinite(scores).all() or min(counters[:2]) < 0 or held > counters[0]:
+            raise ValueError(f"{held} of {counters[0]} events are held, or a score is not finite")
+        if weights is not None and not ((weights > 0) & np.isfinite(weights)).all():
+            raise ValueError("a weight is not a finite number above 0")
+        self._course.counters[_COUNTERS] = counters
+        self._course.counters[HELD] = held
+        self._buffer.add(ClassEvents(labels, scores, weights, ticks))
+        if weights is not None:
+            self._current = None
+        elif self._current is not None:
+            self._current = CurrentPairs(classes, self._buffer)
+        if has_times:
+            self._course.load(times)
+
+
+def _entering(part: ClassEvents, steps: Steps, start: int) -> ClassEvents:
+    """Return the events that enter; `start` is the place in the batch of the first event of `part`."""
+    enters = (steps.flags & ENTERS) != 0
+    if enters.all() and part.size == len(enters):
+        return part
+    return part.part(steps.events[enters] - start)

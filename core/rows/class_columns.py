@@ -1,0 +1,104 @@
+"""The columns that rows have beside their own where a model has more than two classes.
+
+A model has a row of all its classes, whose `class` is null, and a row of each class. The row of all classes
+has the means of the classes' AUCs; the row of a class has the measures of the class against all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Int32Array, Int64Array
+from .columns import COLUMNS
+
+
+class ClassMeans(NamedTuple):
+    """What the row of a model says of all its classes. None stands for null, and `reason` says why.
+
+    auc_macro, auc_macro_low, auc_macro_high
+                     the mean of the AUCs of each class against all others, and its interval
+    auc_weighted, auc_weighted_low, auc_weighted_high
+                     the mean by the classes' masses
+    auc_m, auc_m_low, auc_m_high
+                     the mean over pairs of classes of the AUC of their events alone, in both directions
+                     (Hand & Till 2001)
+    worst_class      the class of the least AUC, the first of several
+    worst_class_auc  its AUC
+    worst_pair       the two classes that are told apart worst, in alphabetical order, such as "cat|dog"
+    worst_pair_auc   the mean AUC of both directions of the pair
+    classes          the names of the classes, in the order of the scores
+    classes_absent   the classes without an event in the window: no mean counts them
+    reason           why a value is None, or is to be read with care; None: no remark
+    """
+
+    auc_macro: float | None = None
+    auc_macro_low: float | None = None
+    auc_macro_high: float | None = None
+    auc_weighted: float | None = None
+    auc_weighted_low: float | None = None
+    auc_weighted_high: float | None = None
+    auc_m: float | None = None
+    auc_m_low: float | None = None
+    auc_m_high: float | None = None
+    worst_class: str | None = None
+    worst_class_auc: float | None = None
+    worst_pair: str | None = None
+    worst_pair_auc: float | None = None
+    classes: tuple[str, ...] | None = None
+    classes_absent: tuple[str, ...] | None = None
+    reason: str | None = None
+
+
+MEANS_COLUMNS = ClassMeans._fields[:-1]
+"""The columns of `ClassMeans`, in the order in which rows have them; reasons join those of the row."""
+
+_PLACE = COLUMNS.index("drift")
+
+CLASS_ROW_COLUMNS = (*COLUMNS[:2], "class", *COLUMNS[2:_PLACE], *MEANS_COLUMNS, *COLUMNS[_PLACE:])
+"""Every column of such a row, in the order in which sinks write them. In Python `class` is `class_`."""
+
+NO_MEANS = ClassMeans()
+"""What the row of one class says of all classes: nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassColumns:
+    """The class of each of n rows, and what the rows of a model say of all classes.
+
+    names  the names of the classes
+    codes  int32[n], the number of the class of each row; -1: the row is of all classes
+    means  for each row; `NO_MEANS` for a row of one class
+    """
+
+    names: tuple[str, ...]
+    codes: Int32Array
+    means: Sequence[ClassMeans]
+
+    @classmethod
+    def concat(cls, parts: Sequence[ClassColumns]) -> ClassColumns:
+        """Concatenate columns of one model's classes, or of several models'."""
+        places: dict[str, int] = {}
+        tables = [
+            np.array([*(places.setdefault(name, len(places)) for name in part.names), -1], np.int32)
+            for part in parts
+        ]
+        codes = [table[part.codes] for table, part in zip(tables, parts, strict=True)]
+        return cls(tuple(places), np.concatenate(codes), [each for part in parts for each in part.means])
+
+    def part(self, places: slice | Int64Array) -> ClassColumns:
+        """Return the columns of some rows."""
+        numbers = np.arange(len(self.codes))[places]
+        return ClassColumns(self.names, self.codes[places], [self.means[at] for at in numbers.tolist()])
+
+    def name(self, index: int) -> str | None:
+        """Return the class of a row; None: the row is of all classes."""
+        code = int(self.codes[index])
+        return None if code < 0 else self.names[code]
+
+    def reason(self, index: int, reason: str | None) -> str | None:
+        """Return the reason of a row, with that of its means behind it."""
+        return "; ".join(text for text in (reason, self.means[index].reason) if text) or None

@@ -1,0 +1,157 @@
+"""The columns of class scores and of class labels, and the class of each column.
+
+`p_*` names every column that begins with p_; its class is what the star stands for. In a list, the class is
+the name of the column without what all names of the list begin with, up to a sign such as _ or a dot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from ...core.errors import ConfigError
+from ...core.process.near_names import near_names
+from ...core.settings.classes import class_text
+
+_KEYWORDS = "class_scores=", "multi_label="
+_OPTIONS = "--class-scores ", "--multi-label "
+_SIGNS = "_.-:/ "
+"""Signs that end what the names of a list have in common."""
+
+
+def class_columns(name: str, asked: Any, there: Collection[str] | None = None) -> dict[str, str]:
+    """Return the column of each class, by the class.
+
+    name   the setting, for errors: "class_scores=", "--class-scores "
+    asked  "p_*", "p_cat,p_dog", a list of names, or a mapping from classes to names. In text,
+           "cat=score1,dog=score2" is such a mapping
+    there  the columns of the input; None: they are not known before events come
+
+    The classes of a star are sorted: numbers by value, then other names. Raises ConfigError for names that
+    give no classes.
+
+    >>> class_columns("class_scores=", "p_*", ["label", "p_dog", "p_cat"])
+    {'cat': 'p_cat', 'dog': 'p_dog'}
+    >>> class_columns("class_scores=", "p_cat,p_cow"), class_columns("class_scores=", "cat,cow")
+    ({'cat': 'p_cat', 'cow': 'p_cow'}, {'cat': 'cat', 'cow': 'cow'})
+    """
+    if isinstance(asked, str) and "*" in asked:
+        return _checked(name, asked, _of_star(name, asked, there))
+    if isinstance(asked, str):
+        pairs = [part.rpartition("=") for part in asked.split(",")]
+        named = {class_: column for class_, sign, column in pairs if sign}
+        if not named:
+            return _checked(name, asked, _of_list(name, asked, [column for _, _, column in pairs]))
+        if len(named) < len(pairs):
+            raise ConfigError(
+                f"{name}{asked!r}: a class is named for some columns; give CLASS=COLUMN for all, or for none"
+            )
+        asked = named
+    if isinstance(asked, Mapping):
+        return _checked(name, asked, [(class_, str(column)) for class_, column in asked.items()])
+    names = list(asked) if isinstance(asked, Iterable) else []
+    return _checked(name, asked, _of_list(name, asked, names))
+
+
+def _of_star(name: str, asked: str, there: Collection[str] | None) -> list[tuple[str, str]]:
+    before, _, behind = asked.partition("*")
+    if "*" in behind or "," in asked or "=" in asked:
+        raise ConfigError(f"{name}{asked!r}: give one name with one star, such as 'p_*', or a list of names")
+    if there is None:
+        raise ConfigError(
+            f"{name}{asked!r}: the columns of this input are not known before events come; name them all, "
+            "such as p_cat,p_dog"
+        )
+    found = re.compile(f"{re.escape(before)}(.+){re.escape(behind)}", re.DOTALL)
+    pairs = [(match[1], column) for column in there if (match := found.fullmatch(column))]
+    if not pairs:
+        near = near_names(before or behind, there)
+        hint = f" (is {near[0]!r} one of them?)" if near else ""
+        raise ConfigError(f"{name}{asked!r}: no column fits{hint}; give a star for the name of the class")
+    return sorted(dict(pairs).items(), key=_natural)
+
+
+def _natural(pair: tuple[str, str]) -> tuple[bool, int, str]:
+    """Return the key that sorts whole numbers by value, before other names."""
+    text = class_text(pair[0])
+    is_number = text.isascii() and text.isdecimal() and len(text) < 20
+    return not is_number, int(text) if is_number else 0, text
+
+
+def _of_list(name: str, asked: Any, names: list[Any]) -> list[tuple[str, str]]:
+    if not names or not all(isinstance(each, str) and each for each in names):
+        raise ConfigError(
+            f"{name}{asked!r}: give a pattern such as 'p_*', or the names of columns such as p_cat,p_dog"
+        )
+    first, last = min(names), max(names)  # all names share what the least and the greatest share
+    same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    length = max(first[:same].rfind(sign) for sign in _SIGNS) + 1 if len(names) > 1 else 0
+    if any(len(each) == length for each in names):
+        length = 0
+    return [(each[length:], each) for each in names]
+
+
+def _checked(name: str, asked: Any, pairs: list[tuple[Any, str]]) -> dict[str, str]:
+    said, columns = name.strip(" ="), dict[str, str]()
+    for given, column in pairs:
+        text = class_text(given)
+        if not text or not column:
+            raise ConfigError(f"{name}{asked!r}: a class or its column has no name; name each")
+        if text in columns:
+            raise ConfigError(
+                f"{said}: the columns {columns[text]!r} and {column!r} are both of class {text!r}; name one "
+                "column for each class"
+            )
+        columns[text] = column
+    twice, times = Counter(columns.values()).most_common(1)[0]
+    if times > 1:
+        raise ConfigError(f"{said}: the column {twice!r} is named twice; name one column for each class")
+    return columns
+
+
+def class_roles(
+    class_scores: Any,
+    multi_label: Any,
+    there: Collection[str] | None = None,
+    names: tuple[str, str] = _KEYWORDS,
+) -> dict[str, Any]:
+    """Return the fields of `EventFields` that class scores and class labels give. Raises ConfigError.
+
+    multi_label  the columns of labels, one for each class of the scores; None: an event is of one class
+    names        the names of both settings, for errors
+    """
+    scores = class_columns(names[0], class_scores, there)
+    roles: dict[str, Any] = {"class_names": tuple(scores), "class_scores": tuple(scores.values())}
+    if multi_label is None:
+        return roles
+    labels = class_columns(names[1], multi_label, there)
+    for what, some, others in (("label", labels, scores), ("score", scores, labels)):
+        if lacking := next((class_ for class_ in others if class_ not in some), None):
+            raise ConfigError(
+                f"{names[1]}{multi_label!r}: class {lacking!r} has no column of its {what}; each class has "
+                "a column of scores and one of labels"
+            )
+    return {**roles, "class_labels": tuple(labels[class_] for class_ in scores)}
+
+
+def class_roles_of_files(
+    class_scores: str, multi_label: str | None, heads: Mapping[str, Collection[str]] | None
+) -> dict[str, Any]:
+    """Return the fields of `EventFields` that the options of a command give. Raises ConfigError.
+
+    heads  the columns of each file, by its name; None: they are not known
+    """
+    first, roles = "", class_roles(class_scores, multi_label, [], _OPTIONS) if heads == {} else {}
+    if heads is None:
+        return class_roles(class_scores, multi_label, None, _OPTIONS)
+    for name, there in heads.items():
+        found = class_roles(class_scores, multi_label, there, _OPTIONS)
+        if roles and found != roles:
+            raise ConfigError(
+                f"--class-scores {class_scores}: {name} has columns of other classes than {first}; name the "
+                "columns that all files have, such as p_cat,p_dog"
+            )
+        first, roles = name, found
+    return roles

@@ -1,0 +1,86 @@
+"""Labels as 1 and 0, and the columns of events with a score of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...core.arrays import FloatArray, Int8Array
+from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE
+from ...core.events.columns import TextColumn
+from .columns import class_text, numbers, texts
+from .faults import Faults, class_verdict, membership_verdict, score_verdict
+from .fields import EventFields
+
+LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
+"""The labels that are understood if no positive class is named, by their `class_text`."""
+
+
+def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
+    """Return the labels of classes, int8[n].
+
+    A label is NO_CLASS if it is missing or unknown, or if there is no positive class to compare it with.
+    """
+    if fields.positive is not None:
+        of_class = [POSITIVE if value == fields.positive else NEGATIVE for value in classes.values]
+    elif fields.predicted is not None or fields.classes:
+        of_class = [NO_CLASS] * len(classes.values)
+    else:
+        of_class = [LABELS.get(value, NO_CLASS) for value in classes.values]
+    return np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
+
+
+@dataclass(frozen=True)
+class ClassReader:
+    """Reads the scores and labels of classes from the columns of records, and notes faults.
+
+    column  returns a column by its name
+    """
+
+    fields: EventFields
+    column: Callable[[str], pa.Array]
+    faults: Faults
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of an `EventBatch`. Without predicted classes, the greatest score decides."""
+        fields = self.fields
+        scores = np.stack([self._scores(name) for name in fields.class_scores], axis=1)
+        if fields.class_labels:
+            members = np.stack([self._members(name) for name in fields.class_labels], axis=1)
+            return {"class_scores": scores, "class_labels": members}
+        found = {"class_scores": scores, "label_classes": self._classes("label", fields.label)}
+        if fields.predicted is not None:
+            return {**found, "predicted": self._classes("predicted", fields.predicted)}
+        decided = np.argmax(scores, axis=1).astype(np.int32)
+        return {**found, "predicted": TextColumn(decided, fields.class_names)}
+
+    def _scores(self, name: str) -> FloatArray:
+        column = self.column(name)
+        scores = numbers(column)
+        bad = ~np.isfinite(scores)
+        if self.fields.probabilities:
+            bad |= ~((scores >= 0.0) & (scores <= 1.0))
+        self.faults.add(bad, "score", name, column, score_verdict)
+        return scores
+
+    def _classes(self, role: str, name: str) -> TextColumn:
+        """Read a column of classes; a value that is none of the classes is a fault."""
+        column = self.column(name)
+        found = texts(column, self.fields.class_of)
+        known = set(self.fields.class_names)
+        bad = ~np.array([*(value in known for value in found.values), False])[found.codes]
+        self.faults.add(bad, role, name, column, class_verdict(role, self.fields.class_names))
+        return replace(found, codes=np.where(bad, -1, found.codes))
+
+    def _members(self, name: str) -> Int8Array:
+        """Read a column that says whether an event is of a class."""
+        column = self.column(name)
+        classes = texts(column)
+        of_class = [LABELS.get(class_text(value) or "", NO_CLASS) for value in classes.values]
+        labels = np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
+        self.faults.add(labels == NO_CLASS, "label", name, column, membership_verdict)
+        return labels
