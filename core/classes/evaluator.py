@@ -21,7 +21,7 @@ from ..events.columns import TextColumn
 from ..events.inputs import as_array, as_binary, as_numbers, as_times, as_weights, warn_of
 from ..events.times import checked_unit, doubt_in
 from ..rows import slots
-from ..rows.class_columns import NO_MEANS, ClassColumns, ClassMeans
+from ..rows.class_columns import ClassColumns, ClassMeans
 from ..rows.class_rows import ClassRows
 from ..rows.columns import NO_POSITIVE_CLASS, NOT_ASKED
 from ..rows.records import Measures
@@ -252,9 +252,12 @@ class MulticlassEvaluator:
     def _joined(
         self, model_rows: Rows, class_rows: Sequence[Rows], figures: Sequence[ClassMeans]
     ) -> ClassRows:
-        """Return rows in which every row of the model is followed by its row of each class."""
+        """Return rows in which every row of the model is followed by its row of each class.
+
+        figures  what each of these rows says of all classes
+        """
         count = len(model_rows)
-        if count != len(figures) or any(len(rows) != count for rows in class_rows):
+        if len(figures) != count * (1 + len(class_rows)) or any(len(rows) != count for rows in class_rows):
             raise AssertionError(f"{len(figures)} figures, and rows {count}, {[*map(len, class_rows)]}")
         if not count:
             return ClassRows(Rows.empty(self.settings.config))
@@ -265,9 +268,8 @@ class MulticlassEvaluator:
             return ClassRows(replace(model_rows, config=self.settings.config, classes=columns))
         codes = [of_model, *(np.full(count, number, np.int32) for number in range(len(class_rows)))]
         order = np.arange(len(codes) * count).reshape(len(codes), count).ravel(order="F")
-        means = [each for of_row in figures for each in (of_row, *[NO_MEANS] * len(class_rows))]
         rows = Rows.concat([model_rows, *class_rows]).take(order)
-        columns = ClassColumns(self.settings.classes, np.concatenate(codes)[order], means)
+        columns = ClassColumns(self.settings.classes, np.concatenate(codes)[order], figures)
         return ClassRows(replace(rows, config=self.settings.config, classes=columns))
 
     def _clear(self, rows: Rows) -> None:
@@ -309,7 +311,7 @@ class MulticlassEvaluator:
         """Return the last rows, unless the last event applied has made them already."""
         rows = self._of_model.finish()
         of_classes = [each.finish() for each in self._of_classes]
-        return self._joined(rows, of_classes, [self._window.finish()] if len(rows) else [])
+        return self._joined(rows, of_classes, self._window.finish() if len(rows) else [])
 
     def remains(self) -> Remains:
         """Return the counters to keep when the evaluator is dropped after `finish`, for `returning`."""

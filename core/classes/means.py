@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..arrays import FloatArray, Int64Array
-from ..rows.class_columns import MEANS_COLUMNS, ClassMeans
+from ..rows.class_columns import MEANS_COLUMNS, NO_MEANS, ClassMeans
 from ..rows.columns import DEGENERATE, ONE_CLASS, REASONS, reason_clauses
 from .figures import ClassFigures
 from .settings import ClassSettings
@@ -22,6 +22,7 @@ TOO_FEW = "fewer than two events of a class in window"
 SEVERAL_LABELS = "events may have several labels"
 
 _MEANS = ("auc_macro", "auc_weighted", "auc_m")
+_FIGURES = MEANS_COLUMNS[: MEANS_COLUMNS.index("classes")]
 _OF_PAIRS = ("auc_m", "auc_m_low", "auc_m_high", "worst_pair", "worst_pair_auc")
 
 
@@ -38,7 +39,7 @@ def means_of(settings: ClassSettings, found: ClassFigures | None, counts: Int64A
         reason = NO_DIVISION if settings.multi_label else REASONS[ONE_CLASS]
         if len(absent) == len(names):
             reason = NO_EVENTS
-        return blank._replace(reason=reason_clauses(dict.fromkeys(MEANS_COLUMNS[:-2], reason)))
+        return blank._replace(reason=reason_clauses(dict.fromkeys(_FIGURES, reason)))
     values = found.values
     known: dict[str, Any] = {}
     why = dict.fromkeys(MEANS_COLUMNS, "")
@@ -74,6 +75,23 @@ def means_of(settings: ClassSettings, found: ClassFigures | None, counts: Int64A
         worst_pair=pair,
         reason=reason_clauses(why),
     )
+
+
+def means_of_rows(
+    settings: ClassSettings, found: ClassFigures | None, counts: Int64Array
+) -> list[ClassMeans]:
+    """Return what the row of a model and, behind it, the row of each class say; see `means_of`."""
+    of_model = means_of(settings, found, counts)
+    if not settings.class_rows:
+        return [of_model]
+    if not settings.says_pairs:
+        return [of_model, *[NO_MEANS] * len(settings.classes)]
+    pair_aucs = np.full((len(settings.classes),) * 2, np.nan)
+    if found is not None:
+        pair_aucs[np.ix_(found.classes, found.classes)] = found.values.pair_aucs
+        np.fill_diagonal(pair_aucs, np.nan)
+    of_classes = (tuple(None if value != value else value for value in line) for line in pair_aucs.tolist())
+    return [of_model, *(ClassMeans(pair_aucs=line) for line in of_classes)]
 
 
 class MeansOfLines(Sequence[ClassMeans]):

@@ -11,6 +11,7 @@ from typing import Any
 from ..encoding.json import read_object
 from ..errors import ConfigError
 from ..evaluator.ranking import z_of
+from ..rows.class_columns import MOST_PAIRED
 from ..settings.classes import class_text
 from ..settings.evaluator import EvaluatorSettings, config_of
 from ..settings.evidence import DEFAULT_BLOCKS
@@ -82,6 +83,11 @@ class ClassSettings:
         if (classes := table.classes) is None:
             return None
         return cls(classes.names, table.evaluator, classes.multi_label)
+
+    @property
+    def says_pairs(self) -> bool:
+        """Whether the row of a class has the AUCs of the class against each other class."""
+        return self.class_rows and not self.multi_label and 1 < len(self.classes) <= MOST_PAIRED
 
     def of_class(self, name: str) -> EvaluatorSettings:
         """Return the settings of the rows of one class."""

@@ -31,7 +31,7 @@ from ..rows.class_columns import ClassMeans
 from .current import CurrentPairs, keeps_orders
 from .events import ClassEvents, EventBuffer
 from .figures import ClassFigures, figures_of_labels, figures_of_window
-from .means import MeansOfLines, means_of
+from .means import MeansOfLines, means_of, means_of_rows
 from .settings import ClassSettings
 
 _COUNTERS = [SEQ, NEXT_ROW, GREATEST, *WINDOW_FIELDS]
@@ -60,7 +60,10 @@ class ClassWindow:
     def apply(
         self, events: ClassEvents, times: Int64Array | None, clock: int = NO_TIME
     ) -> Sequence[ClassMeans]:
-        """Apply events, or advance time to `clock`; return the means of the rows that fall due."""
+        """Apply events, or advance time to `clock`; return the means of the rows that fall due.
+
+        Where classes have rows, the means of each are behind those of the model.
+        """
         counters = self._course.counters
         due: list[ClassMeans] = []
         lines: list[FloatArray] = []
@@ -91,7 +94,7 @@ class ClassWindow:
             if self._half_life:
                 self._buffer.drop_faded(self._half_life)
             if end:
-                yield self.means()
+                yield from self._means_of_rows()
             done = end
 
     def advance_to(self, clock: int) -> Sequence[ClassMeans]:
@@ -100,11 +103,14 @@ class ClassWindow:
             return []
         return self.apply(self._buffer.events().part(slice(0)), None, clock)
 
-    def finish(self) -> ClassMeans:
-        """Return the means of the last row, which falls due now."""
+    def finish(self) -> Sequence[ClassMeans]:
+        """Return the means of the last row, which falls due now, as `apply` does."""
         self._course.counters[NEXT_ROW] += 1
         self._course.counters[CHANGED] = 0
-        return self.means()
+        return self._means_of_rows()
+
+    def _means_of_rows(self) -> list[ClassMeans]:
+        return means_of_rows(self._settings, self.figures(), self.counts())
 
     def means(self) -> ClassMeans:
         """Return the means of the window now."""

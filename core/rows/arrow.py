@@ -60,6 +60,7 @@ _OF_CLASSES: dict[str, pa.DataType] = {
     **dict.fromkeys(MEANS_COLUMNS, pa.float64()),
     **dict.fromkeys(("class", "worst_class", "worst_pair"), pa.string()),
     **dict.fromkeys(("classes", "classes_absent"), pa.list_(pa.string())),
+    "pair_aucs": pa.list_(pa.float64()),
 }
 
 CLASS_ROW_SCHEMA = pa.schema(

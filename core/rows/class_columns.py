@@ -17,7 +17,9 @@ from .columns import COLUMNS
 
 
 class ClassMeans(NamedTuple):
-    """What the row of a model says of all its classes. None stands for null, and `reason` says why.
+    """What a row says of all classes. None stands for null, and `reason` says why.
+
+    The row of a model has all columns but `pair_aucs`, and the row of a class has `pair_aucs` alone.
 
     auc_macro, auc_macro_low, auc_macro_high
                      the mean of the AUCs of each class against all others, and its interval
@@ -32,6 +34,10 @@ class ClassMeans(NamedTuple):
     worst_pair_auc   the mean AUC of both directions of the pair
     classes          the names of the classes, in the order of the scores
     classes_absent   the classes without an event in the window: no mean counts them
+    pair_aucs        for each class, in the order of `classes`: the AUC of the row's class against the events
+                     of that class alone, by the score of the row's class. Null for the class itself, and
+                     where one of the two is absent. The list is null with one class and with more
+                     than 100, and where an event may be of several classes
     reason           why a value is None, or is to be read with care; None: no remark
     """
 
@@ -50,6 +56,7 @@ class ClassMeans(NamedTuple):
     worst_pair_auc: float | None = None
     classes: tuple[str, ...] | None = None
     classes_absent: tuple[str, ...] | None = None
+    pair_aucs: tuple[float | None, ...] | None = None
     reason: str | None = None
 
 
@@ -61,8 +68,11 @@ _PLACE = COLUMNS.index("drift")
 CLASS_ROW_COLUMNS = (*COLUMNS[:2], "class", *COLUMNS[2:_PLACE], *MEANS_COLUMNS, *COLUMNS[_PLACE:])
 """Every column of such a row, in the order in which sinks write them. In Python `class` is `class_`."""
 
+MOST_PAIRED = 100
+"""Most classes of which the row of a class says the AUC against each other class."""
+
 NO_MEANS = ClassMeans()
-"""What the row of one class says of all classes: nothing."""
+"""What a row says of all classes where it says nothing of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +81,7 @@ class ClassColumns:
 
     names  the names of the classes
     codes  int32[n], the number of the class of each row; -1: the row is of all classes
-    means  for each row; `NO_MEANS` for a row of one class
+    means  what each row says of all classes
     """
 
     names: tuple[str, ...]

@@ -27,8 +27,8 @@ class ClassRow(NamedTuple):
     reason, config
                   as in `MeasureRow`
     auc_macro, auc_macro_low, auc_macro_high, auc_weighted, auc_weighted_low, auc_weighted_high, auc_m,
-    auc_m_low, auc_m_high, worst_class, worst_class_auc, worst_pair, worst_pair_auc, classes, classes_absent
-                  as in `ClassMeans`; None in the row of one class
+    auc_m_low, auc_m_high, worst_class, worst_class_auc, worst_pair, worst_pair_auc, classes, classes_absent,
+    pair_aucs     as in `ClassMeans`
 
     Further fields are the masses in the window (`weight`, `positives`, `negatives`, `prevalence`) and the
     measures. In the row of all classes, those of scores and those that need a positive class are None.
@@ -110,6 +110,7 @@ class ClassRow(NamedTuple):
     worst_pair_auc: float | None
     classes: tuple[str, ...] | None
     classes_absent: tuple[str, ...] | None
+    pair_aucs: tuple[float | None, ...] | None
     drift: bool | None
     reason: str | None
     config: str

@@ -41,6 +41,7 @@ TYPES = {
     pa.bool_(): "true, false",
     pa.timestamp("us", "UTC"): "time",
     pa.list_(pa.string()): "list of texts",
+    pa.list_(pa.float64()): "list of numbers",
 }
 
 UNITS = {"score": "In units of the score.", "count": "In events, or their weight."}

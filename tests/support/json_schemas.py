@@ -56,7 +56,8 @@ def _property(field: pa.Field) -> dict[str, Any]:
     elif pa.types.is_boolean(field.type):
         name = "boolean"
     elif pa.types.is_list(field.type):
-        name, more = "array", {"items": {"type": "string"}}
+        of_texts = pa.types.is_string(field.type.value_type)
+        name, more = "array", {"items": {"type": "string" if of_texts else ["number", "null"]}}
     else:
         name = "integer" if pa.types.is_integer(field.type) else "number"
     return {"type": [name, "null"] if field.nullable else name, **more}

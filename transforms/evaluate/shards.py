@@ -27,7 +27,7 @@ from ...core.errors import ConfigError, CorruptBytesError
 from ...core.events.rejected import Rejected
 from ...core.ids.sharding import number_of
 from ...core.join.settings import JoinSettings
-from ...core.rows.class_columns import NO_MEANS, ClassColumns, ClassMeans
+from ...core.rows.class_columns import ClassColumns, ClassMeans
 from ...core.rows.class_rows import ClassRow
 from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
 from ...core.rows.curves import RocCurve, WindowCurve
@@ -121,9 +121,9 @@ class RowsCoder(Coder):
 
 def _classes_of(names: Any, codes: Any, means: Any) -> ClassColumns:
     """Return the classes of rows from their values in JSON, in which a tuple is a list."""
-    plain = ((tuple(value) if isinstance(value, list) else value for value in each) for each in means)
     found = [
-        NO_MEANS if code >= 0 else ClassMeans._make(each) for code, each in zip(codes, plain, strict=True)
+        ClassMeans._make(tuple(value) if isinstance(value, list) else value for value in each)
+        for each in means
     ]
     return ClassColumns(tuple(names), np.array(codes, np.int32), found)
 

@@ -8,7 +8,7 @@ Invariant
 CSV for a spreadsheet (`csv_safe`): text that a spreadsheet would run as a formula gets an apostrophe.
 
 CSV: null is the empty field and the empty text is `""`; booleans are true and false; times are RFC 3339
-with Z; the texts of a list are joined by commas. JSON lines: null is null. Infinity is `inf` in CSV and
+with Z; the values of a list are joined by commas. JSON lines: null is null. Infinity is `inf` in CSV and
 `1e999` in JSON; NaN is written as null.
 
 A bounded job writes each kind of table into one file at its end (`WriteSortedTable`). The file holds every
@@ -82,8 +82,8 @@ def is_csv(path: str) -> bool:
 def without_formulas(table: pa.Table) -> pa.Table:
     r"""Return the table with an apostrophe before each text that a spreadsheet may run as a formula.
 
-    Only columns of text change, and lists, which become text: a negative number stays a number. O(cells of
-    text).
+    Only columns of text change, and lists of texts, which become text: a negative number stays a number.
+    O(cells of text).
 
     >>> without_formulas(pa.table({"model": ["=1+1", "m-1"], "auc": [-0.5, 0.5]})).to_pylist()
     [{'model': "'=1+1", 'auc': -0.5}, {'model': 'm-1', 'auc': 0.5}]
@@ -91,10 +91,21 @@ def without_formulas(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         column = table.column(place)
         if field.type == _TEXTS:
-            column, field = pc.binary_join(column, ","), field.with_type(pa.string())
+            column, field = _joined(column), field.with_type(pa.string())
         if pa.types.is_string(field.type):
             table = table.set_column(place, field, pc.replace_substring_regex(column, _FORMULA, r"'\1"))
     return table
+
+
+def _joined(lists: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return each list as one text: its values, joined by commas; nothing stands for null."""
+    texts = [
+        pa.ListArray.from_arrays(
+            part.offsets, part.values.cast(pa.string()).fill_null(""), mask=part.is_null()
+        )
+        for part in map(pa.concat_arrays, ([chunk] for chunk in lists.chunks))
+    ]
+    return pc.binary_join(pa.chunked_array(texts, _TEXTS), ",")
 
 
 def csv_head(names: Sequence[str]) -> bytes:
@@ -120,8 +131,8 @@ def csv_lines(table: pa.Table) -> bytes:
         if pa.types.is_timestamp(field.type):
             text = [rfc3339(chunk) for chunk in table.column(place).chunks]
             table = table.set_column(place, field.name, pa.chunked_array(text, pa.string()))
-        elif field.type == _TEXTS:
-            table = table.set_column(place, field.name, pc.binary_join(table.column(place), ","))
+        elif pa.types.is_list(field.type):
+            table = table.set_column(place, field.name, _joined(table.column(place)))
     lines = io.BytesIO()
     pa.csv.write_csv(table, lines, _CSV)
     return lines.getvalue()

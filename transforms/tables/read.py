@@ -224,8 +224,11 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
             parts = [
                 None if text is None else text.split(",") * bool(text) for text in table[name].to_pylist()
             ]
+            kind = nullable.field(name).type
+            if pa.types.is_floating(kind.value_type):
+                parts = [part and [float(text) if text else None for text in part] for part in parts]
             place = table.schema.get_field_index(name)
-            table = table.set_column(place, nullable.field(name), pa.array(parts, nullable.field(name).type))
+            table = table.set_column(place, nullable.field(name), pa.array(parts, kind))
         yield table
 
 

@@ -82,6 +82,17 @@ def assert_means(means, truth, counts, z=1.959963984540054):
         assert ("over the classes with events in window" in (means.reason or "")) == absent
 
 
+def assert_pairs(rows, index, truth):
+    """Compare what the rows of classes, behind the row of the model, say of each other class."""
+    assert rows[index].pair_aucs is None
+    for i, name in enumerate(NAMES):
+        row = rows[index + 1 + i]
+        assert row.class_ == name
+        for j, value in enumerate(row.pair_aucs):
+            exact = truth.pairs.get((i, j))
+            assert value == (None if exact is None else pytest.approx(float(exact), abs=1e-12)), (i, j)
+
+
 def model_rows(rows):
     return [index for index in range(len(rows)) if rows.codes[index] < 0]
 
@@ -115,6 +126,18 @@ def test_every_row_is_that_of_its_window(kind, window, grid):
         assert (rows[index].row, rows[index].seq) == (row["row"], row["seq"])
         truth = classes_truth(one_hot(labels[held], 4), scores[held].tolist())
         assert_means(rows.columns.means[index], truth, np.bincount(labels[held], minlength=4))
+        assert_pairs(rows, index, truth)
+
+
+def test_pairs_are_null_of_one_class_of_many_and_of_several_labels():
+    for count, said in ((1, False), (2, True), (100, True), (101, False)):
+        ev = MulticlassEvaluator([str(number) for number in range(count)], every=rs.EveryEvents(3))
+        rows = ev.update([0, 0, 0], np.eye(count)[[0, 0, 0]])
+        assert {row.pair_aucs for row in rows if row.class_} == {(None,) * count if said else None}
+        assert rows[0].pair_aucs is None
+    ev = MulticlassEvaluator(["a", "b"], multi_label=True, every=rs.EveryEvents(2))
+    rows = ev.update([[1, 1], [0, 1]], [[0.1, 0.2], [0.3, 0.4]])
+    assert {row.pair_aucs for row in rows} == {None}
 
 
 @pytest.mark.parametrize("kind", ["random", "late class"])
@@ -413,7 +436,9 @@ def test_a_record_and_a_table_say_what_the_columns_say():
             assert (row.auc, row.classes, row.classes_absent) == (None, NAMES, ("yak",))
             assert row.reason == "auc_macro, auc_weighted, auc_m: over the classes with events in window"
         else:
-            assert [getattr(row, name) for name in MEANS_COLUMNS] == [None] * len(MEANS_COLUMNS)
+            of_model = [name for name in MEANS_COLUMNS if name != "pair_aucs"]
+            assert [getattr(row, name) for name in of_model] == [None] * len(of_model)
+            assert len(row.pair_aucs) == 4
     assert [row.class_ for row in rows] == [None, *NAMES] * 2
     assert [row.class_ for row in rows[2:4]] == ["dog", "owl"]
     assert "class_='cat'" in repr(rows[1])
