@@ -8,8 +8,8 @@ import shlex
 from ..core.errors import ConfigError
 from ..core.process.console import say, show
 from ..core.verdicts.choice import reference_of
-from ..transforms.tables.read import rows_settings
-from ..transforms.tables.rows import joined_rows, row_batches, row_files
+from ..transforms.tables.read import joined_rows, rows_settings
+from ..transforms.tables.rows import row_batches, row_files
 from .report.command import confidence_of
 from .report.glance import class_glance, glance, width_of_terminal
 from .report.rows import report_rows

@@ -58,7 +58,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     """Write the report about a job whose output files are complete, if one is asked for."""
     if not job.report:
         return
-    from ...transforms.tables.read import read_tables, rows_settings
+    from ...transforms.tables.read import ANY_ROWS, read_tables, rows_settings
     from ..report.facts import TITLE
     from ..report.report import write_report
 
@@ -66,7 +66,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
         *([job.output] if job.output and outcome.counts["rows_written"] else []),
         *(other.output for other in job.beside),
     ]
-    rows, oddities = read_tables(files, "rows")
+    rows, oddities = read_tables(files, ANY_ROWS)
     curves, elsewhere = None, []
     if job.curves is not None and is_streamed(job.curves):
         elsewhere = [f"The curves are in {job.curves}, which this page does not show."]

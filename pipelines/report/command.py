@@ -14,7 +14,7 @@ from ...core.errors import ConfigError, InputError
 from ...core.process.console import say
 from ...core.verdicts.choice import reference_of
 from ...transforms.sources.files.listing import list_sources
-from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
+from ...transforms.tables.read import ANY_ROWS, read_tables, rows_confidence, rows_settings
 from ..arguments import level
 from ..outputs import check_outputs, is_text
 from ..words import counted, share
@@ -41,7 +41,7 @@ def report_command(options: argparse.Namespace) -> int:
     given = [*options.rows, *chain.from_iterable(tables.values())]
     inputs = list_sources(given)
     check_outputs((("--output", options.output, "report", check_report_path),), inputs)
-    table, notes = read_tables(options.rows, "rows")
+    table, notes = read_tables(options.rows, ANY_ROWS)
     confidence, note = confidence_of(options.confidence, options.rows)
     read = {what: read_tables(paths, what)[0] if paths else None for what, paths in tables.items()}
     letters = read["dead letters"]

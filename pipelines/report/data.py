@@ -28,6 +28,7 @@ from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.columns import reasons_by_measure
 from ...core.settings.measure_names import MEASURES
 from ..words import counted
+from .classes.rows import CLASS_NUMBERS
 from .rows import ReportRows, floats
 
 HEADLINES = ("auc", "h", "ks", "kappa_m")
@@ -63,9 +64,17 @@ class Meaning(NamedTuple):
     sentence: str
 
 
-_GLOSSARY = Path(__file__).parent / "page" / "measures.toml"
-MEANINGS = {name: Meaning(**told) for name, told in tomllib.loads(_GLOSSARY.read_text("utf-8")).items()}
+
+def _meanings(name: str) -> dict[str, Meaning]:
+    text = (Path(__file__).parent / "page" / name).read_text("utf-8")
+    return {column: Meaning(**told) for column, told in tomllib.loads(text).items()}
+
+
+MEANINGS = _meanings("measures.toml")
 """Meanings by column: every column of `MEASURES`, then of `CONTEXT`."""
+
+CLASS_MEANINGS = _meanings("class_measures.toml")
+"""Meanings of the columns that models with classes have beside others, and of `auc` there."""
 
 ROW_WORDS = {
     "due": "The point of the grid of times that the row was made for (--every with a duration): its window "
@@ -77,6 +86,22 @@ ROW_WORDS = {
 
 DRAWN = tuple(name for name in (*MEASURES, *CONTEXT) if name not in ("auc_low", "auc_high", "weight"))
 """The columns with a chart of their own; the ends of the interval are the band of the AUC's chart."""
+
+
+
+def meanings_of(rows: ReportRows) -> dict[str, Meaning]:
+    """Return the meanings of the columns of rows, in the order in which a page shows them."""
+    if rows.classes is None:
+        return MEANINGS
+    return {"auc": CLASS_MEANINGS["auc"]} | CLASS_MEANINGS | MEANINGS | {"auc": CLASS_MEANINGS["auc"]}
+
+
+def drawn_columns(rows: ReportRows) -> tuple[str, ...]:
+    """Return the columns of rows that may have a chart of their own; see `DRAWN`."""
+    if rows.classes is None:
+        return DRAWN
+    first, *others = DRAWN
+    return (first, *CLASS_NUMBERS, *others)
 
 
 ROWS_DRAWN = 60_000
@@ -187,6 +212,7 @@ def thinned(rows: ReportRows, worst: Sequence[int] = (), limit: int = ROWS_DRAWN
         series=series,
         columns={name: values[kept] for name, values in rows.columns.items()},
         reason_codes=rows.reason_codes[kept],
+        classes=None if rows.classes is None else rows.classes.take(kept),
     )
 
 

@@ -24,15 +24,17 @@ from ..words import DASH, all_dates, share, short_day, stamp
 from .alerts import shown_alerts
 from .better import better_section
 from .changes import NO_TEST, Change, change_of
+from .classes.pairs import class_pairs
+from .classes.rows import CLASS_NUMBERS
 from .comparisons import comparisons_of, means_of
 from .data import (
-    DRAWN,
     GROUPS,
-    MEANINGS,
     ROW_WORDS,
     ROWS_EXACT,
     WORST,
     curve_blocks,
+    drawn_columns,
+    meanings_of,
     null_reasons,
     row_blocks,
     script_json,
@@ -144,6 +146,9 @@ def page_facts(
     heatmap = heatmap_of(rows, judged, gaps)
     if heatmap is not None:
         texts["heatmap"] = script_json(heatmap.cells)
+    of_pairs = class_pairs(rows, [one.model for one in judged.models])
+    if of_pairs is not None:
+        texts["class_pairs_chart"] = script_json(of_pairs.chart)
     lines = overview_lines(overview, partial(render, "overview_line.html"))
     texts["overview"] = script_json(lines)
     better = None
@@ -152,17 +157,20 @@ def page_facts(
         blocks |= better.blocks
     applied = applied_events(rows)
     held, time = rows.held, rows.columns["time"]
-    table_columns = (*TABLE_CONTEXT, *(name for name in TABLE_MEASURES if name in held))
+    wanted = TABLE_MEASURES if rows.classes is None else (*TABLE_MEASURES[:1], *CLASS_NUMBERS, *TABLE_MEASURES[1:])
+    table_columns = (*TABLE_CONTEXT, *(name for name in wanted if name in held))
+    meanings = meanings_of(rows)
     meta |= {
         "worst": preselected(judged),
         "overviewLines": LINES,
+        "classPairs": of_pairs is not None,
         "heatmap": heatmap and {"models": heatmap.models, "groups": [of for _, of in heatmap.groups]},
         "level": confidence,
         "exact": len(drawn) <= ROWS_EXACT or not holds_rows,
         "curves": listed,
         "curvesAbout": about_curves,
         "groups": GROUPS,
-        "measures": {name: meaning._asdict() for name, meaning in MEANINGS.items()},
+        "measures": {name: meaning._asdict() for name, meaning in meanings.items()},
         "verdicts": VERDICTS,
         "confidence": share(confidence),
         "better": better and better.meta,
@@ -178,6 +186,7 @@ def page_facts(
         "worst": WORST,
         "exact": meta["exact"],
         "heatmap": heatmap,
+        "class_pairs": of_pairs,
         "bases": len(base_of),
         "applied": applied,
         "first_time": np.fmin.reduce(time, initial=np.nan),
@@ -195,14 +204,14 @@ def page_facts(
         "changes": changes[:CARDS],
         "verdicts": VERDICTS,
         "no_test": NO_TEST,
-        "nulls": null_reasons(rows, DRAWN) if len(rows) else {},
+        "nulls": null_reasons(rows, drawn_columns(rows)) if len(rows) else {},
         "curves_about": about_curves if listed else curve_note,
         "latest": _latest(
             rows, ("auc_low", "auc_high", *table_columns), dates=meta["dates"], timed=meta["times"]
         ),
         "table_columns": table_columns,
         "confidence": share(confidence),
-        "meanings": MEANINGS,
+        "meanings": meanings,
         "row_words": ROW_WORDS,
         "drawn": len(drawn),
     }
@@ -222,7 +231,7 @@ def _rows_meta(rows: ReportRows, drawn: ReportRows, base_of: dict[str, int]) -> 
         "series": drawn.series.tolist(),
         "kept": len(drawn),
         "columns": [name for name in rows.columns if name in held],
-        "drawn": [name for name in DRAWN if name in held],
+        "drawn": [name for name in drawn_columns(drawn) if name in held],
         "times": bool(len(rows)) and not np.isnan(rows.columns["time"]).any(),
         "dates": all_dates(rows.columns["time"]),
         "panes": "pane_start" in rows.held,

@@ -16,6 +16,7 @@ from ...core.alerts.rules import Span
 from ...core.settings.periods import Period
 from ...core.verdicts.judge import STATES, State
 from ..words import all_dates, counted, stamp, with_interval
+from .classes.rows import in_words, worst_text
 from .rows import ReportRows
 from .sparkline import Axis, bar, common_axis, sparkline
 from .verdicts import (
@@ -45,6 +46,23 @@ class SliceLine(NamedTuple):
     change: str
 
 
+class OfClasses(NamedTuple):
+    """What a line says of all classes of its model, as texts; "" = null.
+
+    m        Hand & Till's M with its interval
+    weighted the weighted mean of the AUCs
+    worst_class, worst_pair
+             the name and the AUC
+    absent   the classes without an event in the window, and how many there are
+    """
+
+    m: str
+    weighted: str
+    worst_class: str
+    worst_pair: str
+    absent: str
+
+
 class Line(NamedTuple):
     """One model of the overview: texts and drawings.
 
@@ -63,6 +81,7 @@ class Line(NamedTuple):
     alerts  the number of open alerts
     keys    the numbers that lines are sorted by; NaN = null
     began   where changes began: (slice's place, event, time or NaN) of the model and of its slices
+    classes what the line says of all classes; None: the model has one score
     """
 
     model: int
@@ -86,6 +105,7 @@ class Line(NamedTuple):
     alerts: int
     keys: dict[str, float]
     began: list[tuple[int, float, float]]
+    classes: OfClasses | None
 
 
 class Overview(NamedTuple):
@@ -96,6 +116,7 @@ class Overview(NamedTuple):
     unjudged  how many slices could not be judged, in a sentence; "" if all were judged
     states    the number of models in each state
     alerted   whether alerts were given
+    classed   whether models have classes
     """
 
     sentence: str
@@ -104,6 +125,7 @@ class Overview(NamedTuple):
     lines: list[Line]
     states: dict[State, int]
     alerted: bool
+    classed: bool
 
 
 def overview_of(
@@ -120,6 +142,7 @@ def overview_of(
     lost    the number of dead letters by model, as far as they are known
     """
     base_of = rows.bases()
+    first_of = {(model, part): first for model, part, first, _ in rows.series.tolist()}
     dates = all_dates(rows.columns["time"])
     latest = [
         [*(float(values[each.row]) for values in (series.auc, series.low, series.high)), each.reference]
@@ -128,7 +151,10 @@ def overview_of(
     ]
     axis = common_axis(np.array(latest, np.float64).ravel())
     lines = [
-        _line(one, place, rows, axis, dates, (alerts or {}).get(base, 0), (lost or {}).get(base, 0))
+        _line(
+            one, place, rows, axis, dates, (alerts or {}).get(base, 0), (lost or {}).get(base, 0),
+            _of_classes(one, rows, first_of),
+        )
         for place, one in enumerate(judged.models)
         for base in (base_of[one.model][0],)
     ]
@@ -139,11 +165,13 @@ def overview_of(
         lines,
         {state: sum(one.state == state for one in judged.models) for state in STATES},
         alerts is not None,
+        rows.classes is not None,
     )
 
 
 def _line(
-    one: ModelVerdict, place: int, rows: ReportRows, axis: Axis, dates: bool, alerts: int, lost: int
+    one: ModelVerdict, place: int, rows: ReportRows, axis: Axis, dates: bool, alerts: int, lost: int,
+    classes: OfClasses | None,
 ) -> Line:
     shown, whole = one.shown, one.whole
     series = None if shown is None else one.series[shown.slice]
@@ -166,7 +194,7 @@ def _line(
         rows.models[one.model],
         one.state,
         state_text(one, rows.slices),
-        missing(one)[1] if one.state == "cannot tell" else "",
+        "" if one.state != "cannot tell" else missing(one)[1] if classes is None else in_words(missing(one)[1]),
         rows.slices[shown.slice] if shown is not None and one.only_in_slices else "",
         with_interval(auc, low, high),
         "" if math.isnan(time) else stamp(time, dates=dates),
@@ -196,6 +224,36 @@ def _line(
             "alerts": alerts,
         },
         [(each.slice, began.place, began.time) for each, began in changes if began is not None],
+        classes,
+    )
+
+
+_NAMED_ABSENT = 10
+"""The most absent classes that a line names."""
+
+
+def _of_classes(
+    one: ModelVerdict, rows: ReportRows, first_of: Mapping[tuple[int, int], int]
+) -> OfClasses | None:
+    """Return what the latest window of a whole model says of its classes."""
+    whole = one.whole
+    if rows.classes is None or whole is None or whole.row < 0:
+        return None
+    means = rows.classes.means(first_of[whole.model, whole.slice] + whole.row)
+    m, low, high, weighted = (
+        math.nan if means[name] is None else means[name]
+        for name in ("auc_m", "auc_m_low", "auc_m_high", "auc_weighted")
+    )
+    absent = means["classes_absent"] or []
+    named = ", ".join(absent[:_NAMED_ABSENT])
+    if (left := len(absent) - _NAMED_ABSENT) > 0:
+        named += f" and {left:,} more"
+    return OfClasses(
+        "" if math.isnan(m) else with_interval(m, low, high),
+        "" if math.isnan(weighted) else f"{weighted:.3f}",
+        worst_text(means["worst_class"], means["worst_class_auc"]),
+        worst_text(means["worst_pair"], means["worst_pair_auc"]),
+        named and f"{len(absent):,} absent: {named}",
     )
 
 

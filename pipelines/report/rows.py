@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.columns import COLUMNS, TEXT_COLUMNS
 from ..words import counted
+from .classes.rows import AS_AUC, CLASS, CLASS_NUMBERS, PageClasses, class_part, slices_with_classes
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class ReportRows:
     ways            the settings, as text, under which models were evaluated. A model with several settings
                     has them behind its name in `models`. Empty where no model has several settings
     shown           by (model, config): the place in `models`, and the place of the settings in `ways` (or 0)
+    classes         the classes of the rows; None: models have one score
     """
 
     models: list[str]
@@ -69,6 +71,7 @@ class ReportRows:
     notes: list[str] = field(default_factory=list)
     ways: list[str] = field(default_factory=list)
     shown: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    classes: PageClasses | None = None
 
     def __len__(self) -> int:
         return len(self.reason_codes)
@@ -108,8 +111,16 @@ def floats(column: pa.ChunkedArray) -> FloatArray:
 
 
 def row_columns(table: pa.Table) -> dict[str, FloatArray]:
-    """Return the numbers of rows as a page shows them, by column, in the order of the table."""
+    """Return the numbers of rows as a page shows them, by column, in the order of the table.
+
+    The AUC of a model with classes is the macro AUC.
+    """
     columns = {name: floats(table.column(name)) for name in COLUMNS if name not in TEXT_COLUMNS}
+    if CLASS in table.column_names:
+        of_model = np.asarray(pc.is_null(table.column(CLASS)))
+        for name, of_means in AS_AUC.items():
+            columns[name] = np.where(of_model, floats(table.column(of_means)), columns[name])
+        columns |= {name: floats(table.column(name)) for name in CLASS_NUMBERS}
     for name in ("auc", "auc_low", "auc_high"):  # rocsteady writes no infinite AUC
         columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
     columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
@@ -121,7 +132,9 @@ def row_columns(table: pa.Table) -> dict[str, FloatArray]:
 def report_rows(
     table: pa.Table, notes: Iterable[str] = (), settings: Mapping[str, Mapping[str, Any]] | None = None
 ) -> ReportRows:
-    """Put rows in order, each once; O(n log n). `table` has the columns of ROW_SCHEMA, any may be null.
+    """Put rows in order, each once; O(n log n). Any value may be null.
+
+    table     the columns of ROW_SCHEMA, or of CLASS_ROW_SCHEMA
 
     settings  by `config`, as far as they are known (`rows_settings`)
     """
@@ -129,7 +142,10 @@ def report_rows(
     model, ways, shown = _shown_names(table, told, settings or {})
     model_codes, models = coded(model)
     place_of = {name: place for place, name in enumerate(models)}
-    slice_codes, slices = coded(pc.fill_null(table.column("slice"), ""))
+    names, parts = pc.fill_null(table.column("slice"), ""), {}
+    if CLASS in table.column_names:
+        names, parts = slices_with_classes(names, table.column(CLASS))
+    slice_codes, slices = coded(names)
     reason_codes, reasons = coded(table.column("reason"))
     _, configs = coded(table.column("config"))
     columns = row_columns(table)
@@ -155,7 +171,18 @@ def report_rows(
         told,
         ways,
         {key: (place_of[name], way) for key, (name, way) in shown.items()},
+        _classes_of(table, kept, slices, parts),
     )
+
+
+def _classes_of(
+    table: pa.Table, kept: Int64Array, slices: list[str], parts: Mapping[str, tuple[str, str]]
+) -> PageClasses | None:
+    if CLASS not in table.column_names:
+        return None
+    places = {name: place for place, name in enumerate(slices)}
+    of_slices = {places[name]: (places.get(of, -1), one) for name, (of, one) in parts.items()}
+    return PageClasses(of_slices, class_part(table).take(pa.array(kept)))
 
 
 _Shown = dict[tuple[str, str], tuple[str, int]]

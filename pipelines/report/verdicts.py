@@ -20,6 +20,7 @@ from ...core.verdicts.judge import Judged, State, Verdict, Why, judge
 from ...core.verdicts.series import Series, series_of
 from ...core.verdicts.since import Since
 from ..words import DAY, all_dates, counted, day, moment, share
+from .classes.rows import rarest
 from .rows import ReportRows
 
 _MISSING: dict[Why, tuple[str, str]] = {
@@ -87,12 +88,28 @@ def judge_rows(rows: ReportRows, confidence: float, reference: Span | Period | N
         Judged(model, part, rows.slices[part], series_of(rows.columns, slice(first, stop)))
         for model, part, first, stop in rows.series.tolist()
     ]
+    if rows.classes is not None:
+        judged = _with_rarest(rows, judged)
     found = judge(judged, confidence, reference)
     by_model: dict[int, list[tuple[Judged, Verdict]]] = {}
     for one, verdict in zip(judged, found, strict=True):
         by_model.setdefault(one.model, []).append((one, verdict))
     models = [_of_model(model, parts) for model, parts in by_model.items()]
     return Verdicts(sorted(models, key=lambda one: _place(one, rows.models[one.model])), found)
+
+
+def _with_rarest(rows: ReportRows, judged: Sequence[Judged]) -> list[Judged]:
+    """Return models and slices with the events of their rarest class, as their `rarer`."""
+    parts = {} if rows.classes is None else rows.classes.parts
+    of_classes: dict[tuple[int, int], list[slice]] = {}
+    for model, part, first, stop in rows.series.tolist():
+        if part in parts:
+            of_classes.setdefault((model, parts[part][0]), []).append(slice(first, stop))
+    found = []
+    for one, (model, part, first, stop) in zip(judged, rows.series.tolist(), strict=True):
+        least = rarest(rows.columns, slice(first, stop), of_classes.get((model, part), []))
+        found.append(one if least is None else one._replace(series=one.series._replace(rarer=least)))
+    return found
 
 
 def _of_model(model: int, parts: Sequence[tuple[Judged, Verdict]]) -> ModelVerdict:

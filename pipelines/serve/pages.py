@@ -167,7 +167,7 @@ def _structure(meta: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
     """Return a digest of which sections and axes a page has: its code makes them once."""
     parts = [
         bool(meta["series"]), meta["times"], meta["panes"], [*meta["sections"]], __version__,
-        meta["heatmap"] and len(meta["heatmap"]["groups"]), shown["alerts"] is not None,
+        meta["heatmap"] and len(meta["heatmap"]["groups"]), meta["classPairs"], shown["alerts"] is not None,
     ]  # fmt: skip
     return _digest(json.dumps(parts).encode())[:16]
 

@@ -82,15 +82,27 @@ _KINDS = {
 
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
-    """Read files or globs of a kind in `_KINDS`; return one table, and notes on missing or unknown columns.
+    """Read files or globs of a kind in `_KINDS`, or of ANY_ROWS; return one table, and notes on missing or unknown columns.
 
     Without files the table is empty. Raises InputError, which names the file, for a file that is missing,
     damaged, or of another kind.
     """
     notes: list[str] = []
     tables = [read_table(source, what, notes) for source in (list_sources(paths) if paths else ())]
+    if what == ANY_ROWS:
+        return joined_rows(tables), list(dict.fromkeys(notes))
     tables = tables or [_KINDS[what][0].empty_table()]
     return pa.concat_tables(tables), list(dict.fromkeys(notes))
+
+
+def joined_rows(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of tables in one. Raises InputError for rows of classes beside other rows."""
+    found = [table for table in tables if table.num_rows] or [*tables[:1]] or [ROW_SCHEMA.empty_table()]
+    if len({"class" in table.column_names for table in found}) > 1:
+        raise InputError(
+            "some of these rows are of models with a score of each class, and others are not; give them apart"
+        )
+    return pa.concat_tables(found)
 
 
 def rows_confidence(paths: Sequence[str]) -> set[float]:

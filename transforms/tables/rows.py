@@ -34,7 +34,7 @@ from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
 from ..sinks.kinds import CLASS_ROWS, CONFIDENCE_KEY, ROWS, SETTINGS_KEY, TableKind
 from ..sinks.open import is_folder
 from ..sources.files.listing import list_sources
-from .read import ANY_ROWS, file_metadata, first_line, parse_lines, read_table
+from .read import ANY_ROWS, file_metadata, first_line, joined_rows, parse_lines, read_table
 
 REMEMBERED = 100_000
 """The number of rows whose hashes are kept; they take some 30 MB."""
@@ -245,16 +245,6 @@ def distinct_rows(sources: Sequence[str], options: Iterable[str] = ()) -> tuple[
         raise InputError(
             f"{', '.join(sources)}: a row lacks what every row has ({first_line(error)})"
         ) from None
-
-
-def joined_rows(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return the rows of tables in one. Raises InputError for rows of classes beside other rows."""
-    found = [table for table in tables if table.num_rows] or [*tables[:1]] or [ROW_SCHEMA.empty_table()]
-    if len({"class" in table.column_names for table in found}) > 1:
-        raise InputError(
-            "some of these rows are of models with a score of each class, and others are not; give them apart"
-        )
-    return pa.concat_tables(found)
 
 
 # ---- the rows of a topic

@@ -105,8 +105,8 @@ def _latest(rows: ReportRows) -> tuple[list[SliceRow], list[_Group]]:
     on_grid, paned = "due" in rows.held, "pane_start" in rows.held
     found: dict[_Group, list[tuple[tuple[float, float], SliceRow]]] = {}
     for model, part, first, stop in rows.series.tolist():
-        if not rows.slices[part]:
-            continue
+        if not rows.slices[part] or (rows.classes is not None and part in rows.classes.parts):
+            continue  # classes of one model share their events, and have no gaps
         row = stop - 1
         if on_grid and math.isnan(due[row]):  # the last row of a job may be on no grid
             with_due = np.flatnonzero(~np.isnan(due[first:stop]))

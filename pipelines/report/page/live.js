@@ -230,6 +230,8 @@ function setPage(page, next, told, anew, fetched) {
   showChanges();
   drawAlerts();
   if (meta.heatmap) drawHeatmap();
+  classPairs.data = null;
+  if (meta.classPairs) whenSeen(drawClassPairs, "class-pairs");
   layOutCurves();
   whenSeen(drawCurves, "curves");
   if (anew) {

@@ -318,7 +318,7 @@ function watchSections() {
     },
     { rootMargin: "300px" },
   );
-  for (const id of ["better", "slices", "curves", ...fleetCharts.keys()]) if (byId(id)) nearWatcher.observe(byId(id));
+  for (const id of ["better", "slices", "class-pairs", "curves", ...fleetCharts.keys()]) if (byId(id)) nearWatcher.observe(byId(id));
 }
 
 async function begin() {
@@ -338,6 +338,7 @@ async function begin() {
   }
   wireOverview();
   wireHeatmap();
+  wireClassPairs();
   fillMeasures();
   fillSlices();
   fillModels();
@@ -367,6 +368,7 @@ async function begin() {
     if (extremeTraces(state.measure).length) await drawMain();
   }
   waiting.set("slices", drawSlices);
+  if (meta.classPairs) waiting.set("class-pairs", drawClassPairs);
   waiting.set("curves", drawCurves);
   watchSections();
   if (section) goTo(section);
