@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from ..core.errors import ConfigError
 from ..core.process.console import say, show
 from ..core.verdicts.choice import reference_of
 from ..transforms.tables.read import joined_rows, rows_settings
 from ..transforms.tables.rows import row_batches, row_files
 from .report.command import confidence_of
-from .report.glance import class_glance, glance, width_of_terminal
+from .report.glance import glance, width_of_terminal
 from .report.rows import report_rows
 
 
@@ -24,14 +23,6 @@ def show_command(options: argparse.Namespace) -> int:
         batch.table for source in options.sources for batch in row_batches(source, options.kafka_option)
     ]
     table = joined_rows(tables)
-    if "class" in table.column_names:
-        if reference is not None:
-            raise ConfigError(
-                f"--reference {options.reference!r}: the table of models with classes has no verdicts in "
-                "this version; leave it out"
-            )
-        show(*class_glance(table, confidence, (), width_of_terminal()))
-        return 0
     rows = report_rows(table, notes, rows_settings(files))
     named = shlex.join(options.sources)
     below = (f"a page with charts: rocsteady report {named if len(named) < 60 else 'ROWS'} -o report.html",)

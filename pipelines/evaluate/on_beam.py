@@ -89,17 +89,14 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
 
 def show_models(job: Evaluation, outcome: Outcome, rows: str) -> None:
     """Print the table of models of a job that keeps no rows. `rows` is a Parquet file."""
-    from ...transforms.tables.read import CLASS_ROWS, read_tables
-    from ..report.glance import class_glance, glance, width_of_terminal
+    from ...transforms.tables.read import ANY_ROWS, read_tables
+    from ..report.glance import glance, width_of_terminal
     from ..report.rows import report_rows
 
     below = "rows: --output rows.parquet (or -: JSON lines); a page with charts: --report report.html"
     confidence, width = job.settings.evaluator.confidence, width_of_terminal()
     files = [rows] if outcome.counts["rows_written"] else []
-    if job.settings.classes is not None:
-        show(*class_glance(read_tables(files, CLASS_ROWS)[0], confidence, [below.partition(";")[0]], width))
-        return
-    lines = glance(report_rows(read_tables(files, "rows")[0]), confidence, job.reference, [below], width)
+    lines = glance(report_rows(read_tables(files, ANY_ROWS)[0]), confidence, job.reference, [below], width)
     show(*lines)
 
 

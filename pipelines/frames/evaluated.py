@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import pyarrow as pa
 
-from ...core.errors import ConfigError, MissingPackageError
+from ...core.errors import MissingPackageError
 from ...core.rows.arrow import table_to_pandas
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.verdicts.choice import reference_of
-from ...transforms.evaluate.class_limits import REFUSED
 from ..report.rows import EventCounters, count_dead_letters
 from ..sums import EVENTS
 from ..words import counted
@@ -148,7 +147,6 @@ class Evaluated:
         Raises ConfigError for another reference, InputError where the file cannot be written, and for
         objects that are no roll-ups or no pairs.
         """
-        self._refuse_classes("report")
         from ...core.encoding.json import read_object
         from ..report.facts import TITLE
         from ..report.report import write_report
@@ -187,14 +185,9 @@ class Evaluated:
 
         Raises ConfigError for a measure that was not computed, InputError for an unknown model or slice.
         """
-        self._refuse_classes("plot")
         from .plot import figure_of
 
         return figure_of(self._tables["rows"], self._newest_by_slice, measure, models, slice)
-
-    def _refuse_classes(self, name: str) -> None:
-        if self._newest_by_slice.classes is not None:
-            raise ConfigError(f"{name}(): {REFUSED[name]}; see rows and summary()")
 
     @cached_property
     def _newest(self) -> Rows:

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...core.arrays import FloatArray
 from ...core.errors import ConfigError, InputError
 from ...core.process.near_names import near_names
 from ...core.rows.rows import Rows
 from ...core.settings.measure_names import MEASURES
 from ...core.settings.windows import is_count
-from ..report.data import MEANINGS, thinned
+from ..report.classes.rows import CLASS, CLASS_NUMBERS, slices_with_classes
+from ..report.data import CLASS_MEANINGS, MEANINGS, meanings_of, thinned
 from ..report.rows import ReportRows, report_rows
 from ..words import counted
 from .summary import rows_of_slice
@@ -37,7 +39,8 @@ def figure_of(
     rows      all rows, sorted by model, slice and row; newest: the newest row of every model and slice
     models    the names of the models, or how many: those whose newest value is worst. The title says how many
               models are left out
-    of_slice  the name of the slice to draw; "" is the whole model
+    of_slice  the name of the slice to draw, or of the class, such as "class=cat"; "" is the whole model. The
+              AUC of a whole model with classes is its macro AUC
 
     Raises ConfigError for a measure that is unknown or was not computed, InputError for a model or a slice
     without rows.
@@ -46,11 +49,17 @@ def figure_of(
     from plotly.colors import hex_to_rgb, qualitative
 
     _check_measure(measure, rows)
-    names, chosen = _chosen(_of_slice(newest, of_slice), measure, models)
-    wanted = pc.and_(
-        pc.equal(rows.column("slice"), of_slice), pc.is_in(rows.column("model"), pa.array(names, pa.string()))
-    )
-    all_rows = report_rows(rows.filter(wanted))
+    if newest.classes is None:
+        of_models = _of_slice(newest, of_slice)
+        known = [of_models.keys[code][0] for code in of_models.key_codes.tolist()]
+        names, chosen = _chosen(known, of_models.number(measure), measure, models)
+        rows = rows.filter(pc.equal(rows.column("slice"), of_slice))
+    else:
+        rows = _of_class(rows, of_slice)
+        there = report_rows(rows)
+        ends = there.series[:, 3] - 1
+        names, chosen = _chosen(there.models, there.columns[measure][ends], measure, models)
+    all_rows = report_rows(rows.filter(pc.is_in(rows.column("model"), pa.array(names, pa.string()))))
     drawn = thinned(all_rows, limit=ROWS_DRAWN)
     moments = drawn.columns["time"]
     by_time = bool(len(drawn)) and not np.isnan(moments).any()
@@ -73,7 +82,7 @@ def figure_of(
     said = [of_slice, chosen] if of_slice else [chosen]
     if len(drawn) < len(all_rows):
         said.append(f"{len(drawn):,} of {counted(len(all_rows), 'row')} are drawn, extremes among them")
-    label = MEANINGS[measure].label
+    label = meanings_of(all_rows)[measure].label
     figure.update_layout(
         title={"text": label, "subtitle": {"text": "; ".join(said)}},
         xaxis_title="time (UTC)" if by_time else "events applied",
@@ -85,10 +94,11 @@ def figure_of(
 
 def _check_measure(measure: str, rows: pa.Table) -> None:
     """Raise ConfigError for a measure that is unknown, or that is null in every row."""
-    if measure not in MEASURES:
-        near = near_names(measure, MEASURES) if isinstance(measure, str) else []
+    there = (*MEASURES, *CLASS_NUMBERS) if CLASS in rows.column_names else MEASURES
+    if measure not in there:
+        near = near_names(measure, there) if isinstance(measure, str) else []
         meant = f"did you mean {near[0]!r}? " if near else ""
-        raise ConfigError(f"measure={measure!r} is not known; {meant}There are {', '.join(MEASURES)}")
+        raise ConfigError(f"measure={measure!r} is not known; {meant}There are {', '.join(there)}")
     if rows.num_rows and rows.column(measure).null_count == rows.num_rows:
         raise ConfigError(
             f"measure={measure!r} is null in every row: ask for it with measures= of evaluate(), or see the "
@@ -108,9 +118,27 @@ def _of_slice(newest: Rows, name: str) -> Rows:
     return found
 
 
-def _chosen(newest: Rows, measure: str, models: int | Sequence[str]) -> tuple[list[str], str]:
-    """Return the names of the models to draw, and a sentence on the models that are left out."""
-    known = [newest.keys[code][0] for code in newest.key_codes.tolist()]
+def _of_class(rows: pa.Table, name: str) -> pa.Table:
+    """Return the rows of a class, or of the models of a slice. Raises InputError for a name without rows."""
+    _, parts = slices_with_classes(rows.column("slice"), rows.column(CLASS))
+    of_slice, one = parts.get(name, (name, None))
+    of_class = rows.column(CLASS)
+    is_wanted = pc.is_null(of_class) if one is None else pc.fill_null(pc.equal(of_class, one), False)
+    found = rows.filter(pc.and_(is_wanted, pc.equal(rows.column("slice"), of_slice)))
+    if name and not found.num_rows:
+        known = sorted({*parts, *rows.column("slice").unique().to_pylist()} - {""})
+        shown = ", ".join(near_names(str(name), known, 5) or known[:5])
+        raise InputError(f"slice={name!r} has no rows; there are {shown}{', ...' * (len(known) > 5)}")
+    return found
+
+
+def _chosen(
+    known: list[str], values: FloatArray, measure: str, models: int | Sequence[str]
+) -> tuple[list[str], str]:
+    """Return the names of the models to draw, and a sentence on the models that are left out.
+
+    values  the newest value of each model that is known
+    """
     names = [models] if isinstance(models, str) else [*models] if isinstance(models, Iterable) else []
     for name in names:
         if name not in known:
@@ -124,12 +152,12 @@ def _chosen(newest: Rows, measure: str, models: int | Sequence[str]) -> tuple[li
     most = int(models)
     if len(known) <= most:
         return known, counted(len(known), "model")
-    values = newest.number(measure)
-    is_lower = MEANINGS[measure].better == "lower"
+    is_lower = (CLASS_MEANINGS | MEANINGS)[measure].better == "lower"
     order = np.argsort(-values if is_lower else values, kind="stable")  # NaN comes last
     worst = "highest" if is_lower else "lowest"
     return [known[place] for place in order[:most].tolist()], (
-        f"the {most:,} of {len(known):,} models with the {worst} newest {MEANINGS[measure].label}; "
+        f"the {most:,} of {len(known):,} models with the {worst} newest "
+        f"{(CLASS_MEANINGS | MEANINGS)[measure].label}; "
         f"{counted(len(known) - most, 'model')} left out"
     )
 

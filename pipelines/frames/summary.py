@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.alerts.rules import Span
-from ...core.errors import ConfigError
 from ...core.rows.arrow import rows_to_table
 from ...core.rows.class_columns import MEANS_COLUMNS
 from ...core.rows.rows import Rows
 from ...core.settings.periods import Period
+from ..report.classes.rows import in_words
 from ..report.rows import report_rows
 from ..report.verdicts import ModelVerdict, judge_rows, missing
 
@@ -63,12 +63,16 @@ change_low, change_high
 change_p       the corrected p-value of "nothing changed"
 since          when the change began
 since_event    after how many events of the model the change began
-changed_slice  the slice that all of these describe, where the slice changed and the whole model did not
+changed_slice  the slice that all of these describe, where the slice changed and the whole model did not. A
+               class is a slice such as class=NAME
+
+The AUC of a model with classes is the macro AUC.
 """
 
 
 SUMMARY_OF_CLASSES = (
-    "model", "seq", "time", "window_events", *MEANS_COLUMNS, "accuracy", "kappa", "kappa_m", "reason",
+    "model", "seq", "time", "window_events",
+    *(name for name in MEANS_COLUMNS if name != "pair_aucs"), "accuracy", "kappa", "kappa_m", "reason",
 )  # fmt: skip
 """The columns of a summary on the newest row of a model with classes."""
 
@@ -83,29 +87,29 @@ def summary_of(
     confidence  the level of their intervals
     reference   what the latest windows are compared with; None: all earlier windows
     """
-    if newest.classes is not None:
-        if reference is not None:
-            raise ConfigError(
-                "reference=: models with a score of each class have no verdicts in this version; leave it out"
-            )
-        return rows_to_table(newest).select(SUMMARY_OF_CLASSES)
     ordered = report_rows(rows)
     names = rows_to_table(newest).column("model").to_pylist()
     verdicts = {ordered.models[one.model]: one for one in judge_rows(ordered, confidence, reference).models}
-    lines = [_line(verdicts[name], ordered.slices) for name in names]
-    summary = rows_to_table(newest).select(SUMMARY)
+    of_classes = ordered.classes is not None
+    lines = [_line(verdicts[name], ordered.slices, of_classes=of_classes) for name in names]
+    summary = rows_to_table(newest).select(SUMMARY if newest.classes is None else SUMMARY_OF_CLASSES)
     for field in VERDICT:
         summary = summary.append_column(field, pa.array([line[field.name] for line in lines], field.type))
     return summary
 
 
-def _line(one: ModelVerdict, slices: Sequence[str]) -> dict[str, Any]:
+def _lacks(one: ModelVerdict, *, of_classes: bool) -> str:
+    lacks = missing(one)[1]
+    return in_words(lacks) if of_classes else lacks
+
+
+def _line(one: ModelVerdict, slices: Sequence[str], *, of_classes: bool) -> dict[str, Any]:
     shown, since = one.shown, None if one.shown is None else one.shown.since
     numbers = (math.nan,) * 4 if shown is None else (shown.change, shown.low, shown.high, shown.p)
     change, low, high, p = (None if math.isnan(value) else value for value in numbers)
     return {
         "state": one.state,
-        "why": missing(one)[1] if one.state == "cannot tell" else None,
+        "why": _lacks(one, of_classes=of_classes) if one.state == "cannot tell" else None,
         "change": change,
         "change_low": low,
         "change_high": high,

@@ -15,13 +15,13 @@ from typing import Literal, NamedTuple
 
 from ...core.version import __version__
 from ...transforms.beam import metrics
-from ...transforms.beam.metrics import NEWEST_COLUMNS, NEWEST_TIMES, Newest
+from ...transforms.beam.metrics import MACRO_COLUMNS, NEWEST_COLUMNS, NEWEST_TIMES, Newest
 
 PREFIX = "rocsteady_"
 """The first letters of every series' name."""
 
 SLICE_COLUMNS = ("auc", "auc_low", "auc_high", "window_events")
-"""The NEWEST_COLUMNS that slices have."""
+"""The NEWEST_COLUMNS that slices and classes have."""
 
 Sample = tuple[Mapping[str, str], float]
 """Labels, and the value."""
@@ -88,23 +88,38 @@ def newest_series(newest: Callable[[], Newest]) -> list[Series]:
     """Return the series of newest rows: a sample a model or slice, and how many are left out."""
 
     def of_models(name: str) -> Callable[[], Iterable[Sample]]:
-        return lambda: [({"model": model}, values[name]) for model, values in newest().models.items()]
+        return lambda: [
+            ({"model": model}, values[name]) for model, values in newest().models.items() if name in values
+        ]
 
     def of_slices(name: str) -> Callable[[], Iterable[Sample]]:
         return lambda: [
             ({"model": model, "slice": part}, values[name])
             for (model, part), values in newest().slices.items()
+            if name in values
         ]
 
+    def of_classes(name: str) -> Callable[[], Iterable[Sample]]:
+        return lambda: [
+            ({"model": model, "slice": part, "class": of}, values[name])
+            for (model, part, of), values in newest().classes.items()
+        ]
+
+    of_slice = {name: NEWEST_COLUMNS[name] for name in SLICE_COLUMNS}
     return [
         *(Series(f"model_{name}", "gauge", f"{about} Of a whole model.", of_models(name))
-          for name, about in NEWEST_COLUMNS.items()),
-        *(Series(f"slice_{name}", "gauge", f"{NEWEST_COLUMNS[name]} Of a slice.", of_slices(name))
+          for name, about in (NEWEST_COLUMNS | MACRO_COLUMNS).items()),
+        *(Series(f"slice_{name}", "gauge", f"{about} Of a slice.", of_slices(name))
+          for name, about in (of_slice | MACRO_COLUMNS).items()),
+        *(Series(f"class_{name}", "gauge", f"{NEWEST_COLUMNS[name]} Of a class against all others.",
+                 of_classes(name))
           for name in SLICE_COLUMNS),
         Series("models_without_gauges", "gauge", "Models beyond the most that have gauges.",
                _alone(lambda: newest().models_beyond)),
         Series("slices_without_gauges", "gauge", "Slices of models beyond the most that have gauges.",
                _alone(lambda: newest().slices_beyond)),
+        Series("classes_without_gauges", "gauge", "Classes of models beyond the most that have gauges.",
+               _alone(lambda: newest().classes_beyond)),
     ]  # fmt: skip
 
 

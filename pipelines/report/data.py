@@ -64,7 +64,6 @@ class Meaning(NamedTuple):
     sentence: str
 
 
-
 def _meanings(name: str) -> dict[str, Meaning]:
     text = (Path(__file__).parent / "page" / name).read_text("utf-8")
     return {column: Meaning(**told) for column, told in tomllib.loads(text).items()}
@@ -86,7 +85,6 @@ ROW_WORDS = {
 
 DRAWN = tuple(name for name in (*MEASURES, *CONTEXT) if name not in ("auc_low", "auc_high", "weight"))
 """The columns with a chart of their own; the ends of the interval are the band of the AUC's chart."""
-
 
 
 def meanings_of(rows: ReportRows) -> dict[str, Meaning]:

@@ -157,7 +157,9 @@ def page_facts(
         blocks |= better.blocks
     applied = applied_events(rows)
     held, time = rows.held, rows.columns["time"]
-    wanted = TABLE_MEASURES if rows.classes is None else (*TABLE_MEASURES[:1], *CLASS_NUMBERS, *TABLE_MEASURES[1:])
+    wanted = (
+        TABLE_MEASURES if rows.classes is None else (*TABLE_MEASURES[:1], *CLASS_NUMBERS, *TABLE_MEASURES[1:])
+    )
     table_columns = (*TABLE_CONTEXT, *(name for name in wanted if name in held))
     meanings = meanings_of(rows)
     meta |= {

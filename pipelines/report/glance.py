@@ -10,15 +10,14 @@ import math
 import shutil
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ...core.alerts.rules import Span
 from ...core.process.console import name_text
 from ...core.settings.periods import Period
-from ..words import DASH, counted, letters, number, share, with_interval
+from ..words import DASH, letters, number, with_interval
+from .classes.rows import worst_text
 from .rows import ReportRows
 from .sparkline import spark_text
 from .verdicts import (
@@ -38,11 +37,13 @@ LINES = 20
 
 _WIDTHS = 80, 200
 _NAME_WIDTH = 34
+_CLASS_WIDTH = 24
 _MEASURES = ("h", "H"), ("ks", "KS"), ("kappa_m", "kappa-m")
-_LEFT_OUT = (
-    ("kappa-m",), ("kappa-m", "KS"), ("kappa-m", "KS", "H"), ("kappa-m", "KS", "H", "events"),
-    ("kappa-m", "KS", "H", "events", "over time"),
-)  # fmt: skip
+_CLASS_MEASURES = ("auc_weighted", "weighted"), ("auc_m", "M")
+_FIRST_OUT = ("kappa-m", "weighted"), ("KS",), ("H", "M"), ("events",), ("over time", "worst pair")
+_LEFT_OUT = [
+    [title for titles in _FIRST_OUT[:count] for title in titles] for count in range(1, len(_FIRST_OUT) + 1)
+]
 """The columns that are left out, the more the narrower the terminal is."""
 
 _SPARK_WIDTH = 16
@@ -76,6 +77,8 @@ def glance(
     slices = [name_text(name, _NAME_WIDTH) for name in rows.slices]
     head = textwrap.wrap(sentence(judged.models, names, slices, ways=bool(rows.ways)), width)[:4]
     notes = [f"compared with {reference_text(reference)}"] if reference is not None else []
+    if rows.classes is not None:
+        head[-1:] = textwrap.wrap(f"{head[-1]} {_classes_text(rows)}", width)
     if unjudged := unjudged_text(judged):
         notes.append(unjudged)
     if any(one.only_in_slices for one in judged.models):
@@ -95,6 +98,12 @@ def glance(
     if (left := len(judged.models) - len(shown)) > 0:
         lines.append(f"... and {left:,} more, none of them worse than these")
     return [*head, "", *lines, *([""] if below else []), *below]
+
+
+def _classes_text(rows: ReportRows) -> str:
+    """Return how many classes the models have, in a sentence."""
+    count = 0 if rows.classes is None else rows.classes.number_of_classes()
+    return f"{count:,} {'class' if count == 1 else 'classes'}; the AUC of a model is its macro AUC."
 
 
 def _most(rows: ReportRows) -> int:
@@ -117,23 +126,28 @@ def _table(
     of names: what a line says last, the verdict, stays.
     """
     first_of = {(model, part): first for model, part, first, _ in rows.series.tolist()}
-    cells = [
-        ["model", "AUC [interval]", *["over time"] * sparks, *(title for _, title in _MEASURES), "events"]
-    ]
+    measures, title = [*_MEASURES], "AUC [interval]"
+    titles = [each for _, each in measures]
+    if rows.classes is not None:
+        measures, title = [*_CLASS_MEASURES], "macro AUC [interval]"
+        titles = [*(each for _, each in measures), "worst class", "worst pair"]
+    cells = [["model", title, *["over time"] * sparks, *titles, "events"]]
     for one in shown:
         verdict, whole = one.shown, one.whole
         row = -1 if verdict is None else first_of[verdict.model, verdict.slice] + verdict.row
-        auc, low, high, *measures = (
+        auc, low, high, *values = (
             float(rows.columns[name][row]) if row >= 0 else math.nan
-            for name in ("auc", "auc_low", "auc_high", *(name for name, _ in _MEASURES))
+            for name in ("auc", "auc_low", "auc_high", *(name for name, _ in measures))
         )
+        row_of_whole = -1 if whole is None else first_of[whole.model, whole.slice] + whole.row
         events = math.nan if whole is None else float(one.series[whole.slice].seq[-1])
         cells.append(
             [
                 names[one.model],
                 with_interval(auc, low, high),
                 *[_spark(one)] * sparks,
-                *(DASH if math.isnan(value) else f"{value:.3f}" for value in measures),
+                *(DASH if math.isnan(value) else f"{value:.3f}" for value in values),
+                *_worst(rows, row_of_whole),
                 number(events, "count"),
             ]
         )
@@ -151,6 +165,19 @@ def _table(
             kept = [[name_text(name, size) for name in kept[0]], *kept[1:]]
             lines = _lines(kept, told[-1])
     return [_cut(line, width) for line in lines]
+
+
+def _worst(rows: ReportRows, row: int) -> list[str]:
+    """Return the worst class and the worst pair of a row of a model; nothing for rows without classes."""
+    if rows.classes is None:
+        return []
+    means = rows.classes.means(row) if row >= 0 else {}
+    names = [means.get("worst_class"), means.get("worst_pair")]
+    values = [means.get("worst_class_auc"), means.get("worst_pair_auc")]
+    return [
+        worst_text(name and name_text(name, _CLASS_WIDTH), value) or DASH
+        for name, value in zip(names, values, strict=True)
+    ]
 
 
 def _spark(one: ModelVerdict) -> str:
@@ -200,69 +227,3 @@ def _change(one: ModelVerdict, slices: Sequence[str], detail: int) -> str:
         most = one.slices[0]
         parts.append(f"most in {slices[most.slice]} {change_text(most).split(' ')[0]}")
     return ", ".join(parts)
-
-
-# ---- models with classes
-
-_CLASS_TITLES = ("model", "macro AUC [interval]", "weighted", "M", "worst class", "worst pair", "events")
-
-
-def class_glance(
-    table: pa.Table, confidence: float, below: Sequence[str] = (), width: int = 120
-) -> list[str]:
-    """Return the lines of the table, `width` characters at most, from the newest row of each model.
-
-    table       rows with the columns of CLASS_ROW_SCHEMA
-    confidence  the level of the intervals of the rows
-    below       the last lines, such as how to keep the rows
-    """
-    columns = ("model", "slice", "class", "row", "pane_start", *_OF_CLASSES)
-    newest: dict[str, dict[str, Any]] = {}
-    for line in table.select(columns).to_pylist():
-        if line["slice"] or line["class"] is not None:
-            continue
-        known = newest.get(line["model"])
-        if known is None or _moment(known) < _moment(line):
-            newest[line["model"]] = line
-    lines = sorted(newest.values(), key=lambda line: (line["auc_macro"] is None, line["auc_macro"] or 0.0))
-    classes = {len(line["classes"] or ()) for line in lines}
-    of = f" of {max(classes):,} classes" if len(classes) == 1 else ""
-    head = f"{counted(len(lines), 'model')}{of}; {share(confidence)} intervals"
-    wrapped = [part for each in below for part in textwrap.wrap(each, width)]
-    room = LINES - len(wrapped) - 5
-    shown = lines if len(lines) <= room else lines[: room - 1]
-    if not shown:
-        return [head, *wrapped]
-    for most in (_NAME_WIDTH, *_SHORT_NAMES):
-        told = aligned([*zip(*([_CLASS_TITLES, *(_cells(line, most) for line in shown)]), strict=True)], 1)
-        if max(map(len, told)) <= width:
-            break
-    if left := len(lines) - len(shown):
-        told.append(f"... and {left:,} more, none of them worse than these")
-    return [head, "", *(line[:width] for line in told), *([""] if wrapped else []), *wrapped]
-
-
-_OF_CLASSES = (
-    "auc_macro", "auc_macro_low", "auc_macro_high", "auc_weighted", "auc_m", "worst_class", "worst_class_auc",
-    "worst_pair", "worst_pair_auc", "window_events", "seq", "classes",
-)  # fmt: skip
-
-
-def _moment(line: dict[str, Any]) -> tuple[bool, Any, int]:
-    pane = line["pane_start"]
-    return pane is not None, pane, line["row"]
-
-
-def _cells(line: dict[str, Any], most: int) -> list[str]:
-    macro, low, high = (math.nan if line[name] is None else line[name] for name in _OF_CLASSES[:3])
-    worst = [
-        DASH if line[name] is None else f"{name_text(line[name], most)} {_figure(line[f'{name}_auc'])}"
-        for name in ("worst_class", "worst_pair")
-    ]
-    means = [_figure(line[name]) for name in ("auc_weighted", "auc_m")]
-    first = [name_text(line["model"], most), with_interval(macro, low, high)]
-    return [*first, *means, *worst, number(line["seq"], "count")]
-
-
-def _figure(value: float | None) -> str:
-    return DASH if value is None else f"{value:.3f}"

@@ -152,7 +152,13 @@ def overview_of(
     axis = common_axis(np.array(latest, np.float64).ravel())
     lines = [
         _line(
-            one, place, rows, axis, dates, (alerts or {}).get(base, 0), (lost or {}).get(base, 0),
+            one,
+            place,
+            rows,
+            axis,
+            dates,
+            (alerts or {}).get(base, 0),
+            (lost or {}).get(base, 0),
             _of_classes(one, rows, first_of),
         )
         for place, one in enumerate(judged.models)
@@ -170,7 +176,13 @@ def overview_of(
 
 
 def _line(
-    one: ModelVerdict, place: int, rows: ReportRows, axis: Axis, dates: bool, alerts: int, lost: int,
+    one: ModelVerdict,
+    place: int,
+    rows: ReportRows,
+    axis: Axis,
+    dates: bool,
+    alerts: int,
+    lost: int,
     classes: OfClasses | None,
 ) -> Line:
     shown, whole = one.shown, one.whole
@@ -194,7 +206,11 @@ def _line(
         rows.models[one.model],
         one.state,
         state_text(one, rows.slices),
-        "" if one.state != "cannot tell" else missing(one)[1] if classes is None else in_words(missing(one)[1]),
+        ""
+        if one.state != "cannot tell"
+        else missing(one)[1]
+        if classes is None
+        else in_words(missing(one)[1]),
         rows.slices[shown.slice] if shown is not None and one.only_in_slices else "",
         with_interval(auc, low, high),
         "" if math.isnan(time) else stamp(time, dates=dates),

@@ -142,7 +142,8 @@ def report_rows(
     model, ways, shown = _shown_names(table, told, settings or {})
     model_codes, models = coded(model)
     place_of = {name: place for place, name in enumerate(models)}
-    names, parts = pc.fill_null(table.column("slice"), ""), {}
+    names = pc.fill_null(table.column("slice"), "")
+    parts: dict[str, tuple[str, str]] = {}
     if CLASS in table.column_names:
         names, parts = slices_with_classes(names, table.column(CLASS))
     slice_codes, slices = coded(names)
@@ -182,7 +183,8 @@ def _classes_of(
         return None
     places = {name: place for place, name in enumerate(slices)}
     of_slices = {places[name]: (places.get(of, -1), one) for name, (of, one) in parts.items()}
-    return PageClasses(of_slices, class_part(table).take(pa.array(kept)))
+    of_classes = {of: places[name] for name, of in parts.items()}
+    return PageClasses(of_slices, of_classes, class_part(table).take(pa.array(kept)))
 
 
 _Shown = dict[tuple[str, str], tuple[str, int]]

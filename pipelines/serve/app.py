@@ -177,7 +177,7 @@ class Server:
     async def models(self, _: Request) -> Response:
         """Give the latest rows."""
         latest = self._keeper.published.page.latest
-        return JSONResponse([{**row._asdict()} for row in latest])
+        return JSONResponse([row.told() for row in latest])
 
     async def stream(self, request: Request) -> Response:
         """Give what changes, until the browser leaves."""

@@ -30,8 +30,13 @@ class Epoch:
         self._reasons = pa.array(rows.reasons, pa.string())
         slices = {text: place for place, text in enumerate(rows.slices)}
         place_of = {(model, part): place for place, (model, part, *_) in enumerate(rows.series.tolist())}
+        of_classes = {} if rows.classes is None else rows.classes.places
         self._place_of = np.array(
-            [place_of[rows.shown[model, config][0], slices[part]] for model, config, part in series], np.int64
+            [
+                place_of[rows.shown[model, config][0], of_classes[part, of[0]] if any(of) else slices[part]]
+                for model, config, part, *of in series
+            ],
+            np.int64,
         )
         self._of = np.zeros(0, np.int64)
         self._columns: dict[str, FloatArray] = {}

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...core.encoding.json import read_json
-from ...core.errors import RocsteadyError
+from ...core.errors import InputError, RocsteadyError
 from ...core.process.console import say
 from ...core.settings.evaluator import config_of
 from ...transforms.sinks.kinds import ALERT_SCHEMA, CONFIDENCE_KEY, SETTINGS_KEY
@@ -20,7 +20,7 @@ from ..report.fleet.roll_ups import roll_ups_section
 from ..report.render import render
 from ..report.rows import EventCounters
 from .curves import Curves
-from .history import PAIRS, ROLL_UPS, History
+from .history import CLASS_ROWS, PAIRS, ROLL_UPS, ROWS, History
 from .reading import Source
 
 ALERTS_HELD = 10_000
@@ -87,7 +87,7 @@ class Gathered:
             return True
         elif source.what == "rows":
             self._note_metadata(came.metadata)
-            self.history.add(came.table)
+            self._take_rows(came.table)
             self.changed = True
             self.rows_came_at = time.time()
         elif source.what != "alerts":
@@ -99,6 +99,18 @@ class Gathered:
             self.alerts = pa.concat_tables([self.alerts, table])[-ALERTS_HELD:].combine_chunks()
             self.changed = True
         return False
+
+    def _take_rows(self, table: pa.Table) -> None:
+        """Take rows. Their kind is that of the first ones. Raises InputError for rows of the other kind."""
+        kind = CLASS_ROWS if "class" in table.column_names else ROWS
+        if kind is not self.history.kind and not self.history.came:
+            self.history = History(self.history.most, kind)
+        if kind is not self.history.kind and table.num_rows:
+            raise InputError(
+                "some are of models with a score of each class, and others are not: follow them apart"
+            )
+        if kind is self.history.kind:
+            self.history.add(table)
 
     def _take_beside(self, what: str, table: pa.Table) -> None:
         """Take a table that is neither of rows nor of alerts."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import islice
 
-from ...transforms.beam.metrics import NEWEST_COLUMNS, Newest
+from ...transforms.beam.metrics import NEWEST_COLUMNS, Newest, as_macro
 from ..monitoring.series import BUILD, Series, alerts_open, followed_series, newest_series, time_series
 from ..report.alerts import alerts_of
 from .keeper import Keeper
 from .pages import Latest
 
 MODELS = 1_000
-"""The most models with gauges, and the most slices: each is several time series. The others are counted."""
+"""The most models with gauges, slices and classes: each is several time series. The others are counted."""
 
 _COLUMNS = {"events": "seq", "newest_event_timestamp_seconds": "event_time"}
 """The fields of `Latest` by the names of NEWEST_COLUMNS, where these differ."""
@@ -48,17 +47,22 @@ def page_series(keeper: Keeper) -> list[Series]:
 
 
 def newest_of(latest: Sequence[Latest]) -> Newest:
-    """Return the numbers of the first `MODELS` whole models, and of the first `MODELS` slices."""
-    models = {row.model: _numbers(row) for row in islice((row for row in latest if not row.slice), MODELS)}
-    slices = {
-        (row.model, row.slice): _numbers(row) for row in islice((row for row in latest if row.slice), MODELS)
-    }
-    parts = sum(bool(row.slice) for row in latest)
-    return Newest(models, slices, len(latest) - parts - len(models), parts - len(slices))
+    """Return the numbers of the first `MODELS` whole models, of as many slices, and of as many classes."""
+    of_classes = [row for row in latest if row.class_]
+    of_slices = [row for row in latest if row.slice and not row.class_]
+    of_models = [row for row in latest if not row.slice and not row.class_]
+    return Newest(
+        {row.model: _numbers(row) for row in of_models[:MODELS]},
+        {(row.model, row.slice): _numbers(row) for row in of_slices[:MODELS]},
+        len(of_models[MODELS:]),
+        len(of_slices[MODELS:]),
+        classes={(row.model, row.slice, row.class_ or ""): _numbers(row) for row in of_classes[:MODELS]},
+        classes_beyond=len(of_classes[MODELS:]),
+    )
 
 
 def _numbers(row: Latest) -> dict[str, float]:
     found = {name: getattr(row, _COLUMNS.get(name, name)) for name in NEWEST_COLUMNS}
     numbers = {name: math.nan if value is None else float(value) for name, value in found.items()}
     numbers["newest_event_timestamp_seconds"] /= 1e6
-    return numbers
+    return as_macro(numbers) if row.class_ == "" else numbers

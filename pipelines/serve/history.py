@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.arrays import BoolArray, Int64Array
-from ...core.rows.arrow import ROW_SCHEMA
+from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
 from ...transforms.sinks.kinds import PAIR_SCHEMA, ROLL_UP_SCHEMA
 
 ROWS_HELD = 100_000
@@ -57,6 +57,7 @@ class HeldKind(NamedTuple):
 
 
 ROWS = HeldKind(ROW_SCHEMA, ("model", "config", "slice"), ("seq", "time", "auc", "tp"))
+CLASS_ROWS = HeldKind(CLASS_ROW_SCHEMA, (*ROWS.series, "class"), (*ROWS.compared, "auc_macro", "auc_m"))
 ROLL_UPS = HeldKind(ROLL_UP_SCHEMA, ("group", "config"), ("due", "members", "auc_mean"))
 PAIRS = HeldKind(PAIR_SCHEMA, ("model", "against", "config", "slice"), ("seq", "time", "difference"))
 
@@ -78,6 +79,7 @@ def is_kept(numbers: Int64Array, counts: Int64Array, newest: int) -> BoolArray:
 class History:
     """The rows of a stream, in bounded memory.
 
+    most       how many rows are held at the most
     epoch      the number of the epoch
     newest     N, how many rows of a series the last thinning kept all; None before the first thinning
     came       the number of rows that came, repeats left out
@@ -86,7 +88,7 @@ class History:
     """
 
     def __init__(self, most: int = ROWS_HELD, kind: HeldKind = ROWS) -> None:
-        self._most = most
+        self.most = most
         self._most_series = max(1, most // ROWS_OF_SERIES)
         self._kind = kind
         self._schema = pa.schema([column.with_nullable(True) for column in kind.schema])
@@ -104,6 +106,11 @@ class History:
 
     def __len__(self) -> int:
         return len(self._of)
+
+    @property
+    def kind(self) -> HeldKind:
+        """The kind of the rows."""
+        return self._kind
 
     @property
     def table(self) -> pa.Table:
@@ -132,7 +139,7 @@ class History:
         order = np.lexsort((*keys.T[::-1], of))
         table, of, keys = table.take(pa.array(order)), of[order], keys[order]
         self._add_sorted(table.select(self._schema.names).cast(self._schema), of, keys)
-        if len(self) > self._most:
+        if len(self) > self.most:
             self._thin()
 
     def _series_of(self, table: pa.Table) -> Int64Array:
@@ -217,7 +224,7 @@ class History:
     def _thin(self) -> None:
         newest = self.newest or NEWEST
         counts = self._counts[self._of]
-        while (kept := is_kept(self._numbers, counts, newest)).sum() > 0.75 * self._most and newest > 1:
+        while (kept := is_kept(self._numbers, counts, newest)).sum() > 0.75 * self.most and newest > 1:
             newest //= 2
         self.newest = newest
         self._keep(np.flatnonzero(kept))

@@ -18,7 +18,7 @@ from plotly.offline import get_plotlyjs
 from ...core.alerts.rules import Span
 from ...core.settings.periods import Period
 from ...core.version import __version__
-from ..report.data import CURVE_BLOCKS, DRAWN, script_json
+from ..report.data import CURVE_BLOCKS, drawn_columns, script_json
 from ..report.facts import TITLE, page_facts
 from ..report.render import asset, render
 from ..report.rows import ReportRows
@@ -51,6 +51,8 @@ class Latest(NamedTuple):
 
     time        as the page shows it: of a row on a grid of times, its grid point
     event_time  of the last event; both are microseconds
+    class_      the class of the row; "": the row is of a model with classes, and its AUC is the macro AUC.
+                None: the model has one score
     """
 
     model: str
@@ -64,6 +66,13 @@ class Latest(NamedTuple):
     window_events: float | None
     evidence: float | None
     event_time: float | None
+    class_: str | None = None
+
+    def told(self) -> dict[str, Any]:
+        """Return the row as the API gives it; only rows of models with classes have a `class`."""
+        fields = self._asdict()
+        name = fields.pop("class_")
+        return fields if name is None else fields | {"class": name or None}
 
 
 class Page(NamedTuple):
@@ -109,7 +118,7 @@ def page_of(
     meta = facts.meta
     look.held.update(dict.fromkeys(meta["columns"]))
     meta["columns"] = [name for name in rows.columns if name in look.held]
-    meta["drawn"] = [name for name in DRAWN if name in look.held]
+    meta["drawn"] = [name for name in drawn_columns(rows) if name in look.held]
     texts = {name: gzip.compress(text.encode(), 1, mtime=0) for name, text in facts.texts.items()}
     texts |= {name: base64.b64decode(block) for name, block in facts.blocks.items()}
     of_curves = {name: texts.pop(name) for name in [*texts] if name in CURVE_BLOCKS}
@@ -178,14 +187,20 @@ def _digest(content: bytes) -> str:
 
 def _latest(rows: ReportRows) -> list[Latest]:
     ends = rows.series[:, 3] - 1
-    names = Latest._fields[2:]
+    names = Latest._fields[2:-1]
+    slices = {part: (name, None if rows.classes is None else "") for part, name in enumerate(rows.slices)}
+    if rows.classes is not None:
+        slices |= {part: of for of, part in rows.classes.places.items()}
     all_columns = rows.columns | {"event_time": rows.event_times}
     columns = [all_columns[name][ends].tolist() for name in names]
     return [
-        Latest(
-            rows.models[model],
-            rows.slices[part],
-            *(None if math.isnan(value) else value for value in values),
+        Latest._make(
+            [
+                rows.models[model],
+                slices[part][0],
+                *(None if math.isnan(value) else value for value in values),
+                slices[part][1],
+            ]
         )
         for (model, part, *_), *values in zip(rows.series.tolist(), *columns, strict=True)
     ]

@@ -20,10 +20,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "flip_if_below_half": "a class whose AUC is below .5 is to be seen as such",
     "curves": f"models with classes have no curves {_LATER}",
     "curves_every": f"models with classes have no curves {_LATER}",
-    "report": f"a page does not show rows of classes {_LATER}: rocsteady show does",
-    "plot": f"a figure does not show rows of classes {_LATER}",
-    "serve": f"a page does not show rows of classes {_LATER}: rocsteady show does",
-    "reference": f"the table of models with classes has no verdicts {_LATER}",
     "labels": f"labels that come later are not joined to class scores {_LATER}: join them before",
     "pairs": f"models with classes are not compared with a champion {_LATER}",
     "champion": f"models with classes are not compared with a champion {_LATER}",
@@ -37,7 +33,7 @@ REFUSED: Final[Mapping[str, str]] = {
 }
 """Why a setting or option does not go with class scores, by its name as a keyword."""
 
-_USUAL = {"score": "score", "reference": "earlier"}
+_USUAL = {"score": "score"}
 """The defaults of settings that are not None, False or an empty list."""
 
 

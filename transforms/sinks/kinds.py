@@ -170,9 +170,16 @@ class TableKind(NamedTuple):
 
 
 def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:
-    """Put record batches into one table, sorted by columns; nulls come last. No batches give no rows."""
-    table = pa.Table.from_batches(batches, schema)
-    return table.sort_by([(name, "ascending") for name in order])
+    """Put record batches into one table, sorted by columns. No batches give no rows.
+
+    Nulls come last, but the row of a model, whose class is null, comes before the rows of its classes.
+    """
+    table, order = pa.Table.from_batches(batches, schema), [*order]
+    if "class" not in order:
+        return table.sort_by([(name, "ascending") for name in order])
+    keys = table.select(order)
+    keys = keys.set_column(order.index("class"), "class", pc.fill_null(keys.column("class"), ""))
+    return table.take(pc.sort_indices(keys, [(name, "ascending") for name in order]))
 
 
 class TableSink(ABC):
@@ -209,7 +216,7 @@ CLASS_ROW_ORDER = (*ROW_ORDER, "class")
 
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 CLASS_ROWS = TableKind("row", CLASS_ROW_SCHEMA, CLASS_ROW_ORDER, CLASS_ROW_ORDER, "rows_written")
-"""Rows of models with a score of each class. The row of all classes has no class, and stands last."""
+"""Rows of models with a score of each class. The row of all classes has no class, and stands first."""
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
 PAIRS = TableKind("pair", PAIR_SCHEMA, PAIR_ORDER, PAIR_ORDER, "pair_rows_written")
 ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER, "roll_up_rows_written")

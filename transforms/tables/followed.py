@@ -26,7 +26,7 @@ from ..kafka.client import check_topic
 from ..kafka.topic import KafkaTopic, is_kafka
 from ..sinks.kinds import ALERTS, CURVES, PAIRS, ROLL_UPS, ROWS, TableKind
 from ..sources.files.listing import list_sources
-from .read import file_metadata, read_table, refuse_classes
+from .read import ANY_ROWS, file_metadata, read_table
 from .rows import holds_parts, parts_of, read_kafka_records
 
 LOOK_SECONDS = 0.5
@@ -100,7 +100,6 @@ def follow_tables(
         for table, _ in read_kafka_records(KafkaTopic.parse(source, options), True, _KINDS[what]):
             if stop.is_set():
                 return
-            refuse_classes(source, table.column_names)
             yield Came(table, {}) if table.num_rows else _NOTHING
         return
     files = _Files(source, what)
@@ -116,7 +115,6 @@ def tables_there(source: str, what: str, options: Iterable[str], stop: threading
         for table, _ in read_kafka_records(KafkaTopic.parse(source, options), False, _KINDS[what]):
             if stop.is_set():
                 return
-            refuse_classes(source, table.column_names)
             yield Came(table, {})
     else:
         yield from _Files(source, what).look(stop)
@@ -180,7 +178,7 @@ class _Files:
 
     def __init__(self, source: str, what: str) -> None:
         self._source = source
-        self._what = what
+        self._what = ANY_ROWS if what == "rows" else what
         self._growing: dict[str, _Growing] = {}
         self._seen: dict[str, tuple[int, ...]] = {}
 

@@ -82,7 +82,9 @@ _KINDS = {
 
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
-    """Read files or globs of a kind in `_KINDS`, or of ANY_ROWS; return one table, and notes on missing or unknown columns.
+    """Read files or globs; return one table, and notes on missing or unknown columns.
+
+    what  a kind in `_KINDS`, or ANY_ROWS
 
     Without files the table is empty. Raises InputError, which names the file, for a file that is missing,
     damaged, or of another kind.
@@ -189,8 +191,8 @@ def refuse_classes(name: str, columns: Sequence[str]) -> None:
     """Raise InputError for rows of models with a score of each class, which few commands read."""
     if "class" in columns:
         raise InputError(
-            f"{name} holds rows of models with a score of each class, which rocsteady rows and rocsteady "
-            "show read, and nothing else in this version; give rows of models with one score"
+            f"{name} holds rows of models with a score of each class, which this command does not read "
+            "in this version; give rows of models with one score"
         )
 
 

@@ -180,9 +180,7 @@ def _lines(aucs: FloatArray, names: Sequence[str]) -> list[PairLine]:
     means = (aucs[one, other] + aucs[other, one]) / 2
     order = [place for place in np.argsort(means, kind="stable").tolist() if not math.isnan(means[place])]
     return [
-        PairLine(
-            names[i], names[j], f"{means[place]:.3f}", f"{aucs[i, j]:.3f}", f"{aucs[j, i]:.3f}"
-        )
+        PairLine(names[i], names[j], f"{means[place]:.3f}", f"{aucs[i, j]:.3f}", f"{aucs[j, i]:.3f}")
         for place in order[:WORST_PAIRS]
         for i, j in ((int(one[place]), int(other[place])),)
     ]

@@ -36,10 +36,12 @@ class PageClasses:
 
     parts  by the place of a slice of the page that is a class: the place of the slice in which the class is,
            and the class's name. The place of the whole model is that of the slice ""
+    places by the name of a slice and the name of a class: the place of that class among the page's slices
     table  n rows, in the order of the page's rows: the columns of rows of classes
     """
 
     parts: Mapping[int, tuple[int, str]]
+    places: Mapping[tuple[str, str], int]
     table: pa.Table
 
     def take(self, places: Int64Array) -> PageClasses:
