@@ -81,10 +81,20 @@ def _class_roles_of(options: argparse.Namespace) -> dict[str, Any]:
         refuse_given(options, ": labels of classes go with --class-scores; name these too", "multi_label")
         return {}
     refuse_with_class_scores(vars(options), option_text, f"--class-scores {scores}")
-    are_files = not any(options.follow or path == "-" or is_kafka(path) for path in options.sources)
-    has_star = are_files and "*" in f"{scores}{labels}"
-    heads = columns_of_files(sources_of(options.sources)) if has_star else None
-    return class_roles_of_files(scores, labels, heads)
+    heads = _heads_of(options, options.sources, scores)
+    label_heads = _heads_of(options, options.labels or options.sources, labels)
+    return class_roles_of_files(scores, labels, heads, label_heads)
+
+
+def _heads_of(
+    options: argparse.Namespace, paths: Sequence[str], asked: str | None
+) -> dict[str, list[str]] | None:
+    """Return the columns of each file, if a star asks for them; None for streams, and without a star."""
+    if asked is None or "*" not in asked or options.follow:
+        return None
+    if any(path == "-" or is_kafka(path) for path in (*options.sources, *paths)):
+        return None
+    return columns_of_files(sources_of(paths))
 
 
 def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
