@@ -253,8 +253,15 @@ class MulticlassEvaluator:
         count = len(model_rows)
         if count != len(figures) or any(len(rows) != count for rows in class_rows):
             raise AssertionError(f"{len(figures)} figures, and rows {count}, {[*map(len, class_rows)]}")
+        curves = [
+            curve._replace(config=self.settings.config, class_=name)
+            for name, rows in zip(self.settings.classes, class_rows, strict=False)
+            for curve in rows.curves
+        ]
         if not count:
-            return ClassRows(Rows.empty(self.settings.config))
+            columns = ClassColumns(self.settings.classes, np.empty(0, np.int32), [])
+            rows = Rows.empty(self.settings.config)
+            return ClassRows(replace(rows, classes=columns).with_curves(curves) if curves else rows)
         self._clear(model_rows)
         of_model = np.full(count, -1, np.int32)
         if not class_rows:
@@ -265,7 +272,8 @@ class MulticlassEvaluator:
         means = [each for of_row in figures for each in (of_row, *[NO_MEANS] * len(class_rows))]
         rows = Rows.concat([model_rows, *class_rows]).take(order)
         columns = ClassColumns(self.settings.classes, np.concatenate(codes)[order], means)
-        return ClassRows(replace(rows, config=self.settings.config, classes=columns))
+        rows = replace(rows, config=self.settings.config, classes=columns)
+        return ClassRows(rows.with_curves(curves))
 
     def _clear(self, rows: Rows) -> None:
         """Make null in rows of the model what only a row of one class says, or what is not asked for."""

@@ -101,8 +101,9 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     """Return the settings of the evaluators' table. Raises ConfigError."""
     evaluator = evaluator_of(options, fields.positive)
     classes = classes_of(fields)
+    curves = _curves(options, evaluator.window, fields.positive, has_classes=classes is not None)
+    evaluator = replace(evaluator, curves=curves)
     if classes is None:
-        evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
         check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
     check_evidence(evaluator.evidence_below, options.weight is not None, "--evidence-below", "--weight")
     for name, setting in declared(TableSettings).items():
@@ -241,7 +242,7 @@ def _rule_of(text: str) -> AlertRule:
 
 
 def _curves(
-    options: argparse.Namespace, window: Window, positive: str | None
+    options: argparse.Namespace, window: Window, positive: str | None, *, has_classes: bool
 ) -> EveryEvents | Literal["end"] | None:
     """Return when curves are due; None: no curves.
 
@@ -249,10 +250,10 @@ def _curves(
     previous curve. A window without a fixed number of events has one curve, at the end. Raises ConfigError.
     """
     every = options.curves_every
-    if options.curves is None and options.report is None:
+    if options.curves is None and (options.report is None or has_classes):
         refuse_given(options, ": curves go to a file; name it with --curves PATH", "curves_every")
         return None
-    if options.predicted is not None and positive is None:
+    if options.predicted is not None and positive is None and not has_classes:
         if options.curves is None:
             return None
         raise ConfigError(

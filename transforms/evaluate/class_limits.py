@@ -18,8 +18,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "score": "the columns of class scores are the scores",
     "positive": "each class is the positive one in its own rows",
     "flip_if_below_half": "a class whose AUC is below .5 is to be seen as such",
-    "curves": f"models with classes have no curves {_LATER}",
-    "curves_every": f"models with classes have no curves {_LATER}",
     "report": f"a page does not show rows of classes {_LATER}: rocsteady show does",
     "plot": f"a figure does not show rows of classes {_LATER}",
     "serve": f"a page does not show rows of classes {_LATER}: rocsteady show does",
