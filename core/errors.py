@@ -83,13 +83,23 @@ class OtherConfigurationError(RocsteadyError, ValueError):
     """
 
 
+_MOST_SHOWN = 300
+"""The most characters of a setting that an error shows."""
+
+
+def shown(value: object) -> str:
+    """Return a setting as an error shows it: a list of thousands of classes is cut short."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}... ({len(text):,} characters)"
+
+
 def check_settings(here: Mapping[str, object], there: Mapping[str, object]) -> None:
     """Raise OtherConfigurationError, naming every difference, unless a state's settings `there` equal `here`.
 
     >>> check_settings({"alpha": 0.05}, {"alpha": 0.05})
     """
     differences = [
-        f"{name} was {there.get(name)!r} and is now {here.get(name)!r}"
+        f"{name} was {shown(there.get(name))} and is now {shown(here.get(name))}"
         for name in {**here, **there}
         if there.get(name) != here.get(name)
     ]

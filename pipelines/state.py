@@ -14,11 +14,12 @@ from typing import TypeVar
 
 from ..core.alerts.table import MAGIC as ALERTS_MAGIC
 from ..core.alerts.table import AlertTable
+from ..core.classes.state import ClassState
 from ..core.encoding.fields import framed_size
 from ..core.encoding.json import read_json, reading, text_of, whole
 from ..core.errors import ConfigError, InputError, RocsteadyError, WireError
 from ..core.evaluator.snapshot import Snapshot, describe
-from ..core.evaluator.state import EvaluatorState, write_evaluator
+from ..core.evaluator.state import write_evaluator
 from ..core.events.times import NO_TIME, date_text
 from ..core.ids.sharding import shard_of
 from ..core.join.matching import LabelMatcher
@@ -30,6 +31,7 @@ from ..core.settings.durations import microseconds
 from ..core.settings.table import Shards
 from ..core.state.checkpoint import MAGIC as CHECKPOINT_MAGIC
 from ..core.state.checkpoint import Checkpoint
+from ..core.state.class_states import State, models_of, states_of
 from ..core.state.exported import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.files.formats import everywhere, has_scheme
 from ..transforms.sources.streams.offsets import FolderPlace
@@ -146,12 +148,12 @@ def _tell_of_unknown(models: Sequence[str], export: Export, spread: Export, shar
 
     def is_unknown(model: str) -> bool:
         state = spread.read(EVALUATORS, int(shard_of((model,), shards)[0]))
-        return not Snapshot.unpack(state.snapshot).evaluators
+        return not states_of(Snapshot.unpack(state.snapshot))
 
     unknown = [model for model in models if is_unknown(model)]
     if not unknown:
         return
-    there = {each.model for table in _read(export, EVALUATORS, Snapshot.unpack) for each in table.evaluators}
+    there = {each.model for table in _read(export, EVALUATORS, _table_states) for each in table}
     for model in unknown:
         near = near_names(model, sorted(there))
         hint = f"; did you mean {name_text(near[0])}?" if near else ""
@@ -254,7 +256,8 @@ def _one_described(data: bytes) -> list[str]:
         return describe_join(*JoinState.unpack(data)).split("\n")
     if data[:4] == ALERTS_MAGIC:
         return AlertTable.from_bytes(data).describe().split("\n")
-    return describe(Snapshot.unpack(data)).split("\n")
+    snapshot = Snapshot.unpack(data)
+    return describe(snapshot, models_of(snapshot)).split("\n")
 
 
 def describe_export(export: Export) -> list[str]:
@@ -297,15 +300,19 @@ def _position_words(position: object) -> str:
         return ", ".join(words)
 
 
+def _table_states(data: bytes) -> Sequence[State]:
+    return states_of(Snapshot.unpack(data))
+
+
 def _evaluator_lines(export: Export) -> list[str]:
     models: dict[str, int] = {}
     slices = events = waiting = 0
     for snapshot in _read(export, EVALUATORS, Snapshot.unpack):
         waiting += sum(len(record) for *_, record in snapshot.held)
-        for each in snapshot.evaluators:
+        for each, counted in zip(states_of(snapshot), models_of(snapshot), strict=True):
             models[each.model] = models.get(each.model, 0) + _bytes_of(each)
             slices += bool(each.slice)
-            events += len(each.scores)
+            events += len(counted.scores)
     lines = [f"  models: {len(models):,}, slices of them: {slices:,}, events held: {events:,}"]
     if waiting:
         lines.append(f"  events that wait for their turn: {waiting:,} bytes")
@@ -333,7 +340,9 @@ def _read(export: Export, step: str, unpack: Callable[[bytes], _State]) -> Itera
             raise InputError(f"{export.path(step, state.shard)}: {damage}") from None
 
 
-def _bytes_of(state: EvaluatorState) -> int:
+def _bytes_of(state: State) -> int:
+    if isinstance(state, ClassState):
+        return len(state.pack())
     parts: list[bytes] = []
     write_evaluator(state, parts)
     return sum(map(len, parts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Int64Array
-from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
+from ..encoding.fields import Reader
 from ..encoding.json import reading
 from ..errors import InputError, OtherConfigurationError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
@@ -31,10 +30,8 @@ from ..settings.evaluator import EvaluatorSettings, SettingsChoices, without_def
 from ..settings.measure_names import MEASURES
 from .events import ClassEvents
 from .settings import ClassSettings
+from .state import ClassState
 from .window import ClassWindow
-
-MAGIC = b"RSCW"
-VERSION = 1
 
 
 class MulticlassEvaluator:
@@ -259,8 +256,15 @@ class MulticlassEvaluator:
         count = len(model_rows)
         if len(figures) != count * (1 + len(class_rows)) or any(len(rows) != count for rows in class_rows):
             raise AssertionError(f"{len(figures)} figures, and rows {count}, {[*map(len, class_rows)]}")
+        curves = [
+            curve._replace(config=self.settings.config, class_=name)
+            for name, rows in zip(self.settings.classes, class_rows, strict=False)
+            for curve in rows.curves
+        ]
         if not count:
-            return ClassRows(Rows.empty(self.settings.config))
+            columns = ClassColumns(self.settings.classes, np.empty(0, np.int32), [])
+            rows = Rows.empty(self.settings.config)
+            return ClassRows(replace(rows, classes=columns).with_curves(curves) if curves else rows)
         self._clear(model_rows)
         of_model = np.full(count, -1, np.int32)
         if not class_rows:
@@ -270,7 +274,8 @@ class MulticlassEvaluator:
         order = np.arange(len(codes) * count).reshape(len(codes), count).ravel(order="F")
         rows = Rows.concat([model_rows, *class_rows]).take(order)
         columns = ClassColumns(self.settings.classes, np.concatenate(codes)[order], figures)
-        return ClassRows(replace(rows, config=self.settings.config, classes=columns))
+        rows = replace(rows, config=self.settings.config, classes=columns)
+        return ClassRows(rows.with_curves(curves))
 
     def _clear(self, rows: Rows) -> None:
         """Make null in rows of the model what only a row of one class says, or what is not asked for."""
@@ -357,11 +362,9 @@ class MulticlassEvaluator:
 
     def to_bytes(self) -> bytes:
         """Return a snapshot, from which `from_bytes` goes on. O(events held times classes)."""
-        head = packed_text(self.settings.to_json())
-        names = packed_text(self.model) + packed_text(self.slice)
-        pane = struct.pack("<?qq", self.pane is not None, *(self.pane or (0, 0)))
-        parts = [packed_bytes(each.to_bytes()) for each in (self._of_model, *self._of_classes)]
-        return framed(MAGIC, VERSION, b"".join([head, names, pane, *parts, *self._window.pack()]))
+        evaluators = [each.to_bytes() for each in (self._of_model, *self._of_classes)]
+        window = b"".join(self._window.pack())
+        return ClassState(self.settings, self.model, self.slice, self.pane, evaluators, window).pack()
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ClassSettings | None = None) -> MulticlassEvaluator:
@@ -370,30 +373,27 @@ class MulticlassEvaluator:
         Raises OtherConfigurationError if `settings` are given and differ from those of the snapshot, and a
         `WireError` if the bytes are damaged or no snapshot.
         """
-        reader = Reader(unframed(data, MAGIC, VERSION, _WHAT))
-        with reading(_WHAT):
-            stored = ClassSettings.from_json(reader.text())
+        state = ClassState.unpack(data)
+        stored = state.settings
+        with reading("a snapshot of a model with classes"):
             if settings is not None:
                 check_settings(settings.meaning(), stored.meaning())
                 if settings.class_rows != stored.class_rows:
                     raise OtherConfigurationError(
                         f"the snapshot was made with class_rows={stored.class_rows}; give the same"
                     )
-            model, slice_ = reader.text(), reader.text()
-            has_pane, *pane = reader.numbers("<?qq")
             chosen = settings or stored
-            self = cls(chosen, model=model, slice=slice_, pane=(pane[0], pane[1]) if has_pane else None)
-            self._of_model = ModelEvaluator.from_bytes(reader.sized(), chosen.of_model)
+            self = cls(chosen, model=state.model, slice=state.slice, pane=state.pane)
+            of_model, *of_classes = state.evaluators
+            self._of_model = ModelEvaluator.from_bytes(of_model, chosen.of_model)
             self._of_classes = [
-                ModelEvaluator.from_bytes(reader.sized(), chosen.of_class(name))
-                for name in chosen.classes * chosen.class_rows
+                ModelEvaluator.from_bytes(each, chosen.of_class(name))
+                for name, each in zip(chosen.classes, of_classes, strict=False)
             ]
+            reader = Reader(memoryview(state.window))
             self._window.read(reader)
             reader.end()
         return self
-
-
-_WHAT = "a snapshot of a model with classes"
 
 
 def _some(names: Iterable[str]) -> str:

@@ -27,8 +27,8 @@ class ClassSettings:
     """How a model with a score of each class is evaluated.
 
     classes      the names of the classes, in the order of the scores. Numbers count by value (`class_text`).
-    evaluator    window, emission, measures and all else that the row of a class needs. Adaptive windows,
-                 curves and sketches are refused, and so is `positive`.
+    evaluator    window, emission, measures and all else that the row of a class needs. Adaptive windows and
+                 sketches are refused, and so is `positive`.
     multi_label  whether an event may be of any number of classes.
     class_rows   whether each class has rows of its own.
     intervals    whether the means of AUCs have intervals.
@@ -65,9 +65,15 @@ class ClassSettings:
                 "there is one of each class; give LastEvents(k), LastDuration('7d'), Fading(half_life) or "
                 "AllEvents()"
             )
-        for name in ("curves", "sketch_bytes"):
-            if (given := getattr(settings, name)) is not None:
-                raise ConfigError(f"{name}={given!r}: rows of classes have none; leave {name} out")
+        if settings.sketch_bytes is not None:
+            raise ConfigError(
+                f"sketch_bytes={settings.sketch_bytes!r}: rows of classes have none; leave sketch_bytes out"
+            )
+        if settings.curves is not None and not self.class_rows:
+            raise ConfigError(
+                f"curves={settings.curves!r} with class_rows=False: each class has a curve beside its rows; "
+                "leave one of both out"
+            )
         if settings.positive is not None:
             raise ConfigError(
                 f"positive={settings.positive!r}: every class is the positive one in its own row; leave "
@@ -99,6 +105,7 @@ class ClassSettings:
         return replace(
             self.evaluator,
             measures=None,
+            curves=None,
             probabilities=False,
             evidence_below=None,
             evidence_blocks=DEFAULT_BLOCKS,

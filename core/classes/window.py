@@ -19,6 +19,7 @@ from ..evaluator.eviction import (
     GREATEST,
     NEXT_ROW,
     REMAINING,
+    TIME_HEAD,
     WINDOW_FIELDS,
     Course,
     WindowRule,
@@ -166,6 +167,17 @@ class ClassWindow:
         if events.ticks is not None:
             columns.append(events.ticks.astype("<i8"))
         return [head, *(column.tobytes() for column in columns), times.astype("<i8").tobytes()]
+
+    def keep_newest(self, held: int) -> None:
+        """Drop the oldest events, until the window holds `held` events."""
+        times, gone = self._course.times(), len(self) - held
+        self._buffer.drop(gone)
+        self._course.counters[HELD] = held
+        if len(times):
+            self._course.counters[TIME_HEAD] = 0
+            self._course.load(times[gone:])
+        if self._current is not None:
+            self._current = CurrentPairs(len(self._settings.classes), self._buffer)
 
     def read(self, reader: Reader) -> None:
         """Load the wire form into a window without events.

@@ -167,8 +167,12 @@ class Snapshot:
         return cls(settings, progress, held, evaluators, beside)
 
 
-def describe(snapshot: Snapshot) -> str:
-    """Describe a snapshot in words."""
+def describe(snapshot: Snapshot, models: Sequence[EvaluatorState] | None = None) -> str:
+    """Describe a snapshot in words.
+
+    models  an evaluator for each (model, slice); None: those of the snapshot, whose models have one score
+    """
+    models = snapshot.evaluators if models is None else models
     settings = snapshot.settings
     evaluator = settings.evaluator
     lines = [
@@ -195,9 +199,9 @@ def describe(snapshot: Snapshot) -> str:
     if settings.classes is not None:
         size = len(snapshot.beside[OF_CLASSES])
         lines.append(f"models with {len(settings.classes.names):,} classes: {size:,} bytes")
-    held = sum(len(state.scores) for state in snapshot.evaluators)
-    lines.append(f"evaluators: {len(snapshot.evaluators):,}, events held: {held:,}")
-    for state in sorted(snapshot.evaluators, key=lambda state: (state.model, state.slice)):
+    held = sum(len(state.scores) for state in models)
+    lines.append(f"evaluators: {len(models):,}, events held: {held:,}")
+    for state in sorted(models, key=lambda state: (state.model, state.slice)):
         name = name_text(state.model) + (f" [{name_text(state.slice)}]" if state.slice else "")
         last = "" if state.greatest_time == NO_TIME else f", up to {clock_in_words(state.greatest_time)}"
         lines.append(

@@ -198,8 +198,9 @@ class EventBatch(PacketBatch):
         scores, members = batch.class_scores, batch.class_labels
         if len(batch) != rows or scores is None or not np.isfinite(scores).all():
             raise ValueError(f"it has not {rows} events, or a score of a class is not finite")
-        if members is not None and (members.shape != scores.shape or ((members | 1) != 1).any()):
-            raise ValueError("a label of a class is neither 1 nor 0, or there is not one of each class")
+        if members is not None and members.shape != scores.shape:
+            raise ValueError("there is not one label of each class")
+        _check_members(members)
         batch._check_values()
         return batch
 
@@ -213,7 +214,13 @@ class EventBatch(PacketBatch):
                 raise ValueError(f"a value of {name} (column {tag}) is missing")
 
 
-_NOT_SENT = ("labels", "label_classes")
+def _check_members(members: Int8Array | None) -> None:
+    """Raise ValueError for labels of classes that validation never lets pass."""
+    if members is not None and ((members | 1) != 1).any():
+        raise ValueError("a label of a class is neither 1 nor 0")
+
+
+_NOT_SENT = ("labels", "label_classes", "class_labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +228,8 @@ class PredictionBatch:
     """Predictions, held as events whose labels have no meaning. Every prediction has an id and a time.
 
     `events.labels` is NEGATIVE in every row. With predicted classes, `label_classes` is an empty text in
-    every row. Neither column takes bytes on the wire.
+    every row. With scores of classes and without predicted classes, `class_labels` is 0 everywhere. None of
+    these columns takes bytes on the wire.
     """
 
     events: EventBatch
@@ -231,10 +239,19 @@ class PredictionBatch:
     @classmethod
     def of(cls, **columns: Any) -> PredictionBatch:
         """Make a batch of the columns of an `EventBatch`, given without labels."""
+        return cls(cls._unlabelled(columns))
+
+    @staticmethod
+    def _unlabelled(columns: dict[str, Any]) -> EventBatch:
         rows = len(columns["models"])
-        if columns.get("predicted") is not None:
+        has_classes = columns.get("predicted") is not None
+        if has_classes:
             columns["label_classes"] = TextColumn.repeated("", rows)
-        return cls(EventBatch(labels=np.full(rows, NEGATIVE, np.int8), **columns))
+        if (scores := columns.get(CLASS_SCORES)) is None:
+            return EventBatch(labels=np.full(rows, NEGATIVE, np.int8), **columns)
+        if not has_classes:
+            columns["class_labels"] = np.zeros(scores.shape, np.int8)
+        return EventBatch.of_classes(**columns)
 
     def __post_init__(self) -> None:
         if self.events.ids is None or self.events.times is None:
@@ -279,9 +296,12 @@ class PredictionBatch:
     def _of_fields(cls, fields: dict[str, Any], rows: int) -> PredictionBatch:
         if unknown := set(_NOT_SENT) & fields.keys():
             raise ValueError(f"it has a column {', '.join(sorted(unknown))}")
-        fields["labels"] = np.full(rows, NEGATIVE, np.int8)
         if "predicted" in fields:
             fields["label_classes"] = TextColumn.repeated("", rows)
+        if CLASS_SCORES not in fields:
+            fields["labels"] = np.full(rows, NEGATIVE, np.int8)
+        elif "predicted" not in fields:
+            fields["class_labels"] = np.zeros(fields[CLASS_SCORES].shape, np.int8)
         return cls(EventBatch.of_fields(fields, rows))
 
 
@@ -293,6 +313,7 @@ class LabelBatch(PacketBatch):
     times          int64 microseconds UTC: the time at which the label became known
     labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
     label_classes  the label as a class; None if labels are plain 1 and 0
+    class_labels   int8[n, C], 1 where the events are of a class; None: a label is one class
     The others are those of an `EventBatch`.
     """
 
@@ -302,6 +323,7 @@ class LabelBatch(PacketBatch):
     times: Int64Array
     labels: Int8Array
     label_classes: TextColumn | None = None
+    class_labels: Int8Array | None = None
 
     def __post_init__(self) -> None:
         self._check_rows("ids", "label")
@@ -324,9 +346,10 @@ class LabelBatch(PacketBatch):
         if missing := {"ids", "times", "labels"} - fields.keys():
             raise ValueError(f"no column {', '.join(sorted(missing))}")
         batch = cls(**fields)
-        least = NEGATIVE if batch.label_classes is None else NO_CLASS
+        least = NEGATIVE if batch.label_classes is None and batch.class_labels is None else NO_CLASS
         if len(batch) != rows or not ((batch.labels >= least) & (batch.labels <= POSITIVE)).all():
             raise ValueError("a label is neither positive nor negative, or there are more or fewer of them")
+        _check_members(batch.class_labels)
         if (batch.ids.lengths < 0).any():
             raise ValueError("an id is missing")
         return batch
@@ -340,26 +363,28 @@ class LabelRows(PacketBatch):
 
     labels: Int8Array
     label_classes: TextColumn | None
+    class_labels: Int8Array | None
 
     @classmethod
     def of(cls, batch: LabelBatch) -> LabelRows:
         """Return the rows of a batch without ids and times."""
-        sources = batch.event_sources()
-        return cls(batch.labels, batch.label_classes, positions=batch.positions, sources=sources)
+        labels = batch.labels, batch.label_classes, batch.class_labels
+        return cls(*labels, positions=batch.positions, sources=batch.event_sources())
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def with_keys(self, ids: IdColumn, times: Int64Array) -> LabelBatch:
         """Return the labels as a batch with the given ids and times."""
-        return LabelBatch(
-            ids, times, self.labels, self.label_classes, positions=self.positions, sources=self.sources
-        )
+        labels = self.labels, self.label_classes, self.class_labels
+        return LabelBatch(ids, times, *labels, positions=self.positions, sources=self.sources)
 
     @classmethod
     def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:
         """See `PacketBatch`."""
-        columns = {name: fields.get(name) for name in ("labels", "label_classes", "positions", "sources")}
+        names = ("labels", "label_classes", "class_labels", "positions", "sources")
+        columns = {name: fields.get(name) for name in names}
+        _check_members(columns["class_labels"])
         if any(column is not None and len(column) != rows for column in columns.values()):
             raise ValueError(f"its columns have not {rows} rows")
         return cls(**columns)  # type: ignore[arg-type]

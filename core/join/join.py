@@ -327,8 +327,11 @@ _HEAD_BYTES = 400
 
 
 def _ties(labels: LabelBatch) -> Int64Array:
-    """Return int64[n] that tells labels of one id and time apart: the label, or a hash of its class."""
+    """Return int64[n] that tells labels of one id and time apart: the label, or a hash of its classes."""
     classes = labels.label_classes
+    if labels.class_labels is not None:
+        lines = (hashlib.blake2b(line, digest_size=8).digest() for line in map(bytes, labels.class_labels))
+        return np.frombuffer(b"".join(lines), "<i8").astype(np.int64)
     if classes is None:
         return labels.labels.astype(np.int64)
     texts = (value.encode("utf-8", "surrogatepass") for value in classes.values)

@@ -42,6 +42,7 @@ class Outlet:
             times=labels.times,
             labels=labels.labels,
             label_classes=None if predictions.predicted is None else labels.label_classes,
+            class_labels=labels.class_labels,
             source=self._name,
             sources=predictions.event_sources(),
             high_water=self.greatest,

@@ -111,8 +111,8 @@ class Calibration(NamedTuple):
 class WindowCurve(NamedTuple):
     """The curve of a (model, slice) at one moment. `Rows.curves` has the curves.
 
-    (model, slice, pane, seq) is the curve's identity: a sink that gets a curve twice keeps one copy. Times
-    are microseconds UTC.
+    (model, slice, class_, pane, seq) is the curve's identity: a sink that gets a curve twice keeps one copy.
+    Times are microseconds UTC.
 
     model, slice  whose curve it is
     pane          the start and the end of the Beam window, or None
@@ -120,6 +120,7 @@ class WindowCurve(NamedTuple):
     time          the greatest event time that was applied, or None
     config        a hash of all settings that change values
     curve         the points
+    class_        with a score of each class, the class against all others; None: the model has one score
     """
 
     model: str
@@ -129,6 +130,7 @@ class WindowCurve(NamedTuple):
     time: int | None
     config: str
     curve: RocCurve
+    class_: str | None = None
 
 
 def _share(mass: FloatArray, whole: float) -> FloatArray:

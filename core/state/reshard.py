@@ -26,7 +26,7 @@ from ..arrays import BoolArray
 from ..encoding.json import read_object, whole
 from ..errors import InputError
 from ..evaluator.snapshot import Snapshot
-from ..evaluator.state import EvaluatorState, IdleState
+from ..evaluator.state import IdleState
 from ..events.batch import EventBatch, LabelBatch, LabelRows, PredictionBatch
 from ..events.columns import IdColumn
 from ..events.wire import tagged_columns
@@ -37,6 +37,7 @@ from ..join.matching_state import Held
 from ..join.state import JoinState
 from ..settings.table import DEDUPLICATOR, IDLE, Shards
 from ..shard.order import RUNNER
+from .class_states import State, states_of, with_states
 from .take_up import as_begun, join_as_begun
 
 _Timed = TypeVar("_Timed", EventBatch, LabelBatch)
@@ -68,13 +69,14 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
     def shard_of_model(model: str) -> int:
         return int(shard_of((model,), shards)[0])
 
-    states: list[list[EvaluatorState]] = [[] for _ in range(shards)]
-    for state in sorted((state for snapshot in begun for state in snapshot.evaluators), key=_name):
+    given = [states_of(snapshot) for snapshot in begun]
+    states: list[list[State]] = [[] for _ in range(shards)]
+    for state in sorted((state for of_shard in given for state in of_shard), key=_name):
         states[shard_of_model(state.model)].append(state)
     held = _held(begun, shards)
     parts: dict[str, list[bytes]] = {}
     if IDLE in settings.parts:
-        parts[IDLE] = [*_idle(begun, states, shard_of_model)]
+        parts[IDLE] = [*_idle(begun, given, states, shard_of_model)]
     if DEDUPLICATOR in settings.parts:
         kept = [snapshot.beside[DEDUPLICATOR] for snapshot in begun]
         parts[DEDUPLICATOR] = [*_remembered(kept, stated, Shards.of(shards))]
@@ -86,11 +88,11 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
         if packets:
             progress["bases"] = sorted(packets.items())
         beside = {name: of_shards[shard] for name, of_shards in parts.items()}
-        result.append(Snapshot(settings, progress, held[shard], states[shard], beside))
+        result.append(with_states(Snapshot(settings, progress, held[shard], (), beside), states[shard]))
     return result
 
 
-def _name(state: EvaluatorState) -> tuple[str, str]:
+def _name(state: State) -> tuple[str, str]:
     return state.model, state.slice
 
 
@@ -134,14 +136,15 @@ def _together(batches: Sequence[_Timed]) -> list[_Timed]:
 
 def _idle(
     begun: Sequence[Snapshot],
-    states: Sequence[Sequence[EvaluatorState]],
+    given: Sequence[Sequence[State]],
+    states: Sequence[Sequence[State]],
     shard_of_model: Callable[[str], int],
 ) -> Iterable[bytes]:
     parts = [IdleState.unpack(snapshot.beside[IDLE]) for snapshot in begun]
     active = {
         _name(state): int(moment)
-        for snapshot, part in zip(begun, parts, strict=True)
-        for state, moment in zip(snapshot.evaluators, part.active.tolist(), strict=True)
+        for of_shard, part in zip(given, parts, strict=True)
+        for state, moment in zip(of_shard, part.active.tolist(), strict=True)
     }
     clock = max(part.clock for part in parts)
     for shard, own in enumerate(states):

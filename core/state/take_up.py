@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from ..classes.state import ClassState
 from ..encoding.json import read_object
-from ..errors import OtherConfigurationError
+from ..errors import OtherConfigurationError, shown
 from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState
 from ..events.batch import MAGIC
@@ -30,6 +31,7 @@ from ..join.state import JoinState
 from ..settings.evaluator import Change, EvaluatorSettings, declared
 from ..settings.table import IDLE, TableSettings, parse_slice
 from ..settings.windows import parse_every, parse_window
+from .class_states import carried, states_of, with_evaluators, with_states
 
 _FREE = {
     "shards",
@@ -120,9 +122,9 @@ def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
         if name in _FREE or value == there[name]:
             continue
         change = _CHANGES.get(name)
-        why = "" if change is None else change(snapshot, there[name], value)
+        why = "" if change is None else change(with_evaluators(snapshot), there[name], value)
         if change is None or why:
-            refusals.append(f"{name} was {there[name]!r} and is now {value!r}{why and f' ({why})'}")
+            refusals.append(f"{name} was {shown(there[name])} and is now {shown(value)}{why and f' ({why})'}")
     _refuse(refusals)
 
 
@@ -130,18 +132,22 @@ def _carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
     """Return a snapshot with other settings, except its shards; raises as `check_table` does."""
     check_table(snapshot, wanted)
     before, threshold = snapshot.settings, wanted.evaluator.threshold
-    beside = {part: data for part, data in snapshot.beside.items() if part in wanted.parts}
-    states = list(snapshot.evaluators)
+    beside = {part: data for part, data in snapshot.beside.items() if part in wanted.kept}
+    states = list(states_of(snapshot))
     if left := set(before.slices) - set(wanted.slices):
         states = [each for each in states if tuple(name for name, _ in parse_slice(each.slice)) not in left]
-    states = [_in_window(state, wanted) for state in states]
+    settings = replace(wanted, shards=before.shards)
+    snapshot = replace(snapshot, settings=settings, beside=beside)
+    if wanted.classes is not None:
+        of_classes = [each for each in states if isinstance(each, ClassState)]
+        return with_states(snapshot, [carried(each, wanted, _carried) for each in of_classes])
+    evaluators = [_in_window(state, wanted) for state in states if isinstance(state, EvaluatorState)]
     if threshold != before.evaluator.threshold:
-        states = [_decided(state, threshold) for state in states]
+        evaluators = [_decided(state, threshold) for state in evaluators]
     of_evidence = attrgetter("evidence_below", "evidence_blocks", "block_gap")
     if of_evidence(wanted.evaluator) != of_evidence(before.evaluator):
-        states = [replace(state, evidence=b"") for state in states]
-    settings = replace(wanted, shards=before.shards)
-    return replace(snapshot, settings=settings, evaluators=states, beside=beside)
+        evaluators = [replace(state, evidence=b"") for state in evaluators]
+    return replace(snapshot, evaluators=evaluators)
 
 
 def _window(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
@@ -180,6 +186,17 @@ def _order(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
     return "what was applied in one order cannot be put into another"
 
 
+def _classes(snapshot: Snapshot, was: list[str] | None, now: list[str] | None) -> str:  # noqa: ARG001
+    before, after = was or [], now or []
+    if was is None or now is None:
+        return "models with a score of each class, and models with one score, have other states"
+    if gone := next((name for name in before if name not in after), None):
+        return f"class {gone!r} is gone"
+    if new := next((name for name in after if name not in before), None):
+        return f"class {new!r} is new"
+    return "give the classes in the same order"
+
+
 def _slices(snapshot: Snapshot, was: list[str], now: list[str]) -> str:
     if new := [each for each in now if each not in was]:
         return f"{new[0]!r} would begin empty; slices can be left out"
@@ -195,6 +212,7 @@ _CHANGES: dict[str, Change] = {
     "probabilities": _probabilities,
     "order": _order,
     "slices": _slices,
+    "classes": _classes,
     **{
         name: each.change
         for settings in (EvaluatorSettings, TableSettings)

@@ -5,7 +5,6 @@ A `MulticlassEvaluator` is one model or slice. Events are applied as they come: 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,8 +14,7 @@ from ..arrays import Int64Array
 from ..classes.evaluator import MulticlassEvaluator
 from ..classes.events import ClassEvents
 from ..classes.settings import ClassSettings
-from ..encoding.fields import Reader, packed_bytes
-from ..encoding.json import reading
+from ..classes.state import packed_states, states_in
 from ..errors import InputError
 from ..evaluator.evaluator import warm_up as warm_up_evaluator
 from ..evaluator.snapshot import NOTHING_PACKED, Packed, Snapshot
@@ -169,21 +167,18 @@ class ClassPool:
         return NOTHING_PACKED, []
 
     def beside(self) -> dict[str, bytes]:
-        """Return the wire form of all evaluators under its name: u32 count, then the bytes of each."""
-        states = [packed_bytes(self._evaluators[number].to_bytes()) for number in self.numbers]
-        return {OF_CLASSES: b"".join([struct.pack("<I", len(states)), *states])}
+        """Return the wire form of all evaluators under its name."""
+        states = [self._evaluators[number].to_bytes() for number in self.numbers]
+        return {OF_CLASSES: packed_states(states)}
 
     def load_all(self, snapshot: Snapshot, number_of: Make) -> None:
         """Rebuild the evaluators of a snapshot, each under the number that `number_of` gives.
 
         Raises a `WireError`, or OtherConfigurationError.
         """
-        with reading("a snapshot"):
-            reader = Reader(memoryview(snapshot.beside[OF_CLASSES]))
-            for _ in range(reader.number("<I")):
-                evaluator = MulticlassEvaluator.from_bytes(reader.sized(), self.settings)
-                self._place(number_of(evaluator.model, evaluator.slice), evaluator)
-            reader.end()
+        for state in states_in(snapshot.beside[OF_CLASSES]):
+            evaluator = MulticlassEvaluator.from_bytes(state, self.settings)
+            self._place(number_of(evaluator.model, evaluator.slice), evaluator)
 
 
 def warm_up(settings: ClassSettings) -> None:

@@ -40,10 +40,10 @@ from ...transforms.files.formats import SourceFile
 from ...transforms.sinks.batches import InBatches
 from ...transforms.sinks.kinds import (
     ALERTS,
-    CURVES,
     DEAD_LETTERS,
     TableKind,
     curve_batches,
+    kind_of_curves,
     kind_of_rows,
     row_schema,
 )
@@ -204,7 +204,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
                 _ = alerts | label >> write_batches(path, ALERTS, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
-        _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
+        of_curves = kind_of_curves(job.settings.classes)
+        _ = curves | "Write curves" >> write_batches(job.curves, of_curves, job.sinks)
     return pipeline
 
 

@@ -81,18 +81,29 @@ def _class_roles_of(options: argparse.Namespace) -> dict[str, Any]:
         refuse_given(options, ": labels of classes go with --class-scores; name these too", "multi_label")
         return {}
     refuse_with_class_scores(vars(options), option_text, f"--class-scores {scores}")
-    are_files = not any(options.follow or path == "-" or is_kafka(path) for path in options.sources)
-    has_star = are_files and "*" in f"{scores}{labels}"
-    heads = columns_of_files(sources_of(options.sources)) if has_star else None
-    return class_roles_of_files(scores, labels, heads)
+    heads = _heads_of(options, options.sources, scores)
+    label_heads = _heads_of(options, options.labels or options.sources, labels)
+    return class_roles_of_files(scores, labels, heads, label_heads)
+
+
+def _heads_of(
+    options: argparse.Namespace, paths: Sequence[str], asked: str | None
+) -> dict[str, list[str]] | None:
+    """Return the columns of each file, if a star asks for them; None for streams, and without a star."""
+    if asked is None or "*" not in asked or options.follow:
+        return None
+    if any(path == "-" or is_kafka(path) for path in (*options.sources, *paths)):
+        return None
+    return columns_of_files(sources_of(paths))
 
 
 def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     """Return the settings of the evaluators' table. Raises ConfigError."""
     evaluator = evaluator_of(options, fields.positive)
     classes = classes_of(fields)
+    curves = _curves(options, evaluator.window, fields.positive, has_classes=classes is not None)
+    evaluator = replace(evaluator, curves=curves)
     if classes is None:
-        evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
         check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
     check_evidence(evaluator.evidence_below, options.weight is not None, "--evidence-below", "--weight")
     for name, setting in declared(TableSettings).items():
@@ -231,7 +242,7 @@ def _rule_of(text: str) -> AlertRule:
 
 
 def _curves(
-    options: argparse.Namespace, window: Window, positive: str | None
+    options: argparse.Namespace, window: Window, positive: str | None, *, has_classes: bool
 ) -> EveryEvents | Literal["end"] | None:
     """Return when curves are due; None: no curves.
 
@@ -239,10 +250,10 @@ def _curves(
     previous curve. A window without a fixed number of events has one curve, at the end. Raises ConfigError.
     """
     every = options.curves_every
-    if options.curves is None and options.report is None:
+    if options.curves is None and (options.report is None or has_classes):
         refuse_given(options, ": curves go to a file; name it with --curves PATH", "curves_every")
         return None
-    if options.predicted is not None and positive is None:
+    if options.predicted is not None and positive is None and not has_classes:
         if options.curves is None:
             return None
         raise ConfigError(

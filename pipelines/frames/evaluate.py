@@ -47,11 +47,11 @@ from ...transforms.events.lateness import Timing, time_span
 from ...transforms.events.validate import validate_as
 from ...transforms.sinks.kinds import (
     CLASS_ROWS,
-    CURVES,
     DEAD_LETTERS,
     ROWS,
     TableKind,
     curve_batches,
+    kind_of_curves,
     sorted_table,
 )
 from .evaluated import Evaluated
@@ -222,7 +222,7 @@ class _FrameEvaluation:
                 [rows_to_arrow(rows)] if len(rows) else [],
             ),
             "dead letters": _sorted(DEAD_LETTERS, [letters.batch for letters in self._letters]),
-            "curves": _sorted(CURVES, curve_batches(rows)),
+            "curves": _sorted(kind_of_curves(self._settings.classes), curve_batches(rows)),
         }
         counts = dict(self._counts)
         for name, number in self._table.counts().items():

@@ -47,7 +47,8 @@ def chosen_settings(
     columns = _of(EventFields, chosen)
     of_events = named_fields({**columns, "multi_label": chosen.get("multi_label")}, there)
     curves, predicted = chosen.get("curves"), of_events.predicted
-    if curves is not None and predicted is not None and of_events.positive is None:
+    names_positive = of_events.positive is not None or of_events.class_names
+    if curves is not None and predicted is not None and not names_positive:
         raise ConfigError(
             f"curves={curves!r}: with predicted={predicted!r} labels are classes, and a curve needs "
             "the one that is positive; name it with positive=, or leave curves= out"

@@ -18,18 +18,12 @@ REFUSED: Final[Mapping[str, str]] = {
     "score": "the columns of class scores are the scores",
     "positive": "each class is the positive one in its own rows",
     "flip_if_below_half": "a class whose AUC is below .5 is to be seen as such",
-    "curves": f"models with classes have no curves {_LATER}",
-    "curves_every": f"models with classes have no curves {_LATER}",
-    "labels": f"labels that come later are not joined to class scores {_LATER}: join them before",
     "pairs": f"models with classes are not compared with a champion {_LATER}",
     "champion": f"models with classes are not compared with a champion {_LATER}",
     "against": f"models with classes are not compared with a champion {_LATER}",
     "alert": f"rules do not watch rows of classes {_LATER}",
     "roll_up": f"rows of classes are not rolled up {_LATER}",
     "roll_ups": f"rows of classes are not rolled up {_LATER}",
-    "export_state": f"the state of models with classes is not exported {_LATER}",
-    "import_state": f"the state of models with classes is not exported {_LATER}",
-    "control": f"the state of models with classes is not exported {_LATER}",
 }
 """Why a setting or option does not go with class scores, by its name as a keyword."""
 

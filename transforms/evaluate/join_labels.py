@@ -24,8 +24,9 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...core.state.compile_ahead import warm_up
 from ..beam.machine import unchanged
 from ..events.dead_letters import DeadLetter
-from ..events.fields import RecordColumns, check_keywords, named_fields
+from ..events.fields import ClassColumns, RecordColumns, check_keywords, named_fields
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
+from .class_limits import refuse_with_class_scores
 from .shards import EvaluateShards, ExportingFactory
 
 
@@ -75,7 +76,7 @@ class JoinedLabels(NamedTuple):
     dead_letters: beam.PCollection[DeadLetter]
 
 
-class JoinColumns(RecordColumns, total=False):
+class JoinColumns(RecordColumns, ClassColumns, total=False):
     """The keywords of `JoinLabels` that name columns, without id and time."""
 
     probabilities: bool
@@ -96,6 +97,9 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
                   precede predictions.
     second_label  which of two labels of an id within ttl counts: the "first" or the "last". "dead-letter":
                   the first counts, and the others are dead letters.
+    class_scores, multi_label
+                  as in `EvaluateModels`, without a star. Labels then name a class, or have the fields of
+                  multi_label.
     positive      the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
     slices        fields of the predictions, by which EvaluateModels can then slice the events.
     lateness      how far records may be behind Beam's watermark.
@@ -137,6 +141,8 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
                 raise ConfigError(f"{name}=None: labels are joined by id, in event time; name the field")
         if label_time is not None and (not isinstance(label_time, str) or not label_time):
             raise ConfigError(f"label_time={label_time!r}: give the name of a column, as text")
+        if columns.get("class_scores") is not None:
+            refuse_with_class_scores(columns)
         self._fields = named_fields({**columns, "time": time, "id": id})
         self._label_time = time if label_time is None else label_time
         self._settings = JoinSettings.of(

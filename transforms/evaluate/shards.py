@@ -64,8 +64,8 @@ class RowsCoder(Coder):
     def encode(self, rows: Rows) -> bytes:
         """Return the bytes of many rows."""
         curves = [
-            [*curve[:-1], curve.curve.events, curve.curve.positives, curve.curve.negatives, len(curve.curve)]
-            for curve in rows.curves
+            [*key, curve.events, curve.positives, curve.negatives, len(curve), *([class_] if class_ else [])]
+            for *key, curve, class_ in rows.curves
         ]
         failures = None if rows.failures is None else rows.failures.tolist()
         lengths = [len(sketch) for sketch in rows.sketches]
@@ -88,11 +88,11 @@ class RowsCoder(Coder):
         )
         arrays = _read_columns(reader, self._COLUMNS, n)
         curves = []
-        for *key, events, positives, negatives, points in heads:
+        for model, slice_, pane, seq, time, config_, events, positives, negatives, points, *class_ in heads:
             columns = _read_columns(reader, self._CURVE, points)
-            model, slice_, pane, seq, time, config_ = key
             curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
-            curves.append(WindowCurve(model, slice_, pane and tuple(pane), seq, time, config_, curve))
+            key = model, slice_, pane and tuple(pane), seq, time, config_
+            curves.append(WindowCurve(*key, curve, *class_))
         sketches = tuple(bytes(reader.read(whole(length))) for length in lengths)
         if reader.at != len(encoded):
             raise CorruptBytesError(

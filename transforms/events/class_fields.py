@@ -111,47 +111,58 @@ def _checked(name: str, asked: Any, pairs: list[tuple[Any, str]]) -> dict[str, s
     return columns
 
 
-def class_roles(
-    class_scores: Any,
-    multi_label: Any,
-    there: Collection[str] | None = None,
-    names: tuple[str, str] = _KEYWORDS,
-) -> dict[str, Any]:
+def class_roles(class_scores: Any, multi_label: Any, there: Collection[str] | None = None) -> dict[str, Any]:
     """Return the fields of `EventFields` that class scores and class labels give. Raises ConfigError.
 
     multi_label  the columns of labels, one for each class of the scores; None: an event is of one class
-    names        the names of both settings, for errors
     """
-    scores = class_columns(names[0], class_scores, there)
-    roles: dict[str, Any] = {"class_names": tuple(scores), "class_scores": tuple(scores.values())}
-    if multi_label is None:
-        return roles
-    labels = class_columns(names[1], multi_label, there)
-    for what, some, others in (("label", labels, scores), ("score", scores, labels)):
-        if lacking := next((class_ for class_ in others if class_ not in some), None):
-            raise ConfigError(
-                f"{names[1]}{multi_label!r}: class {lacking!r} has no column of its {what}; each class has "
-                "a column of scores and one of labels"
-            )
-    return {**roles, "class_labels": tuple(labels[class_] for class_ in scores)}
+    of_scores, of_labels = _KEYWORDS
+    scores = class_columns(of_scores, class_scores, there)
+    labels = None if multi_label is None else class_columns(of_labels, multi_label, there)
+    return _roles(scores, labels, f"{of_labels}{multi_label!r}")
 
 
 def class_roles_of_files(
-    class_scores: str, multi_label: str | None, heads: Mapping[str, Collection[str]] | None
+    class_scores: str,
+    multi_label: str | None,
+    heads: Mapping[str, Collection[str]] | None,
+    label_heads: Mapping[str, Collection[str]] | None,
 ) -> dict[str, Any]:
     """Return the fields of `EventFields` that the options of a command give. Raises ConfigError.
 
-    heads  the columns of each file, by its name; None: they are not known
+    heads        the columns of each file, by its name; None: they are not known
+    label_heads  the columns of each file with labels: `heads`, unless labels have files of their own
     """
-    first, roles = "", class_roles(class_scores, multi_label, [], _OPTIONS) if heads == {} else {}
-    if heads is None:
-        return class_roles(class_scores, multi_label, None, _OPTIONS)
-    for name, there in heads.items():
-        found = class_roles(class_scores, multi_label, there, _OPTIONS)
-        if roles and found != roles:
+    of_scores, of_labels = _OPTIONS
+    scores = _columns_of_files(of_scores, class_scores, heads)
+    labels = None if multi_label is None else _columns_of_files(of_labels, multi_label, label_heads)
+    return _roles(scores, labels, f"{of_labels}{multi_label!r}")
+
+
+def _columns_of_files(option: str, asked: str, heads: Mapping[str, Collection[str]] | None) -> dict[str, str]:
+    """Return the column of each class, which is the same in all files. Raises ConfigError."""
+    if not heads:
+        return class_columns(option, asked, None if heads is None else [])
+    first, *others = heads
+    columns = class_columns(option, asked, heads[first])
+    for name in others:
+        if class_columns(option, asked, heads[name]) != columns:
             raise ConfigError(
-                f"--class-scores {class_scores}: {name} has columns of other classes than {first}; name the "
-                "columns that all files have, such as p_cat,p_dog"
+                f"{option}{asked}: {name} has columns of other classes than {first}; name the columns that "
+                "all files have, such as p_cat,p_dog"
             )
-        first, roles = name, found
-    return roles
+    return columns
+
+
+def _roles(scores: dict[str, str], labels: dict[str, str] | None, said: str) -> dict[str, Any]:
+    """Return the fields of `EventFields` for columns of scores and of labels; `said` is for errors."""
+    roles: dict[str, Any] = {"class_names": tuple(scores), "class_scores": tuple(scores.values())}
+    if labels is None:
+        return roles
+    for what, some, others in (("label", labels, scores), ("score", scores, labels)):
+        if lacking := next((class_ for class_ in others if class_ not in some), None):
+            raise ConfigError(
+                f"{said}: class {lacking!r} has no column of its {what}; each class has a column of scores "
+                "and one of labels"
+            )
+    return {**roles, "class_labels": tuple(labels[class_] for class_ in scores)}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import numpy as np
 import pyarrow as pa
 
-from ...core.arrays import Int8Array, Int64Array
+from ...core.arrays import FloatArray, Int8Array, Int64Array
 from ...core.events.batch import NO_CLASS, EventBatch, LabelBatch
 from ...core.events.columns import TextColumn
 from ...core.events.rejected import Reason, Rejected, RejectedKind
@@ -242,16 +242,17 @@ class RejectedLetters:
     def _own(self, rejected: Rejected, known: _Columns) -> _Columns:
         """Return the records' fields under the user's names."""
         fields, records = self.fields, rejected.records
-        labels = None if rejected.unlabelled else self._labels(records.labels, records.label_classes)
+        labels = {} if rejected.unlabelled else self._labels(records)
         if isinstance(records, LabelBatch):
             return {
                 fields.id or "id": known["id"],
                 self.label_time or "time": known["time"],
-                fields.label: labels,
+                **labels,
             }
         own = {
             fields.model or "model": known["model"],
-            **self._scores(records, labels),
+            **self._scores(records),
+            **labels,
             fields.time or "time": known["time"],
             fields.id or "id": known["id"],
             fields.weight or "weight": None if records.weights is None else pa.array(records.weights),
@@ -266,24 +267,28 @@ class RejectedLetters:
             own |= {name: pa.array(column, from_pandas=True) for name, column in records.features}
         return own
 
-    def _scores(self, records: EventBatch, labels: pa.Array | None) -> _Columns:
-        """Return the scores and labels of events."""
-        fields = self.fields
+    def _scores(self, records: EventBatch) -> _Columns:
+        """Return the scores of events."""
         if records.class_scores is None:
-            return {fields.score: pa.array(records.scores), fields.label: labels}
-        found = dict(zip(fields.class_scores, map(pa.array, records.class_scores.T), strict=True))
-        if records.class_labels is None:
-            return {**found, fields.label: labels}
-        return {**found, **dict(zip(fields.class_labels, map(pa.array, records.class_labels.T), strict=True))}
+            return {self.fields.score: pa.array(records.scores)}
+        return _by_name(self.fields.class_scores, records.class_scores)
 
-    def _labels(self, labels: Int8Array, classes: TextColumn | None) -> pa.Array:
+    def _labels(self, records: EventBatch | LabelBatch) -> _Columns:
         """Return labels as values that can be read again; of named classes, only the positive is known."""
-        if classes is not None:
-            return texts_of(classes)
-        if self.fields.positive is not None:
-            words = (f"not {self.fields.positive}", self.fields.positive)
-            return texts_of(TextColumn(labels.astype(np.int32), words))
-        return pa.array(labels, mask=labels == NO_CLASS)
+        fields, labels = self.fields, records.labels
+        if records.class_labels is not None:
+            return _by_name(fields.class_labels, records.class_labels)
+        if records.label_classes is not None:
+            return {fields.label: texts_of(records.label_classes)}
+        if fields.positive is not None:
+            words = (f"not {fields.positive}", fields.positive)
+            return {fields.label: texts_of(TextColumn(labels.astype(np.int32), words))}
+        return {fields.label: pa.array(labels, mask=labels == NO_CLASS)}
+
+
+def _by_name(names: Sequence[str], numbers: FloatArray | Int8Array) -> _Columns:
+    """Return the columns of numbers, one column for each name."""
+    return dict(zip(names, map(pa.array, numbers.T), strict=True))
 
 
 CHUNK_ROWS = 100_000

@@ -32,8 +32,8 @@ Role = Literal["event", "prediction", "label", "instance"]
 
 _NOT_NEEDED: dict[Role, tuple[str, ...]] = {
     "event": (),
-    "prediction": ("label",),
-    "label": ("score", "model", "weight", "predicted", "slices", "features"),
+    "prediction": ("label", "multi_label"),
+    "label": ("score", "class_scores", "model", "weight", "predicted", "slices", "features"),
     "instance": ("score", "model", "predicted"),
 }
 """The fields whose columns a record of a role does not need."""

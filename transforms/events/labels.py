@@ -45,18 +45,27 @@ class ClassReader:
     column: Callable[[str], pa.Array]
     faults: Faults
 
-    def columns(self) -> dict[str, Any]:
-        """Return the columns of an `EventBatch`. Without predicted classes, the greatest score decides."""
+    def scores_and_decisions(self) -> dict[str, Any]:
+        """Return the scores of classes, and unless an event is of many classes the class decided for it.
+
+        Without predicted classes, the greatest score decides.
+        """
         fields = self.fields
         scores = np.stack([self._scores(name) for name in fields.class_scores], axis=1)
         if fields.class_labels:
-            members = np.stack([self._members(name) for name in fields.class_labels], axis=1)
-            return {"class_scores": scores, "class_labels": members}
-        found = {"class_scores": scores, "label_classes": self._classes("label", fields.label)}
+            return {"class_scores": scores}
         if fields.predicted is not None:
-            return {**found, "predicted": self._classes("predicted", fields.predicted)}
+            return {"class_scores": scores, "predicted": self._classes("predicted", fields.predicted)}
         decided = np.argmax(scores, axis=1).astype(np.int32)
-        return {**found, "predicted": TextColumn(decided, fields.class_names)}
+        return {"class_scores": scores, "predicted": TextColumn(decided, fields.class_names)}
+
+    def labels(self) -> dict[str, Any]:
+        """Return the labels: one class of each event, or of each class whether the event is of the class."""
+        fields = self.fields
+        if fields.class_labels:
+            members = [self._members(name) for name in fields.class_labels]
+            return {"class_labels": np.stack(members, axis=1)}
+        return {"label_classes": self._classes("label", fields.label)}
 
     def _scores(self, name: str) -> FloatArray:
         column = self.column(name)

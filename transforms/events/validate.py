@@ -317,7 +317,7 @@ def validate_as(
         return _labels(check)
     if role == "instance":
         return _instances(check)
-    return _class_events(check) if fields.class_scores else _events(check, role)
+    return _class_events(check, role) if fields.class_scores else _events(check, role)
 
 
 def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, DeadLetters]:
@@ -340,12 +340,22 @@ def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, Dea
     return check.split(EventBatch(labels=labels, label_classes=known_classes, **columns))
 
 
-def _class_events(check: Check) -> tuple[EventBatch, DeadLetters]:
-    """Return events with a score of each class."""
-    reader = ClassReader(check.fields, check._column, check.faults)
-    columns: dict[str, Any] = {"models": check.models(), **reader.columns()}
-    columns |= {"times": check.times(), "ids": check.ids(), "weights": check.weights()}
-    return check.split(EventBatch.of_classes(**columns, slices=check.slices()))
+def _class_events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, DeadLetters]:
+    """Return events, or predictions, with a score of each class."""
+    reader = _class_reader(check)
+    is_event = role == "event"
+    columns: dict[str, Any] = {"models": check.models(), **reader.scores_and_decisions()}
+    columns |= reader.labels() if is_event else {}
+    columns |= {"times": check.times(), "ids": check.ids(needed=not is_event), "weights": check.weights()}
+    columns["slices"] = check.slices()
+    if is_event:
+        return check.split(EventBatch.of_classes(**columns))
+    events, letters = check.split(PredictionBatch.of(**columns).events)
+    return PredictionBatch(events), letters
+
+
+def _class_reader(check: Check) -> ClassReader:
+    return ClassReader(check.fields, check._column, check.faults)
 
 
 def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:
@@ -371,10 +381,16 @@ def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:
 
 
 def _labels(check: Check) -> tuple[LabelBatch, DeadLetters]:
-    classes, labels = check.labels()
+    fields = check.fields
+    columns: dict[str, Any] = {}
+    if fields.class_scores:
+        columns = _class_reader(check).labels()
+        labels = np.full(check.chunk.batch.num_rows, NO_CLASS, np.int8)
+    else:
+        classes, labels = check.labels()
+        if fields.predicted is not None or fields.positive is not None:
+            columns["label_classes"] = classes
     times, found = check.times(), check.ids(needed=True)
     if times is None or found is None:
         raise InputError(f"labels of {check.source!r} need a time and an id; name their columns")
-    fields = check.fields
-    has_classes = fields.predicted is not None or fields.positive is not None
-    return check.split(LabelBatch(found, times, labels, classes if has_classes else None))
+    return check.split(LabelBatch(found, times, labels, **columns))

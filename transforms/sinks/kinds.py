@@ -90,11 +90,21 @@ block_score   at a vertex the mean score of the events since the vertex before: 
 config        a hash of all settings that change values, as of the rows
 """
 
+CLASS_CURVE_SCHEMA = CURVE_SCHEMA.insert(2, pa.field("class", pa.string(), nullable=False))
+"""The columns of a point of the curve of one class against all others: those of CURVE_SCHEMA, and `class`.
+
+class  the class whose events are the positives; with (model, slice, pane, seq) it identifies the curve
+"""
+
 CURVE_ORDER = ("model", "slice", "pane_start", "seq", "point")
 
 
 def curves_to_arrow(curves: Sequence[WindowCurve]) -> pa.RecordBatch:
-    """Return curves as a record batch with CURVE_SCHEMA. O(points); Python only for each curve."""
+    """Return curves as a record batch with CURVE_SCHEMA. O(points); Python only for each curve.
+
+    Curves of classes have CLASS_CURVE_SCHEMA.
+    """
+    schema = CURVE_SCHEMA if not curves or curves[0].class_ is None else CLASS_CURVE_SCHEMA
     records = [curve.curve for curve in curves]
     lengths = [len(record) for record in records]
     which = pa.array(np.repeat(np.arange(len(curves)), lengths))
@@ -105,6 +115,7 @@ def curves_to_arrow(curves: Sequence[WindowCurve]) -> pa.RecordBatch:
 
     columns = {
         **{name: [getattr(curve, name) for curve in curves] for name in ("model", "slice", "seq", "time")},
+        "class": [curve.class_ for curve in curves],
         "pane_start": [curve.pane and curve.pane[0] for curve in curves],
         "pane_end": [curve.pane and curve.pane[1] for curve in curves],
         "window_events": [record.events for record in records],
@@ -123,9 +134,9 @@ def curves_to_arrow(curves: Sequence[WindowCurve]) -> pa.RecordBatch:
     }
     arrays = [
         points[field.name] if field.name in points else pa.array(columns[field.name], field.type).take(which)
-        for field in CURVE_SCHEMA
+        for field in schema
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=CURVE_SCHEMA)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def curve_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
@@ -213,6 +224,7 @@ ROW_ORDER = ("model", "slice", "pane_start", "row")
 DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail", "model", "field")
 
 CLASS_ROW_ORDER = (*ROW_ORDER, "class")
+CLASS_CURVE_ORDER = (*CURVE_ORDER[:-1], "class", "point")
 
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 CLASS_ROWS = TableKind("row", CLASS_ROW_SCHEMA, CLASS_ROW_ORDER, CLASS_ROW_ORDER, "rows_written")
@@ -224,6 +236,12 @@ DEAD_LETTERS = TableKind(
     "dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position", "model")
 )
 CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)
+CLASS_CURVES = CURVES._replace(schema=CLASS_CURVE_SCHEMA, order=CLASS_CURVE_ORDER, identity=CLASS_CURVE_ORDER)
+
+
+def kind_of_curves(classes: Classes | None) -> TableKind:
+    """Return the kind of the curves of models with these classes; None: of models with one score."""
+    return CURVES if classes is None else CLASS_CURVES
 
 
 def kind_of_rows(schema: pa.Schema) -> TableKind:

@@ -103,9 +103,11 @@ class PackRecords(beam.DoFn):
         """Return the roles of a record: in mixed input, a record may be a prediction and a label at once."""
         if self.role is not None:
             return (self.role,)
-        if record.get(self.fields.label) is None:
+        fields = self.fields
+        if all(record.get(name) is None for name in fields.class_labels or (fields.label,)):
             return ("prediction",)
-        has_score = any(record.get(name) is not None for name in self.fields.score_columns)
+        scores = fields.class_scores or fields.score_columns
+        has_score = any(record.get(name) is not None for name in scores)
         return ("prediction", "label") if has_score else ("label",)
 
     def finish_bundle(self) -> Iterator[Any]:

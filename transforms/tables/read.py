@@ -158,8 +158,8 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
             f"{source.name} holds rows of pairs of models, not rows of measures; give a file that {command} "
             "wrote"
         )
-    if what == "rows" and not missing:
-        refuse_classes(source.name, names)
+    if what in ("rows", "curves") and not missing:
+        refuse_classes(source.name, names, what)
     if missing:
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise InputError(
@@ -187,8 +187,13 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
 
 
-def refuse_classes(name: str, columns: Sequence[str]) -> None:
-    """Raise InputError for rows of models with a score of each class, which few commands read."""
+def refuse_classes(name: str, columns: Sequence[str], what: str = "rows") -> None:
+    """Raise InputError for rows, or curves, of models with a score of each class, which few commands read."""
+    if "class" in columns and what == "curves":
+        raise InputError(
+            f"{name} holds curves of models with a score of each class, and a page does not show them in "
+            "this version; give curves of models with one score"
+        )
     if "class" in columns:
         raise InputError(
             f"{name} holds rows of models with a score of each class, which this command does not read "

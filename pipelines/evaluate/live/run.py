@@ -30,6 +30,7 @@ from ....core.process.console import say
 from ....core.process.temporary_folders import temporary_folder
 from ....core.state.compile_ahead import warm_up
 from ....transforms.sinks.appended import STDOUT
+from ....transforms.sinks.kinds import kind_of_curves
 from ....transforms.sinks.open import is_appendable, is_streamed, open_sink
 from ....transforms.sources.streams.folder_partition import FolderPartition
 from ....transforms.sources.streams.reader import FEW_RECORDS, StreamInput, StreamReader
@@ -66,7 +67,9 @@ def _opened(job: Evaluation, copies: Mapping[str, str], closing: ExitStack, *, r
     closing  closes the sinks
     resumes  whether the outputs have the rows of an earlier process
     """
-    kinds = KINDS | {"rows": rows_of(job.settings.evaluator, job.settings.classes)}
+    classes = job.settings.classes
+    of_rows = {"rows": rows_of(job.settings.evaluator, classes), "curves": kind_of_curves(classes)}
+    kinds = KINDS | of_rows
     sinks: Sinks = {kind: [] for kind in kinds}
     for kind, path in (*((kind, path) for _, path, kind in job.outputs()), *copies.items()):
         if kind in kinds:
