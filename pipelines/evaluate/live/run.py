@@ -38,12 +38,12 @@ from ...stopping import StopOnSignal
 from ..delivery import Delivery
 from ..exit_status import status_of
 from ..job import Evaluation, Outcome, Streams
-from ..on_beam import rows_of, show_models
+from ..on_beam import show_models
 from ..page import counters_of, report_on
 from ..recipients import Recipient
 from ..summary import ProgressLine, summarise
 from .checkpoints import LiveCheckpoints, opened, told_of_end
-from .evaluation import KINDS, LiveEvaluation, Sinks
+from .evaluation import LiveEvaluation, Sinks, kinds_of
 
 if TYPE_CHECKING:  # the page's packages are an extra
     from ...serve.job import JobPage, PageFeed
@@ -66,7 +66,7 @@ def _opened(job: Evaluation, copies: Mapping[str, str], closing: ExitStack, *, r
     closing  closes the sinks
     resumes  whether the outputs have the rows of an earlier process
     """
-    kinds = KINDS | {"rows": rows_of(job.settings.evaluator, job.settings.classes)}
+    kinds = kinds_of(job)
     sinks: Sinks = {kind: [] for kind in kinds}
     for kind, path in (*((kind, path) for _, path, kind in job.outputs()), *copies.items()):
         if kind in kinds:
