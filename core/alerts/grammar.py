@@ -11,7 +11,7 @@ Words stand apart, comparisons need not:
     held      = "for" span
     span      = N ("row" | "rows") | DURATION
     scope     = "where" test {"and" test}
-    test      = ("model" | "slice" | "group") ("=" | "!=" | "like" | "not" "like") TEXT
+    test      = ("model" | "slice" | "class" | "group") ("=" | "!=" | "like" | "not" "like") TEXT
     cap       = "at" "most" N "a" "day"
 
 COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`). Or it is one of a roll-up row
@@ -26,6 +26,8 @@ TEXT stands in quotes and may hold any character; a quote within the TEXT is dou
     brier rises by 0.01 against 2013-01-01..2013-02-01
     auc surely < 0.8 at 1e6                     evidence, with one false alarm in a million blocks at most
     auc surely drops by 0.02 against 2013-01..2013-02 at 1e6
+    auc_macro drops by 0.02 against 7d                      of a model with a score of each class
+    auc_high < 0.8 where class = 'cat'                      of one of its classes
     auc < 0.7 where slice = '' and model like 'team1/*' at most 3 a day
     auc_within < 0.8 for 3 rows where group = 'models'      the whole fleet
     worst_p < 0.001                                         a member of any group stands out
@@ -44,6 +46,7 @@ from ..settings.durations import microseconds
 from ..settings.evidence import Bound, PeriodBound
 from ..settings.periods import REMEDY_PERIOD, Period, parse_period
 from ..settings.windows import is_count
+from .columns import TESTED, check_column
 from .rules import (
     COMPARISONS,
     DIRECTIONS,
@@ -59,7 +62,6 @@ from .rules import (
     Limit,
     NameTest,
     Span,
-    check_column,
     finite,
 )
 from .surely import REMEDY_RATE, Rate, Surely, parse_budget
@@ -131,9 +133,10 @@ class _Words:
         return AlertRule(opens, held, until, until_held, tuple(where), a_day)
 
     def _name_test(self) -> NameTest:
-        word = self._take(f"model, slice or group behind 'where' or 'and'; {REMEDY_WHERE}")
+        word = self._take(f"model, slice, class or group behind 'where' or 'and'; {REMEDY_WHERE}")
         if (column := NAME_COLUMNS.get(word)) is None:
-            self._refuse(word, "what a rule may ask of: model, slice or group", [*NAME_COLUMNS], REMEDY_WHERE)
+            asked = "what a rule may ask of: model, slice, class or group"
+            self._refuse(word, asked, [*NAME_COLUMNS], REMEDY_WHERE)
         comparison = self._take(f"=, !=, like or not like behind {column!r}")
         if comparison == "not" and self._takes("like"):
             comparison = "not like"
@@ -211,7 +214,7 @@ class _Words:
 
     def _change(self, column: str, direction: Direction) -> Change:
         by, against = self._by_against(column, direction)
-        if by is None and column != "auc":
+        if by is None and column not in TESTED:
             raise ConfigError(
                 f"{column} has no interval, so say by how much it {direction}: {column} {direction} by "
                 f"NUMBER against {against}"

@@ -1,11 +1,12 @@
 """The input and the output of alert rules: rows with the columns that rules read, and records of alerts.
 
 `WatchedRows` are rows in columns, reduced to the columns that the rules of a job read: 76 bytes a row and 8
-for each column, while a whole row takes 400. `message_of` writes the message of an alert.
+for each column, while a whole row takes 400.
 
-Wire form, version 1: a frame (encoding/fields.py) with magic "RSAB"; payload: columns (u32 count, texts),
-keys (u32 count; two texts each), rows u32, key codes i32, integers i64 (nine a row, `INTEGER_COLUMNS`),
-numbers f64. A text is a u32 length and UTF-8.
+Wire form, versions 1 and 2: a frame (encoding/fields.py) with magic "RSAB"; payload: columns (u32 count,
+texts), keys (u32 count; two texts each), rows u32, key codes i32, integers i64 (nine a row,
+`INTEGER_COLUMNS`), numbers f64. A text is a u32 length and UTF-8. In version 2 keys may have a class, and
+each begins with a u8, its number of texts. A record without a class has version 1.
 """
 
 from __future__ import annotations
@@ -21,31 +22,32 @@ from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
-from ..process.console import name_text, visible
+from ..rows.class_columns import MEANS_COLUMNS
+from ..rows.class_rows import ClassRow, ClassRows
 from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
 from ..rows.differences import comparable_half_width
-from ..rows.display import figure
 from ..rows.pairs import PairRow, pair_name
 from ..rows.records import MeasureRow
 from ..rows.roll_ups import RollUpRow
 from ..rows.rows import Rows
-from .rules import AlertRule, Change, Kind, Limit, kind_of
-from .surely import Surely
+from .columns import Kind, kind_of
+from .rules import AlertRule, Change
 
 MAGIC = b"RSAB"
-VERSION = 1
+VERSION = 2
 
-HALF_WIDTH = "auc_half_width"
-"""The name of a column of `WatchedRows` that `Rows` lacks: half the width of the AUC's interval.
+_HALF_WIDTH = "_half_width"
 
-The value is NaN if the AUC must not be compared.
-"""
+Key = tuple[str, ...]
+"""Model and slice. Of a model with a score of each class also the class, or "" for the row of all classes."""
 
 
 class AlertRow(NamedTuple):
     """An alert that opens or closes at a row. Times are microseconds UTC.
 
-    (rule, model, slice, pane, row) is its identity: a sink that receives an alert twice keeps it once.
+    (rule, model, slice, class_, pane, row) is its identity: a sink that receives an alert twice keeps it
+    once. In tables `class_` is the column `class` behind `slice`, if the models have a score of each class.
+    Other tables lack the column.
 
     rule             the rule in its canonical spelling
     state            "open" or "closed"
@@ -64,6 +66,7 @@ class AlertRow(NamedTuple):
     reference_value  of a change, the value in that row; of `surely drops`, the bound that the period gave, on
                      which the promise is conditional
     message          a sentence for people
+    class_           of a model with a score of each class, the class of the row; None: the row of all classes
     """
 
     rule: str
@@ -82,9 +85,10 @@ class AlertRow(NamedTuple):
     reference_row: int | None
     reference_value: float | None
     message: str
+    class_: str | None = None
 
 
-SomeRows = Rows | Sequence[MeasureRow] | Sequence[RollUpRow] | Sequence[PairRow]
+SomeRows = Rows | Sequence[MeasureRow] | Sequence[ClassRow] | Sequence[RollUpRow] | Sequence[PairRow]
 """Rows that rules watch: rows in columns, single rows, roll-up rows, or pair rows."""
 
 
@@ -92,14 +96,14 @@ class WatchedRows(NamedTuple):
     """n rows with the columns that rules read.
 
     columns    names of the columns of `numbers`: `watched_columns`
-    keys       the (model, slice) pairs that occur
-    key_codes  int32[n], the index in `keys` of each row's pair
+    keys       the `Key`s that occur
+    key_codes  int32[n], the index in `keys` of each row's key
     integers   int64[n, len(INTEGER_COLUMNS)]; NO_TIME stands for null
     numbers    float64[n, len(columns)]; NaN stands for null
     """
 
     columns: tuple[str, ...]
-    keys: tuple[tuple[str, str], ...]
+    keys: tuple[Key, ...]
     key_codes: Int32Array
     integers: Int64Array
     numbers: FloatArray
@@ -107,14 +111,17 @@ class WatchedRows(NamedTuple):
     @classmethod
     def of(cls, rows: SomeRows, columns: Sequence[str]) -> WatchedRows:
         """Make watched rows. O(cells). Raises InputError for rows of another kind than the columns are."""
+        if isinstance(rows, ClassRows):
+            rows = rows.rows
         if isinstance(rows, Rows):
             return cls.of_rows(rows, columns)
         try:
             return cls.of_records(rows, columns)
         except AttributeError as missing:
+            of = " of models with a score of each class" * (missing.name in MEANS_COLUMNS)
             raise InputError(
                 f"a {type(missing.obj).__name__!r} has no {missing.name!r}, which a rule reads; give it "
-                f"{kind_of(columns)}s"
+                f"{kind_of(columns)}s{of}"
             ) from None
 
     @classmethod
@@ -127,14 +134,17 @@ class WatchedRows(NamedTuple):
                 return rows.integer(name).astype(np.float64)
             if name == "drift":
                 return np.where(rows.drift < 0, np.nan, rows.drift)
+            if name in MEANS_COLUMNS:
+                return _of_means(rows, name)
             return rows.number(name)
 
         numbers = numbers_of(columns, number, len(rows))
-        return cls(tuple(columns), rows.keys, rows.key_codes, rows.integers, numbers)
+        keys, codes = _keys_of(rows)
+        return cls(tuple(columns), keys, codes, rows.integers, numbers)
 
     @classmethod
     def of_records(
-        cls, records: Sequence[MeasureRow | RollUpRow | PairRow], columns: Sequence[str]
+        cls, records: Sequence[MeasureRow | ClassRow | RollUpRow | PairRow], columns: Sequence[str]
     ) -> WatchedRows:
         """Make watched rows from single rows, roll-up rows or pair rows. O(cells), in Python.
 
@@ -144,15 +154,18 @@ class WatchedRows(NamedTuple):
         for kind in {kind for kind, _ in watched}:
             check_kind(kind, columns)
         rows = [row for _, row in watched]
-        keys: dict[tuple[str, str], int] = {}
-        codes = [keys.setdefault((row.model, row.slice), len(keys)) for row in rows]
+        keys: dict[Key, int] = {}
+        codes = [keys.setdefault(_key_of(row), len(keys)) for row in rows]
         integers = [
             [NO_TIME if (value := getattr(row, name)) is None else value for name in INTEGER_COLUMNS]
             for row in rows
         ]
 
         def number(name: str) -> FloatArray:
-            return np.array([getattr(row, name) for row in rows], np.float64)  # None gives NaN
+            values = [getattr(row, name) for row in rows]
+            if name in ("classes", "classes_absent"):
+                values = [None if names is None else len(names) for names in values]
+            return np.array(values, np.float64)  # None gives NaN
 
         return cls(
             tuple(columns),
@@ -171,17 +184,26 @@ class WatchedRows(NamedTuple):
         )
 
     def covered(self, rules: Sequence[AlertRule]) -> WatchedRows:
-        """Return the rows of the models and slices that at least one rule covers. O(rows + keys * rules)."""
-        if not all(rule.where for rule in rules):
+        """Return the rows that at least one rule covers. O(rows + keys * rules).
+
+        Raises InputError for rows without classes and a rule that needs classes.
+        """
+        for rule in rules:
+            if (part := rule.needs_classes) and any(len(key) == 2 for key in self.keys):
+                raise InputError(
+                    f"rule {str(rule)!r}: only rows of models with a score of each class have {part!r}; "
+                    "leave the rule out, or evaluate with class scores"
+                )
+        if not (all(rule.where for rule in rules) or any(map(_has_class, self.keys))):
             return self
         inside = np.array([any(rule.covers(*key) for rule in rules) for key in self.keys], np.bool_)
         return self if inside.all() else self.take(np.flatnonzero(inside[self.key_codes]))
 
     def in_order_of_time(self) -> WatchedRows:
-        """Return the rows by `due`, or else `time`; of one time by slice; those without come first."""
+        """Return the rows by `due`, or else `time`; of one time by slice, then class; those without first."""
         moments = np.where(self._times("due") == NO_TIME, self._times("time"), self._times("due"))
-        slices = np.array([slice_ for _, slice_ in self.keys], np.object_)
-        ranks = np.unique(slices, return_inverse=True)[1]
+        places = {names: place for place, names in enumerate(sorted({key[1:] for key in self.keys}))}
+        ranks = np.array([places[key[1:]] for key in self.keys])
         return self.take(np.lexsort((ranks[self.key_codes], moments)))
 
     def _times(self, name: str) -> Int64Array:
@@ -191,14 +213,15 @@ class WatchedRows(NamedTuple):
         """Return the wire form."""
         parts = [struct.pack("<I", len(self.columns)), *map(packed_text, self.columns)]
         parts.append(struct.pack("<I", len(self.keys)))
-        parts += [packed_text(text) for key in self.keys for text in key]
+        version = 2 if any(map(_has_class, self.keys)) else 1
+        parts += [packed_key(key, counted=version > 1) for key in self.keys]
         parts += [
             struct.pack("<I", len(self.key_codes)),
             self.key_codes.astype("<i4").tobytes(),
             self.integers.astype("<i8").tobytes(),
             self.numbers.astype("<f8").tobytes(),
         ]
-        return framed(MAGIC, VERSION, b"".join(parts))
+        return framed(MAGIC, version, b"".join(parts))
 
     @classmethod
     def unpack(cls, data: bytes) -> WatchedRows:
@@ -206,7 +229,7 @@ class WatchedRows(NamedTuple):
         reader = Reader(unframed(data, MAGIC, VERSION, "a record of watched rows"))
         with reading("a record of watched rows"):
             columns = tuple(reader.text() for _ in range(reader.number("<I")))
-            keys = tuple((reader.text(), reader.text()) for _ in range(reader.number("<I")))
+            keys = tuple(read_key(reader, counted=data[4] > 1) for _ in range(reader.number("<I")))
             n = reader.number("<I")
             codes = reader.array("<i4", n)
             integers = reader.array("<i8", n * len(INTEGER_COLUMNS)).reshape(n, len(INTEGER_COLUMNS))
@@ -261,6 +284,50 @@ class _RollUp:
         return getattr(self.roll_up, name)
 
 
+def _has_class(key: Key) -> bool:
+    return len(key) > 2
+
+
+def packed_key(key: Key, *, counted: bool) -> bytes:
+    """Return a key's texts, with their number before them if keys may have a class (`counted`)."""
+    return (bytes([len(key)]) if counted else b"") + b"".join(map(packed_text, key))
+
+
+def read_key(reader: Reader, *, counted: bool) -> Key:
+    """Read a key that `packed_key` wrote. Raises ValueError for another number of texts."""
+    number = reader.number("<B") if counted else 2
+    if number not in (2, 3):
+        raise ValueError(f"a key has {number} texts")
+    return tuple(reader.text() for _ in range(number))
+
+
+def _key_of(row: Any) -> Key:
+    of_class = (row.class_ or "",) if isinstance(row, ClassRow) else ()
+    return (row.model, row.slice, *of_class)
+
+
+def _keys_of(rows: Rows) -> tuple[tuple[Key, ...], Int32Array]:
+    """Return the keys of rows, and the place of each row's key."""
+    classes = rows.classes
+    if classes is None:
+        return rows.keys, rows.key_codes
+    count = len(classes.names) + 1
+    used, codes = np.unique(rows.key_codes.astype(np.int64) * count + classes.codes + 1, return_inverse=True)
+    names = ("", *classes.names)
+    keys = tuple((*rows.keys[code // count], names[code % count]) for code in used.tolist())
+    return keys, codes.astype(np.int32)
+
+
+def _of_means(rows: Rows, name: str) -> FloatArray:
+    """Return a column of what rows say of all classes; of a list, the number of its names. NaN for null."""
+    if rows.classes is None:
+        raise InputError(f"rows of models with one score have no {name!r}, which a rule reads")
+    values = [getattr(means, name) for means in rows.classes.means]
+    return np.array(
+        [len(value) if isinstance(value, tuple | list) else value for value in values], np.float64
+    )
+
+
 def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:
     """Return the names of the columns that rules read, each once.
 
@@ -270,92 +337,33 @@ def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:
     """
     rules = tuple(rules)
     names = [name for rule in rules for name in rule.columns]
-    if any(isinstance(rule.opens, Change) and rule.opens.tested for rule in rules):
-        names.append(HALF_WIDTH)
+    names += [half for rule in rules if (half := half_width_of(rule)) is not None]
     return tuple(dict.fromkeys(names))
+
+
+def half_width_of(rule: AlertRule) -> str | None:
+    """Return the column of `WatchedRows` with half the width of the interval of a rule's value.
+
+    Rows lack such a column. It is NaN where the value must not be compared. None: the rule compares no
+    interval.
+    """
+    if isinstance(rule.opens, Change) and rule.opens.tested:
+        return f"{rule.opens.column}{_HALF_WIDTH}"
+    return None
 
 
 def numbers_of(columns: Sequence[str], number: Callable[[str], FloatArray], n: int) -> FloatArray:
     """Return float64[n, len(columns)]; `number` returns a column of the rows by name."""
     numbers = np.empty((n, len(columns)))
     for place, name in enumerate(columns):
-        if name == HALF_WIDTH:
-            rarer = np.minimum(number("positives"), number("negatives"))
-            auc, low, high = (number(end) for end in ("auc", "auc_low", "auc_high"))
-            numbers[:, place] = comparable_half_width(auc, low, high, rarer)
+        if name.endswith(_HALF_WIDTH):
+            auc = name.removesuffix(_HALF_WIDTH)
+            mean, low, high = (number(end) for end in (auc, f"{auc}_low", f"{auc}_high"))
+            if auc == "auc":
+                rarer = np.minimum(number("positives"), number("negatives"))
+            else:  # a mean over other classes is another figure; how many events each has, no row says
+                rarer = np.where(number("classes_absent") > 0, 0.0, np.nan)
+            numbers[:, place] = comparable_half_width(mean, low, high, rarer)
         else:
             numbers[:, place] = number(name)
     return numbers
-
-
-_SIDES = {"drops": "below", "rises": "above"}
-"""The side of the reference on which a value is after a change."""
-
-
-def message_of(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | None) -> str:
-    """Return the message of an alert: a sentence with the event, the place, the figures and the rule.
-
-    streak      number of rows of the streak that opened or closed the alert
-    half_width  half the width of the difference's interval; None if the rule is no change, or if its
-                difference has no interval
-    """
-    name = name_text(alert.model) + (f" [{name_text(alert.slice)}]" if alert.slice else "")
-    if alert.state == "open":
-        did, what = "opened", _opening(alert, rule, streak, half_width)
-    else:
-        did, what = "closed", _closing(alert, rule, streak)
-    return (
-        f"{name}: alert {did} at row {alert.row:,}{_when(alert.time)}: {what} (rule: {visible(alert.rule)})"
-    )
-
-
-def _opening(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | None) -> str:
-    what, opens = f"{alert.column} {_value(alert.value)}", rule.opens
-    if isinstance(opens, Limit):
-        what += f" {opens.comparison} {_value(opens.number)}"
-    elif isinstance(opens, Surely):
-        grew = f"which grew since row {alert.since_row:,}{_when(alert.since_time)}"
-        enough = f"evidence {_value(alert.value)} >= {_value(alert.limit)}"
-        given = ""
-        if alert.reference_value is not None:
-            given = f", to below {_value(alert.reference_value)}, the bound that the period gave"
-        return f"auc surely {opens.claim}{given}: {enough}, {grew}"
-    else:
-        assert alert.reference_value is not None
-        size, interval = abs(alert.reference_value - alert.value), ""
-        if half_width is not None:
-            interval = f" [{_value(size - half_width)}, {_value(size + half_width)}]"
-        what += f" is {_value(size)}{interval} {_SIDES[opens.direction]} the {_reference(alert)}"
-    if streak > 1:
-        what += f" in {streak:,} rows since row {alert.since_row:,}{_when(alert.since_time)}"
-    return what
-
-
-def _closing(alert: AlertRow, rule: AlertRule, streak: int) -> str:
-    what, opens = f"{alert.column} {_value(alert.value)}", rule.opens
-    if rule.until is not None:
-        what += f" {rule.until.comparison} {_value(rule.until.number)}"
-        what += f" in {streak:,} rows" if streak > 1 else ""
-    elif isinstance(opens, Limit):
-        what += f", no longer {opens.comparison} {_value(opens.number)}"
-    elif isinstance(opens, Surely):
-        what += f" fell to {_value(alert.limit)} or less"
-    else:
-        sure = "significantly " if opens.tested else ""
-        far = f"by more than {_value(opens.by)} " if opens.by else ""
-        what += f" is no longer {sure}{far}{_SIDES[opens.direction]} the {_reference(alert)}"
-    return f"{what}; it was opened at row {alert.since_row:,}{_when(alert.since_time)}"
-
-
-def _reference(alert: AlertRow) -> str:
-    assert alert.reference_value is not None
-    return f"{_value(alert.reference_value)} of row {alert.reference_row:,}"
-
-
-def _when(time: int | None) -> str:
-    return "" if time is None else f", {figure('time', time)}"
-
-
-def _value(number: float) -> str:
-    """Return a number with six digits: four decimals would show 0.79996 on the wrong side of 0.8."""
-    return f"{number:.6g}"

@@ -8,43 +8,38 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from ..errors import ConfigError
-from ..process.near_names import near_names
-from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
-from ..rows.pairs import PAIR_NUMBERS, models_of
+from ..rows.class_columns import MEANS_NUMBERS
+from ..rows.pairs import models_of
 from ..rows.roll_ups import GROUP_NUMBERS
 from ..settings.durations import duration_text
 from ..settings.evidence import PeriodBound
 from ..settings.periods import REMEDY_PERIOD, Period
 from ..settings.windows import is_count, number_text
+from .columns import OF_ONE_CLASS, TESTED, Kind, check_column, kind_of
 from .surely import Surely
-
-RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
-"""Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
-
-A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches groups, or columns of rows of
-pairs (`PAIR_NUMBERS`), and then watches pairs.
-"""
-
-Kind = Literal["row", "roll-up row", "pair row"]
-"""The kinds of rows that rules watch."""
 
 Comparison = Literal["<", "<=", ">", ">="]
 Direction = Literal["drops", "rises"]
-NameColumn = Literal["model", "slice", "group"]
+NameColumn = Literal["model", "slice", "class", "group"]
 NameComparison = Literal["=", "!=", "like", "not like"]
 COMPARISONS: dict[str, Comparison] = {each: each for each in get_args(Comparison)}
 DIRECTIONS: dict[str, Direction] = {each: each for each in get_args(Direction)}
 NAME_COLUMNS: dict[str, NameColumn] = {each: each for each in get_args(NameColumn)}
 NAME_COMPARISONS: dict[str, NameComparison] = {each: each for each in get_args(NameComparison)}
+_NAMES_OF: dict[Kind, tuple[NameColumn, ...]] = {
+    "row": ("model", "slice", "class"),
+    "roll-up row": ("group",),
+    "pair row": ("model", "slice"),
+}
+"""The names that a rule may test, by the kind of its rows."""
 _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 REMEDY_SPAN = "give a number of rows, such as 3 rows, or a duration, such as 30m, 2h or 7d"
-REMEDY_WHERE = "give a test of model, slice or group, such as slice = '' or model like 'team1/*'"
+REMEDY_WHERE = "give a test of model, slice, class or group, such as slice = '' or model like 'team1/*'"
 
 
 def finite(value: Any, what: str) -> float:
@@ -52,31 +47,6 @@ def finite(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ConfigError(f"{what} is {value!r}; give a finite number")
     return float(value) + 0.0
-
-
-def kind_of(columns: Iterable[str]) -> Kind:
-    """Return the kind of rows that have columns of rules, which are of one kind."""
-    first = next(iter(columns), "")
-    return "roll-up row" if first in GROUP_NUMBERS else "pair row" if first in PAIR_NUMBERS else "row"
-
-
-def check_column(name: Any) -> None:
-    """Raise ConfigError unless a rule may name the column."""
-    if name in (*RULE_COLUMNS, *GROUP_NUMBERS, *PAIR_NUMBERS):
-        return
-    if name == "verdict":
-        raise ConfigError(
-            "'verdict' is a text, and a rule speaks of numbers; anytime_high < 0 is the verdict worse, and "
-            "anytime_low > 0 the verdict better"
-        )
-    if name in TIME_COLUMNS:
-        raise ConfigError(
-            f"{name!r} is a time, and a rule speaks of numbers; name a measure, or hold a condition "
-            "for a duration"
-        )
-    near = near_names(str(name), (*RULE_COLUMNS, *GROUP_NUMBERS, *PAIR_NUMBERS), 2)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(RULE_COLUMNS)}"
-    raise ConfigError(f"{name!r} is no number of a row; {hint}")
 
 
 @dataclass(frozen=True)
@@ -154,8 +124,8 @@ class Change:
 
     column     a column of rows that holds numbers, such as "auc"
     direction  "drops" or "rises"
-    by         0 or more: the difference must exceed `by`. For the AUC the whole interval of the difference
-               must exceed `by`; other columns have no interval
+    by         0 or more: the difference must exceed `by`. For the AUC, and for a mean of the classes' AUCs,
+               the whole interval of the difference must exceed `by`; other columns have no interval
     against    a span: compares with the latest row at least that far back whose window shares no event with
                this row's window; or a period: compares with the last row whose window lies within the period
 
@@ -195,7 +165,7 @@ class Change:
     @property
     def tested(self) -> bool:
         """Whether the difference has an interval."""
-        return self.column == "auc"
+        return self.column in TESTED
 
     def __str__(self) -> str:
         by = f" by {number_text(self.by)}" if self.by or not self.tested else ""
@@ -204,9 +174,9 @@ class Change:
 
 @dataclass(frozen=True)
 class NameTest:
-    """A test of the name of the model, of the slice or of the group: one of the tests behind `where`.
+    """A test of the name of the model, slice, class or group: one of the tests behind `where`.
 
-    column      "model" or "slice"; of a rule on groups "group"
+    column      "model", "slice" or "class"; of a rule on groups "group"
     comparison  "=", "!=", "like" or "not like"
     text        the whole name, or for `like` and `not like` a pattern of `fnmatch`: `*` is any text, `?` any
                 character, `[ab]` one of the characters, `[*]` the character `*`. Case counts.
@@ -302,14 +272,36 @@ class AlertRule:
             parts.append(f"at most {self.a_day} a day")
         return " ".join(parts)
 
-    def covers(self, model: str, slice_: str) -> bool:
+    def covers(self, model: str, slice_: str, *class_: str) -> bool:
         """Return whether the rule watches the rows of `model` and of its slice `slice_`. O(tests).
 
-        model  of a rule on groups the name of the group, of a rule on pairs that of the pair
+        model   of a rule on groups the name of the group, of a rule on pairs that of the pair
+        class_  of a model with a score of each class, the class of the rows; "": the rows of all classes
         """
+        if class_ and self.kind == "row" and bool(class_[0]) != self.watches_classes:
+            return False
         if self.where and self.kind == "pair row":
             model, _ = models_of(model)
-        return all(test.holds(slice_ if test.column == "slice" else model) for test in self.where)
+        names = {"model": model, "group": model, "slice": slice_, "class": "".join(class_)}
+        return all(test.holds(names[test.column]) for test in self.where)
+
+    @property
+    def watches_classes(self) -> bool:
+        """Whether the rule watches, of a model with classes, the rows of each class, and not of all classes.
+
+        It does so if it names a column that the row of all classes lacks, or tests `class`.
+        """
+        return not OF_ONE_CLASS.isdisjoint(self.columns) or self._tests_class
+
+    @property
+    def needs_classes(self) -> str | None:
+        """Return the part of the rule that only models with a score of each class have; None = no part."""
+        means = [column for column in self.columns if column in MEANS_NUMBERS]
+        return next(iter(means), "where class" if self._tests_class and self.kind == "row" else None)
+
+    @property
+    def _tests_class(self) -> bool:
+        return any(test.column == "class" for test in self.where)
 
     @property
     def kind(self) -> Kind:
@@ -325,13 +317,21 @@ class AlertRule:
                 f"{first[one]} is a column of {one}s, and {first[other]} one of {other}s; give a rule "
                 "columns of one kind"
             )
-        of_groups = self.kind == "roll-up row"
         for test in self.where:
-            if (test.column == "group") != of_groups:
-                names = "group" if of_groups else "model or slice"
+            if test.column not in (names := _NAMES_OF[self.kind]):
                 raise ConfigError(
-                    f"where {test}: {self.opens.column} is a column of a {self.kind}; test its {names}"
+                    f"where {test}: {self.opens.column} is a column of a {self.kind}; test its "
+                    f"{' or '.join(names)}"
                 )
+            if self.kind == "row" and (test.column, test.comparison, test.text) == ("class", "=", ""):
+                raise ConfigError(f"where {test}: every class has a name; give the name of one")
+        means = [column for column in self.columns if column in MEANS_NUMBERS]
+        if means and self.watches_classes:
+            others = [column for column in self.columns if column in OF_ONE_CLASS]
+            raise ConfigError(
+                f"{means[0]} is a column of the row of all classes, and {[*others, 'where class'][0]!r} is "
+                "of the rows of one class; give a rule for each"
+            )
 
     @property
     def columns(self) -> tuple[str, ...]:

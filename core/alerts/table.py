@@ -33,28 +33,30 @@ From rows to alerts
     alert. An alert that is open at the end of the input stays open.
 
 Order
-    In each (model, slice, pane), rows are applied by their ordinals 0, 1, 2, ..., whatever their order of
-    arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end of
-    the input, waiting rows are applied although rows before them are missing.
+    In each (model, slice, class, pane), rows are applied by their ordinals 0, 1, 2, ..., whatever their order
+    of arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end
+    of the input, waiting rows are applied although rows before them are missing.
 
 Scope and cap
-    A rule watches the rows of the models and slices that its `where` covers. Other rows cost no state, and do
+    A rule watches the rows of the models, slices and classes that its `where` covers. Of a model with a score
+    of each class, a rule watches either the row of all classes or the row of each class
+    (`AlertRule.watches_classes`). Other rows cost no state, and do
     not count as rows that were watched. `at most N a day` decides which alerts are told, not which open
     (`caps`). An alert beyond the cap is told neither when it opens nor when it closes, on whatever day.
 
-Snapshot, versions 1 to 3: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts),
+Snapshot, versions 1 to 4: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts),
 then keys (u32 count). Each key: model and slice (texts); `_KEY`: pane, next row, number of rows that wait;
 each row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for every rule that covers the
 key, and of a rule with a cap one byte behind it, whether the open alert is untold. From version 2 on the
-counts of `caps` follow. In version 1 no rule has a `where` or a cap, in version 2 no rule is on evidence: a
-snapshot has the lowest version that can hold it.
+counts of `caps` follow. In version 1 no rule has a `where` or a cap, in version 2 no rule is on evidence, in
+version 3 no key has a class: a snapshot has the lowest version that can hold it. In version 4 every key
+begins with a u8, the number of its texts: of a model with classes the class follows the slice.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -69,37 +71,32 @@ from ..rows.columns import INTEGER_COLUMNS
 from ..rows.differences import first_time, half_width_of_difference
 from .caps import ToldAlerts
 from .grammar import parse_alert
-from .rows import HALF_WIDTH, AlertRow, SomeRows, WatchedRows, message_of, watched_columns
+from .messages import message_of
+from .rows import (
+    AlertRow,
+    Key,
+    SomeRows,
+    WatchedRows,
+    half_width_of,
+    packed_key,
+    read_key,
+    watched_columns,
+)
 from .rule_sets import checked_rules
 from .rules import AlertRule, Limit
+from .series import Pane, Series, row_bytes
 from .surely import Figures, Surely
-from .watch import REFERENCE_BYTES, STATE_BYTES, SURE_BYTES, Reference, Sure, Watch, WatchedRow
+from .watch import REFERENCE_BYTES, Reference, Watch, WatchedRow
 
 MAGIC = b"RSAL"
-VERSION = 3
+VERSION = 4
 
-_KEY = struct.Struct("<3qI")
-_ROW = struct.Struct("<6q")
-_UNTOLD = struct.Struct("<?")
-
-Key = tuple[str, str, int, int]
-"""Model, slice, start and end of the pane (NO_TIME: no pane)."""
-
-
-@dataclass(slots=True)
-class _Series:
-    """The state of a key: ordinal of the next row to apply, rows that came early, and watches.
-
-    watches  by the place of their rule; only rules that cover the key have a watch
-    """
-
-    watches: dict[int, Watch]
-    next_row: int = 0
-    waiting: dict[int, WatchedRow] = field(default_factory=dict)
+_Place = tuple[Key, Pane]
+"""The names of a series of rows, and the pane."""
 
 
 class AlertTable:
-    """The alerts of many (model, slice, pane)s: a `StateMachine` whose records are packed `WatchedRows`.
+    """The alerts of many models, slices and classes: a `StateMachine` whose records are packed `WatchedRows`.
 
     rules  one or more distinct rules; the rows must have their columns (`watched_columns`)
 
@@ -124,20 +121,20 @@ class AlertTable:
         self.rules = checked_rules(rules)
         self.columns = watched_columns(self.rules)
         place = self.columns.index
-        self._half_width = place(HALF_WIDTH) if HALF_WIDTH in self.columns else -1
+        halves = map(half_width_of, self.rules)
+        self._half_widths = [-1 if half is None else place(half) for half in halves]
         self._texts = [str(rule) for rule in self.rules]
         self._opens = [place(rule.opens.column) for rule in self.rules]
         self._until = [-1 if rule.until is None else place(rule.until.column) for rule in self.rules]
-        self._series: dict[Key, _Series] = {}
+        self._series: dict[_Place, Series] = {}
+        self._has_classes = False
         self._counts = dict.fromkeys(
             ("alert_rows", "alert_rows_repeated", "alerts_opened", "alerts_closed", "alerts_capped"), 0
         )
         self._told = ToldAlerts()
         self._has_cap = any(rule.a_day for rule in self.rules)
         self._sure = [isinstance(rule.opens, Surely) for rule in self.rules]
-        self._version = 2 if self._has_cap or any(rule.where for rule in self.rules) else 1
         if any(self._sure):
-            self._version = 3
             self._figures = [place(name) for name in Surely.columns]
         self._series_bytes = self._waiting = self._references = 0
 
@@ -177,7 +174,7 @@ class AlertTable:
         for cells, numbers in zip(zip(*lists, strict=True), rows.numbers.tolist(), strict=True):
             code, start, end, *integers = cells
             row = WatchedRow._make((*integers, tuple(numbers)))
-            key = (*rows.keys[code], start, end)
+            key = rows.keys[code], (start, end)
             series = self._series.get(key) or self._begun(key)
             if row.row < series.next_row or row.row in series.waiting:
                 self._counts["alert_rows_repeated"] += 1
@@ -190,23 +187,22 @@ class AlertTable:
                     self._waiting -= 1
                     yield from self._applied(key, series, series.waiting.pop(series.next_row))
 
-    def _begun(self, key: Key) -> _Series:
-        watching = [place for place, rule in enumerate(self.rules) if rule.covers(*key[:2])]
-        watches = {place: Watch(sure=Sure() if self._sure[place] else None) for place in watching}
-        series = self._series[key] = _Series(watches)
-        self._series_bytes += len(packed_text(key[0])) + len(packed_text(key[1])) + _KEY.size
-        self._series_bytes += len(watching) * STATE_BYTES
-        self._series_bytes += SURE_BYTES * sum(self._sure[place] for place in watching)
-        self._series_bytes += _UNTOLD.size * sum(self.rules[place].a_day is not None for place in watching)
+    def _begun(self, key: _Place) -> Series:
+        names, _ = key
+        rules = {place: rule for place, rule in enumerate(self.rules) if rule.covers(*names)}
+        series, size = Series.begun(names, rules)
+        self._series[key] = series
+        self._series_bytes += size
+        self._has_classes = self._has_classes or len(names) > 2
         return series
 
-    def _drained(self, key: Key) -> Iterator[AlertRow]:
+    def _drained(self, key: _Place) -> Iterator[AlertRow]:
         series = self._series[key]
         for ordinal in sorted(series.waiting):
             self._waiting -= 1
             yield from self._applied(key, series, series.waiting.pop(ordinal))
 
-    def _applied(self, key: Key, series: _Series, row: WatchedRow) -> Iterator[AlertRow]:
+    def _applied(self, key: _Place, series: Series, row: WatchedRow) -> Iterator[AlertRow]:
         series.next_row = row.row + 1
         self._counts["alert_rows"] += 1
         for place, watch in series.watches.items():
@@ -216,7 +212,7 @@ class AlertTable:
             if alert is not None:
                 yield alert
 
-    def _watched(self, key: Key, place: int, watch: Watch, row: WatchedRow) -> AlertRow | None:
+    def _watched(self, key: _Place, place: int, watch: Watch, row: WatchedRow) -> AlertRow | None:
         """Apply one rule to a row; return the alert that opens or closes, or None."""
         rule, value = self.rules[place], row.numbers[self._opens[place]]
         reference = None
@@ -226,7 +222,7 @@ class AlertTable:
             figures = Figures(*(row.numbers[place] for place in self._figures))
             holds = watch.is_sure(rule.opens, row, figures)
         else:
-            half_width = row.numbers[self._half_width] if rule.opens.tested else 0.0
+            half_width = row.numbers[self._half_widths[place]] if rule.opens.tested else 0.0
             holds, reference = watch.changed(rule.opens, row, value, half_width)
         if not watch.is_open and isinstance(rule.opens, Surely):
             turns = holds is True
@@ -241,13 +237,13 @@ class AlertTable:
         return self._alert(key, place, watch, row, reference) if turns else None
 
     def _alert(
-        self, key: Key, place: int, watch: Watch, row: WatchedRow, reference: Reference | None
+        self, key: _Place, place: int, watch: Watch, row: WatchedRow, reference: Reference | None
     ) -> AlertRow | None:
         """Open or close the alert of a rule; return its record, or None if the rule's cap keeps it untold."""
-        rule, (model, slice_, *pane) = self.rules[place], key
+        rule, ((model, slice_, *class_), pane) = self.rules[place], key
         opens = not watch.is_open
         if opens:
-            watch.untold = not self._told.admits(rule, (place, model, key[2], key[3]), row.moment)
+            watch.untold = not self._told.admits(rule, (place, model, *pane), row.moment)
             self._counts["alerts_capped"] += watch.untold
         if watch.untold:
             watch.untold = opens
@@ -273,10 +269,11 @@ class AlertTable:
             reference_row=None if reference is None else reference.row,
             reference_value=watch.period_bound if reference is None else reference.value,
             message="",
+            class_=(class_ and class_[0]) or None,
         )
         half_width = None
         if reference is not None and reference.half_width:
-            half_width = half_width_of_difference(row.numbers[self._half_width], reference.half_width)
+            half_width = half_width_of_difference(row.numbers[self._half_widths[place]], reference.half_width)
         alert = alert._replace(message=message_of(alert, rule, watch.streak, half_width))
         self._counts["alerts_opened" if opens else "alerts_closed"] += 1
         watch.turn(row, reference)
@@ -287,6 +284,15 @@ class AlertTable:
         return None
 
     # ---- state
+
+    @property
+    def _version(self) -> int:
+        """The lowest version of a snapshot that can hold the state."""
+        if self._has_classes:
+            return VERSION
+        if any(self._sure):
+            return 3
+        return 2 if self._has_cap or any(rule.where for rule in self.rules) else 1
 
     def counts(self) -> dict[str, int]:
         """Return counts since the table was made: rows applied and repeated, alerts opened and closed."""
@@ -299,10 +305,11 @@ class AlertTable:
     def snapshot_bytes(self) -> int:
         """Return the length of `to_bytes()` in bytes. O(rules)."""
         rules = sum(len(packed_text(text)) for text in self._texts)
-        waiting = self._waiting * (_ROW.size + 8 * len(self.columns))
+        waiting = self._waiting * row_bytes(len(self.columns))
         references = self._references * REFERENCE_BYTES
         told = self._told.wire_bytes if self._version >= 2 else 0
-        return HEAD_BYTES + 8 + rules + self._series_bytes + waiting + references + told
+        series = self._series_bytes + len(self._series) * self._has_classes
+        return HEAD_BYTES + 8 + rules + series + waiting + references + told
 
     def live_bytes(self) -> int:
         """Estimate the table's memory in bytes: objects take some five times their wire form."""
@@ -323,15 +330,9 @@ class AlertTable:
         """Return a snapshot. A table loaded from the snapshot gives the same later alerts. O(state)."""
         parts = [struct.pack("<I", len(self.rules)), *map(packed_text, self._texts)]
         parts.append(struct.pack("<I", len(self._series)))
-        for (model, slice_, *pane), series in self._series.items():
-            parts += [packed_text(model), packed_text(slice_)]
-            parts.append(_KEY.pack(*pane, series.next_row, len(series.waiting)))
-            for *integers, numbers in series.waiting.values():
-                parts += [_ROW.pack(*integers), struct.pack(f"<{len(numbers)}d", *numbers)]
-            for place, watch in series.watches.items():
-                parts += watch.pack()
-                if self.rules[place].a_day is not None:
-                    parts.append(_UNTOLD.pack(watch.untold))
+        for (names, pane), series in self._series.items():
+            parts.append(packed_key(names, counted=self._has_classes))
+            parts += series.pack(pane, self.rules)
         if self._version >= 2:
             parts += self._told.pack()
         return framed(MAGIC, self._version, b"".join(parts))
@@ -344,6 +345,7 @@ class AlertTable:
         other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "a snapshot of alerts"))
+        (version,) = struct.unpack_from("<H", data, 4)
         with reading("a snapshot of alerts"):
             texts = [reader.text() for _ in range(reader.number("<I"))]
             table = cls([parse_alert(text) for text in texts])
@@ -352,11 +354,10 @@ class AlertTable:
                     f"a snapshot of alerts spells its rules {texts}, as no rocsteady does"
                 )
             for _ in range(reader.number("<I")):
-                table._read_series(reader)
+                table._read_series(reader, counted=version >= 4)
             if table._version >= 2:
                 table._told = ToldAlerts.read(reader, table.rules)
             reader.end()
-        (version,) = struct.unpack_from("<H", data, 4)
         if version != table._version:
             raise CorruptBytesError(
                 f"a snapshot of alerts says version {version} and is one of {table._version}"
@@ -368,29 +369,16 @@ class AlertTable:
             )
         return table
 
-    def _read_series(self, reader: Reader) -> None:
-        model, slice_ = reader.text(), reader.text()
-        start, end, next_row, waiting = reader.numbers(_KEY.format)
-        key = (model, slice_, start, end)
+    def _read_series(self, reader: Reader, *, counted: bool) -> None:
+        names = read_key(reader, counted=counted)
+        pane, next_row, waiting = Series.read_head(reader)
+        key = names, pane
         if key in self._series:
             raise ValueError(f"{key} is there twice")
         series = self._begun(key)
         series.next_row = next_row
-        for _ in range(waiting):
-            integers = reader.numbers(_ROW.format)
-            row = WatchedRow._make((*integers, reader.numbers(f"<{len(self.columns)}d")))
-            series.waiting[row.row] = row
-        if len(series.waiting) < waiting:
-            raise ValueError(f"{key} has two rows of one ordinal")
-        if not series.watches:
-            raise ValueError(f"no rule watches {key}")
-        for place in series.watches:
-            watch = series.watches[place] = Watch.read(reader, of_evidence=self._sure[place])
-            if self.rules[place].a_day is not None:
-                (watch.untold,) = reader.numbers(_UNTOLD.format)
-            if watch.untold and not watch.is_open:
-                raise ValueError(f"{key} has an untold alert that is not open")
-            self._references += watch.kept
+        series.read(reader, waiting, len(self.columns), self.rules)
+        self._references += sum(watch.kept for watch in series.watches.values())
         self._waiting += waiting
 
 

@@ -267,9 +267,6 @@ class MulticlassEvaluator:
             return ClassRows(replace(rows, classes=columns).with_curves(curves) if curves else rows)
         self._clear(model_rows)
         of_model = np.full(count, -1, np.int32)
-        if not class_rows:
-            columns = ClassColumns(self.settings.classes, of_model, figures)
-            return ClassRows(replace(model_rows, config=self.settings.config, classes=columns))
         codes = [of_model, *(np.full(count, number, np.int32) for number in range(len(class_rows)))]
         order = np.arange(len(codes) * count).reshape(len(codes), count).ravel(order="F")
         rows = Rows.concat([model_rows, *class_rows]).take(order)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -62,6 +62,9 @@ class ClassMeans(NamedTuple):
 
 MEANS_COLUMNS = ClassMeans._fields[:-1]
 """The columns of `ClassMeans`, in the order in which rows have them; reasons join those of the row."""
+
+MEANS_NUMBERS = tuple(name for name, hint in get_type_hints(ClassMeans).items() if hint == float | None)
+"""Those of them that hold numbers."""
 
 _PLACE = COLUMNS.index("drift")
 

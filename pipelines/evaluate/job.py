@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from ...core.alerts.rules import AlertRule, Kind, Span
+from ...core.alerts.columns import Kind
+from ...core.alerts.rules import AlertRule, Span
 from ...core.ids.sharding import Cut
 from ...core.join.settings import JoinSettings
 from ...core.settings.periods import Period

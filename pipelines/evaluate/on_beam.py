@@ -20,7 +20,7 @@ from apache_beam.metrics.metric import Metrics
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from ...core.alerts.rules import Kind
+from ...core.alerts.columns import Kind
 from ...core.errors import ConfigError
 from ...core.join.settings import JoinSettings
 from ...core.process.console import show
@@ -40,6 +40,7 @@ from ...transforms.files.formats import SourceFile
 from ...transforms.sinks.batches import InBatches
 from ...transforms.sinks.kinds import (
     ALERTS,
+    CLASS_ALERTS,
     DEAD_LETTERS,
     TableKind,
     curve_batches,
@@ -120,8 +121,10 @@ def run_evaluation(job: Evaluation) -> Outcome:
             hidden = replace(hidden, alerts=replace(hidden.alerts, copy=copy))
         outcome = run_pipeline(_pipeline(hidden), job.runner)
         if copy is not None:
-            order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule")]
-            outcome = replace(outcome, alerts=pa.parquet.read_table(copy).sort_by(order))
+            order = ("time", "model", "slice", "row", "rule", "class")
+            alerts = pa.parquet.read_table(copy)
+            there = [(name, "ascending") for name in order if name in alerts.column_names]
+            outcome = replace(outcome, alerts=alerts.sort_by(there))
         report_on(hidden, outcome)
     return replace(outcome, seconds=time.monotonic() - started)
 
@@ -198,10 +201,11 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
                 watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
                 watched.append(watched_rows | label >> watch)
         alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()
-        alerts = alerts | "Alerts in columns" >> InBatches(ALERTS)
+        kind_of_alerts = ALERTS if job.settings.classes is None else CLASS_ALERTS
+        alerts = alerts | "Alerts in columns" >> InBatches(kind_of_alerts)
         for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
             if path is not None:
-                _ = alerts | label >> write_batches(path, ALERTS, job.sinks)
+                _ = alerts | label >> write_batches(path, kind_of_alerts, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
         of_curves = kind_of_curves(job.settings.classes)

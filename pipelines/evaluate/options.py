@@ -34,7 +34,7 @@ from ...core.settings.measure_names import (
 from ...core.settings.table import Shards, TableSettings, is_slice_of, slice_forms
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...runners.presets import Runner, RunnerError, choose_runner
-from ...transforms.evaluate.class_limits import classes_of, refuse_with_class_scores
+from ...transforms.evaluate.class_limits import check_rule, classes_of, refuse_with_class_scores
 from ...transforms.events.class_fields import class_roles_of_files
 from ...transforms.events.fields import EventColumns, EventFields
 from ...transforms.events.lateness import Timing
@@ -335,6 +335,8 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
     def refuse(sentence: str) -> ConfigError:
         return ConfigError(f"alert {str(rule)!r}: {sentence}")
 
+    classes = classes_of(fields)
+    check_rule(rule, classes)
     if rule.kind == "roll-up row":
         return
     for column in rule.columns:
@@ -351,7 +353,8 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
             raise refuse(
                 f"only an adaptive window has a drift, and this is {settings.window}; see --window adaptive"
             )
-        if column in _OF_POSITIVES and fields.predicted is not None and settings.positive is None:
+        is_named = classes is not None or settings.positive is not None
+        if column in _OF_POSITIVES and fields.predicted is not None and not is_named:
             raise refuse(
                 f"with --predicted labels are classes, and {column} needs the one that is positive; name it "
                 "with --positive VALUE"

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from ...core.alerts.rules import Kind
+from ...core.alerts.columns import Kind
 from ...core.events.rejected import Reason
 from ...core.events.times import PER_SECOND, SMALL
 from ...core.fleet.settings import SLICES

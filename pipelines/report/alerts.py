@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...core.alerts.rules import Kind, kind_of
+from ...core.alerts.columns import Kind, kind_of
 from ...core.errors import InputError
 from ...core.rows.pairs import models_of
 from ..words import DASH, counted, number, stamp

@@ -26,7 +26,7 @@ from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters, in
 from rocsteady.transforms.kafka.client import check_topic
 from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
-from rocsteady.transforms.sinks.kinds import ALERTS, CLASS_ROWS, DEAD_LETTERS, ROWS
+from rocsteady.transforms.sinks.kinds import ALERTS, CLASS_ALERTS, CLASS_ROWS, DEAD_LETTERS, ROWS
 from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.followed import follow_tables
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
@@ -54,6 +54,31 @@ TABLES = {
             ),
         ],
         ALERTS.schema,
+    ),
+    "class-alert": in_columns(
+        [
+            AlertRow(
+                "auc < 0.8",
+                "open",
+                "m",
+                "",
+                0,
+                HOUR,
+                3,
+                5,
+                2,
+                None,
+                "auc",
+                0.7,
+                0.8,
+                None,
+                None,
+                "Bad.",
+                name,
+            )
+            for name in (None, "a", "c,d")
+        ],
+        CLASS_ALERTS.schema,
     ),
     DEAD_LETTERS.name: DeadLetters.of(
         [

@@ -32,17 +32,20 @@ def moment(row: MeasureRow) -> int | None:
     return row.time if row.due is None else row.due
 
 
-def half_width(row: MeasureRow, change: Change) -> float | None:
+def half_width(row: Any, change: Change) -> float | None:
     """Half the interval of a row's value; None where it is not to be compared."""
     if number(row, change.column) is None:
         return None
-    if change.column != "auc":
+    if change.column not in ("auc", "auc_macro", "auc_weighted", "auc_m"):
         return 0.0
-    if row.auc_low is None or row.auc_high is None or row.auc_low == row.auc_high:
+    value, low, high = (getattr(row, f"{change.column}{end}") for end in ("", "_low", "_high"))
+    if low is None or high is None or low == high or (low <= 0 and high >= 1):
         return None
-    if min(row.positives, row.negatives) < 30 or (row.auc_low <= 0 and row.auc_high >= 1):
+    if change.column == "auc" and min(row.positives, row.negatives) < 30:
         return None
-    return max(row.auc - row.auc_low, row.auc_high - row.auc)
+    if change.column != "auc" and row.classes_absent:
+        return None
+    return max(value - low, high - value)
 
 
 def window_begins(row: MeasureRow) -> int | None:

@@ -17,7 +17,14 @@ from apache_beam.coders import RowCoder, registry
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.grammar import parse_alert
-from ...core.alerts.rows import AlertRow, WatchedRows, check_kind, numbers_of, watched_columns
+from ...core.alerts.rows import (
+    AlertRow,
+    Key,
+    WatchedRows,
+    check_kind,
+    numbers_of,
+    watched_columns,
+)
 from ...core.alerts.rule_sets import checked_rules
 from ...core.alerts.rules import AlertRule
 from ...core.alerts.table import AlertTable
@@ -44,13 +51,14 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
     shards       the number of keys of the state, fixed for the life of the job.
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
 
-    Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`. Rules
+    Rows are MeasureRows or ClassRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of
+    `EvaluateModels`. Rules
     that name columns of roll-up rows, such as "auc_within < 0.8", watch the RollUpRows of `RollUp`. Rules
     that name columns of pairs, such as "anytime_high < 0", watch the PairRows of `ComparePairs`. The input
     must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
-    later rows until the input ends. Every (model, slice, pane) has its own alerts. The Beam timestamp of an
-    alert is the alert's time; without a time, the timestamp of its rows. An alert is in the window of its
-    rows. `AlertTable` describes the state.
+    later rows until the input ends. Every (model, slice, class, pane) has its own alerts. The Beam timestamp
+    of an alert is the alert's time; without a time, the timestamp of its rows. An alert is in the window of
+    its rows. `AlertTable` describes the state.
 
     Raises ConfigError for an invalid rule, and for windows that merge. The job fails with an error where rows
     lack a column that a rule names.
@@ -102,13 +110,15 @@ class _PackRowsDoFn(PackRows[WatchedRows]):
     def split(self, rows: WatchedRows) -> Iterator[tuple[int, WatchedRows]]:
         """Yield the rows of each shard that a rule covers."""
         rows = rows.covered(self._rules)
-        of_row = shard_of([model for model, _ in rows.keys], self._shards)[rows.key_codes]
+        of_row = shard_of([model for model, *_ in rows.keys], self._shards)[rows.key_codes]
         for shard in np.unique(of_row).tolist():
             yield shard, rows.take(np.flatnonzero(of_row == shard))
 
 
 def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
-    """Return the columns that rules read, from a record batch of rows (ROW_SCHEMA, PAIR_SCHEMA). O(cells).
+    """Return the columns that rules read, from a record batch (ROW_SCHEMA, CLASS_ROW_SCHEMA, PAIR_SCHEMA).
+
+    O(cells).
 
     Missing columns of times are read as null. Raises InputError, which names the column, for any other
     missing column, for one of another type, and for rows of another kind than that of the columns.
@@ -116,11 +126,12 @@ def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
     of_pairs = "against" in batch.schema.names
     check_kind("pair row" if of_pairs else "row", columns)
     read = RowColumns(batch, "an alert", _HOW, TIME_COLUMNS)
-    keys: dict[tuple[str, str], int] = {}
+    keys: dict[Key, int] = {}
     models = read.names("model")
     if of_pairs:
         models = list(map(pair_name, models, read.names("against")))
-    named = zip(models, read.names("slice"), strict=True)
+    classes = [read.names("class")] if "class" in batch.schema.names else []
+    named = zip(models, read.names("slice"), *classes, strict=True)
     codes = np.array([keys.setdefault(key, len(keys)) for key in named], np.int32)
     numbers = numbers_of(columns, read.number, batch.num_rows)
     return WatchedRows(tuple(columns), tuple(keys), codes, read.integers(*INTEGER_COLUMNS), numbers)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ...core.alerts.rules import AlertRule
 from ...core.errors import ConfigError
 from ...core.settings.classes import Classes
+from ...core.settings.measure_names import MEASURES
 from ..events.fields import EventFields
 
 _LATER = "in this version"
@@ -21,11 +23,14 @@ REFUSED: Final[Mapping[str, str]] = {
     "pairs": f"models with classes are not compared with a champion {_LATER}",
     "champion": f"models with classes are not compared with a champion {_LATER}",
     "against": f"models with classes are not compared with a champion {_LATER}",
-    "alert": f"rules do not watch rows of classes {_LATER}",
     "roll_up": f"rows of classes are not rolled up {_LATER}",
     "roll_ups": f"rows of classes are not rolled up {_LATER}",
 }
 """Why a setting or option does not go with class scores, by its name as a keyword."""
+
+_OF_PAIRS = ("auc_m", "auc_m_low", "auc_m_high", "worst_pair_auc")
+_NAMED = 12
+"""Most classes that an error names."""
 
 _USUAL = {"score": "score"}
 """The defaults of settings that are not None, False or an empty list."""
@@ -59,3 +64,33 @@ def refuse_with_class_scores(
 def classes_of(fields: EventFields) -> Classes | None:
     """Return the classes of a job's models; None: an event has one score."""
     return Classes(fields.class_names, bool(fields.class_labels)) if fields.class_names else None
+
+
+def check_rule(rule: AlertRule, classes: Classes | None) -> None:
+    """Raise ConfigError for a rule that no row of these classes satisfies; None: models have one score."""
+    if rule.kind == "roll-up row":
+        return
+    if classes is None:
+        if (part := rule.needs_classes) is not None:
+            raise ConfigError(
+                f"alert {str(rule)!r}: only models with a score of each class have {part!r}; name the scores "
+                "with --class-scores"
+            )
+        return
+    tests = [test for test in rule.where if test.column == "class"]
+    if not any(all(test.holds(name) for test in tests) for name in classes.names):
+        named = ", ".join(map(repr, classes.names[:_NAMED])) + ", ..." * (len(classes.names) > _NAMED)
+        raise ConfigError(f"alert {str(rule)!r}: the classes are {named}, and 'where' covers none of them")
+    if not classes.multi_label or rule.watches_classes:
+        return
+    for column in rule.columns:
+        if column in MEASURES:
+            raise ConfigError(
+                f"alert {str(rule)!r}: with several labels an event, {column} is of each class; write "
+                "where class like '*' for all of them"
+            )
+        if column in _OF_PAIRS:
+            raise ConfigError(
+                f"alert {str(rule)!r}: with several labels an event there are no pairs of classes; take "
+                "auc_macro"
+            )

@@ -47,7 +47,10 @@ class RowColumns:
         return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
 
     def number(self, name: str) -> FloatArray:
-        """Return a column of numbers; NaN stands for null."""
+        """Return a column of numbers, of a column of lists the lengths; NaN stands for null."""
+        if name in self.rows.schema.names and pa.types.is_list(self.rows.schema.field(name).type):
+            lengths = pc.cast(pc.list_value_length(self.rows.column(name)), pa.float64())
+            return np.asarray(lengths.to_numpy(zero_copy_only=False), np.float64)
         return np.asarray(self._column(name, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
 
     def _column(self, name: str, kind: pa.DataType) -> Any:

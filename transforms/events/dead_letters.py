@@ -45,10 +45,15 @@ def schema_of(record: type) -> pa.Schema:
     return pa.schema(columns)
 
 
-def in_columns(records: Iterable[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Return records as a record batch with the schema of their class. O(cells), in Python."""
-    columns = list(zip(*records, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+def in_columns(records: Iterable[Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Return records as a record batch with columns of their class. O(cells), in Python.
+
+    A field such as `class_` is the column `class`. Fields that the schema lacks are left out.
+    """
+    records = list(records)
+    names = [name.rstrip("_") for name in type(records[0])._fields] if records else schema.names
+    values = dict(zip(names, zip(*records, strict=True), strict=False))
+    arrays = [pa.array(values.get(field.name, ()), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

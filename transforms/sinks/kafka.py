@@ -31,7 +31,17 @@ from ..beam.metrics import count
 from ..events.text import by_type, json_objects, rfc3339
 from ..kafka.client import client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka
-from .kinds import ALERTS, CLASS_CURVES, CLASS_ROWS, CURVES, DEAD_LETTERS, ROWS, TableKind, TableSink
+from .kinds import (
+    ALERTS,
+    CLASS_ALERTS,
+    CLASS_CURVES,
+    CLASS_ROWS,
+    CURVES,
+    DEAD_LETTERS,
+    ROWS,
+    TableKind,
+    TableSink,
+)
 
 Headers = list[tuple[str, bytes]]
 
@@ -244,7 +254,7 @@ def kind_of(schema: pa.Schema) -> TableKind | None:
     """
     from .comparisons import COMPARISONS, MEANS
 
-    kinds = (ROWS, CLASS_ROWS, ALERTS, DEAD_LETTERS, CURVES, CLASS_CURVES, COMPARISONS, MEANS)
+    kinds = (ROWS, CLASS_ROWS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES, CLASS_CURVES, COMPARISONS, MEANS)
     return next((kind for kind in kinds if kind.schema.names == schema.names), None)
 
 

@@ -151,7 +151,12 @@ PAIR_SCHEMA = schema_of(PairRow)
 PAIR_ORDER = ("model", "against", "slice", "pane_start", "row")
 
 ALERT_SCHEMA = schema_of(AlertRow)
-"""The columns of an alert, in every sink: the fields of `AlertRow`."""
+_CLASS = ALERT_SCHEMA.field("class_").with_name("class")
+ALERT_SCHEMA = ALERT_SCHEMA.remove(ALERT_SCHEMA.get_field_index("class_"))
+"""The columns of an alert, in every sink: the fields of `AlertRow` without `class_`."""
+
+CLASS_ALERT_SCHEMA = ALERT_SCHEMA.insert(ALERT_SCHEMA.get_field_index("slice") + 1, _CLASS)
+"""The columns of an alert of a job with class scores: `class` stands behind `slice`."""
 
 ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule")
 
@@ -230,6 +235,7 @@ ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 CLASS_ROWS = TableKind("row", CLASS_ROW_SCHEMA, CLASS_ROW_ORDER, CLASS_ROW_ORDER, "rows_written")
 """Rows of models with a score of each class. The row of all classes has no class, and stands first."""
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
+CLASS_ALERTS = TableKind("alert", CLASS_ALERT_SCHEMA, (*ALERT_ORDER, "class"), (*ALERT_ORDER, "class"))
 PAIRS = TableKind("pair", PAIR_SCHEMA, PAIR_ORDER, PAIR_ORDER, "pair_rows_written")
 ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER, "roll_up_rows_written")
 DEAD_LETTERS = TableKind(
@@ -242,6 +248,11 @@ CLASS_CURVES = CURVES._replace(schema=CLASS_CURVE_SCHEMA, order=CLASS_CURVE_ORDE
 def kind_of_curves(classes: Classes | None) -> TableKind:
     """Return the kind of the curves of models with these classes; None: of models with one score."""
     return CURVES if classes is None else CLASS_CURVES
+
+
+def kind_of_alerts(schema: pa.Schema) -> TableKind:
+    """Return the kind of alerts that have some columns."""
+    return CLASS_ALERTS if "class" in schema.names else ALERTS
 
 
 def kind_of_rows(schema: pa.Schema) -> TableKind:

@@ -30,11 +30,14 @@ from ....transforms.events.dead_letters import DeadLetters, RejectedLetters, in_
 from ....transforms.events.fields import RECORD_COUNTERS, Role
 from ....transforms.sinks.kinds import (
     ALERTS,
+    CLASS_ALERTS,
+    CLASS_CURVES,
     CURVES,
     DEAD_LETTERS,
     PAIRS,
     ROLL_UPS,
     ROWS,
+    TableKind,
     TableSink,
     curve_batches,
 )
@@ -43,7 +46,7 @@ from ....transforms.state.folder import write_state
 from ....transforms.state.write import brought_state
 from ..delivery import Delivery
 from ..job import Evaluation, Outcome
-from ..on_beam import held_in
+from ..on_beam import held_in, rows_of
 from ..summary import remedy_of
 from .machines import LiveMachines, adds_anew
 
@@ -61,7 +64,15 @@ KINDS = {
     "roll-ups": ROLL_UPS,
     "alerts": ALERTS,
 }
-"""The kinds of tables by `Output.content`."""
+"""The kinds of tables by `Output.content`, of a job whose models have one score."""
+
+
+def kinds_of(job: Evaluation) -> dict[str, TableKind]:
+    """Return the kinds of a job's tables by `Output.content`."""
+    settings = job.settings
+    kinds = KINDS | {"rows": rows_of(settings.evaluator, settings.classes)}
+    return kinds if settings.classes is None else kinds | {"alerts": CLASS_ALERTS, "curves": CLASS_CURVES}
+
 
 Sinks = dict[str, list[TableSink]]
 """The sinks of a job by the kind of their batches, such as "rows"; see `Output.content`."""
@@ -81,6 +92,7 @@ class LiveEvaluation:
         begun: tuple[LiveMachines, Mapping[str, Any]] | None = None,
     ) -> None:
         self._job = job
+        self._kinds = kinds_of(job)
         self._sinks = sinks
         self._delivery = delivery
         label_time = None if job.join is None else job.join.label_time
@@ -148,14 +160,14 @@ class LiveEvaluation:
 
     def _take(self, kind: str, batch: pa.RecordBatch) -> None:
         """Write a batch, and count its items."""
-        if (counter := KINDS[kind].counter) is not None:
-            self._counts[counter] += KINDS[kind].number(batch)
+        if (counter := self._kinds[kind].counter) is not None:
+            self._counts[counter] += self._kinds[kind].number(batch)
         for sink in self._sinks[kind]:
             sink.write(batch)
 
     def _take_records(self, kind: str, records: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
         """Write records of a kind; return them in columns."""
-        batch = in_columns(records, KINDS[kind].schema)
+        batch = in_columns(records, self._kinds[kind].schema)
         self._take(kind, batch)
         return batch
 

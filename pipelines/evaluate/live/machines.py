@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ....core.alerts.rules import Kind
+from ....core.alerts.columns import Kind
 from ....core.alerts.table import AlertTable
 from ....core.fleet.table import FleetTable
 from ....core.ids.sharding import shard_key

@@ -30,7 +30,6 @@ from ....core.process.console import say
 from ....core.process.temporary_folders import temporary_folder
 from ....core.state.compile_ahead import warm_up
 from ....transforms.sinks.appended import STDOUT
-from ....transforms.sinks.kinds import kind_of_curves
 from ....transforms.sinks.open import is_appendable, is_streamed, open_sink
 from ....transforms.sources.streams.folder_partition import FolderPartition
 from ....transforms.sources.streams.reader import FEW_RECORDS, StreamInput, StreamReader
@@ -39,12 +38,12 @@ from ...stopping import StopOnSignal
 from ..delivery import Delivery
 from ..exit_status import status_of
 from ..job import Evaluation, Outcome, Streams
-from ..on_beam import rows_of, show_models
+from ..on_beam import show_models
 from ..page import counters_of, report_on
 from ..recipients import Recipient
 from ..summary import ProgressLine, summarise
 from .checkpoints import LiveCheckpoints, opened, told_of_end
-from .evaluation import KINDS, LiveEvaluation, Sinks
+from .evaluation import LiveEvaluation, Sinks, kinds_of
 
 if TYPE_CHECKING:  # the page's packages are an extra
     from ...serve.job import JobPage, PageFeed
@@ -67,9 +66,7 @@ def _opened(job: Evaluation, copies: Mapping[str, str], closing: ExitStack, *, r
     closing  closes the sinks
     resumes  whether the outputs have the rows of an earlier process
     """
-    classes = job.settings.classes
-    of_rows = {"rows": rows_of(job.settings.evaluator, classes), "curves": kind_of_curves(classes)}
-    kinds = KINDS | of_rows
+    kinds = kinds_of(job)
     sinks: Sinks = {kind: [] for kind in kinds}
     for kind, path in (*((kind, path) for _, path, kind in job.outputs()), *copies.items()):
         if kind in kinds:

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rocsteady.core.alerts.columns import OF_ONE_CLASS, RULE_COLUMNS
 from rocsteady.core.alerts.grammar import parse_alert
-from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, NameTest, Span
+from rocsteady.core.alerts.rules import AlertRule, Change, Limit, NameTest, Span
 from rocsteady.core.alerts.surely import Rate, Surely
 from rocsteady.core.errors import ConfigError
+from rocsteady.core.rows.class_columns import MEANS_NUMBERS
 from rocsteady.core.settings.periods import Period
 
 DAY = 86_400_000_000
@@ -47,6 +49,13 @@ RULES = {
             Span(2),
             (NameTest("model", "not like", "\n[*]"), NameTest("slice", "!=", "a=b")),
         )
+    ),
+    "auc_macro drops against 7d where model = 'm'": AlertRule(
+        Change("auc_macro", "drops", 0.0, Span(7 * DAY, "time")), where=(NameTest("model", "=", "m"),)
+    ),
+    "kappa < 0 where class like '*' and class != 'a, ''b''|c'": AlertRule(
+        Limit("kappa", "<", 0.0),
+        where=(NameTest("class", "!=", "a, 'b'|c"), NameTest("class", "like", "*")),
     ),
     "auc < 0.7 at most 1 a day": AlertRule(Limit("auc", "<", 0.7), a_day=1),
     "auc surely < 0.8 at 1e6": AlertRule(Surely(0.8, Rate(1e6))),
@@ -96,37 +105,46 @@ def test_a_rule_has_one_spelling(text: str) -> None:
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 spans = st.builds(Span, st.integers(1, 2**61 - 1), st.sampled_from(["rows", "time"]))
-columns = st.sampled_from(RULE_COLUMNS)
-limits = st.builds(Limit, columns, st.sampled_from(["<", "<=", ">", ">="]), numbers)
+columns = st.sampled_from([name for name in RULE_COLUMNS if name not in MEANS_NUMBERS])
+of_classes = st.sampled_from([name for name in RULE_COLUMNS if name not in OF_ONE_CLASS])
+comparisons = st.sampled_from(["<", "<=", ">", ">="])
+limits = st.builds(Limit, columns, comparisons, numbers)
 instants = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 periods = st.lists(instants, min_size=2, max_size=2, unique=True).map(lambda ends: Period(*sorted(ends)))
 rates = st.builds(
     Rate, st.floats(1, exclude_min=True, allow_infinity=False), st.sampled_from(["blocks", "events"])
 )
 beliefs = st.builds(Surely, st.floats(0, 1, exclude_min=True, exclude_max=True), st.one_of(st.none(), rates))
-changes = st.builds(
-    Change, columns, st.sampled_from(["drops", "rises"]), numbers.map(abs), st.one_of(spans, periods)
+sizes = (st.sampled_from(["drops", "rises"]), numbers.map(abs), st.one_of(spans, periods))
+changes = st.builds(Change, columns, *sizes)
+
+
+def where_tests(names: list[str]) -> st.SearchStrategy[tuple[NameTest, ...]]:
+    texts = st.text(st.characters(exclude_categories=["Cs"]))
+    words = st.sampled_from(["!=", "like", "not like"])
+    return st.lists(st.builds(NameTest, st.sampled_from(names), words, texts)).map(tuple)
+
+
+rules = st.one_of(
+    st.tuples(st.one_of(limits, changes, beliefs), limits, where_tests(["model", "slice", "class"])),
+    st.tuples(
+        st.one_of(st.builds(Limit, of_classes, comparisons, numbers), st.builds(Change, of_classes, *sizes)),
+        st.builds(Limit, of_classes, comparisons, numbers),
+        where_tests(["model", "slice"]),
+    ),
 )
-name_tests = st.lists(
-    st.builds(
-        NameTest, st.sampled_from(["model", "slice"]), st.sampled_from(["!=", "like", "not like"]),
-        st.text(st.characters(exclude_categories=["Cs"])),
-    )
-).map(tuple)  # fmt: skip
 
 
-@given(
-    opens=st.one_of(limits, changes, beliefs), held=spans, until=limits, until_held=spans, where=name_tests,
-    a_day=st.none() | st.integers(1, 2**61 - 1),
-)  # fmt: skip
+@given(parts=rules, held=spans, until_held=spans, a_day=st.none() | st.integers(1, 2**61 - 1))
 def test_any_rule_is_read_back_from_its_text(
-    opens: Limit | Change | Surely, held: Span, until: Limit, until_held: Span, where: Any, a_day: int | None
+    parts: tuple[Any, Limit, Any], held: Span, until_held: Span, a_day: int | None
 ) -> None:
+    opens, until, where = parts
     held = Span(1) if isinstance(opens, Surely) else held
-    rules = [AlertRule(opens, held, where=where, a_day=a_day)]
+    made = [AlertRule(opens, held, where=where, a_day=a_day)]
     if not (isinstance(opens, Limit) and opens.meets(until)):
-        rules.append(AlertRule(opens, held, until, until_held, where, a_day))
-    for rule in rules:
+        made.append(AlertRule(opens, held, until, until_held, where, a_day))
+    for rule in made:
         assert parse_alert(str(rule)) == rule
 
 
@@ -140,6 +158,13 @@ def test_two_limits_meet_if_one_value_is_on_the_side_of_both(one: Limit, other: 
 
 
 MISTAKES = {
+    "auc_macro < .7 until auc > .8": "auc_macro of the row of all classes 'auc' of the rows of one class",
+    "auc_m < .5 where class = 'a'": "auc_m of the row of all classes 'where class' give a rule for each",
+    "auc < .5 where class = ''": "where class = '' every class has a name",
+    "auc_within < .8 where class = 'a'": "where class = 'a' auc_within roll-up row test its group",
+    "difference < 0 where class = 'a'": "where class = 'a' difference pair row test its model or slice",
+    "worst_class < .1": "'worst_class' is no number of a row did you mean 'worst_class_auc'",
+    "worst_pair_auc drops against 7d": "worst_pair_auc has no interval worst_pair_auc drops by NUMBER",
     "": "alert '' ends where it needs a column of a row 'auc_high < 0.8 for 3 rows'",
     "auc": "'auc' ends <, <=, >, >=, drops or rises",
     "acu_high < 0.8": "'acu_high' did you mean 'auc_high'",

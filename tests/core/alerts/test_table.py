@@ -504,12 +504,14 @@ def test_a_snapshot_of_other_rules_or_of_a_newer_version_is_refused() -> None:
     data = some_state().to_bytes()
     with pytest.raises(OtherConfigurationError, match=r"auc drops against 2 rows.* now \['auc < 0.7'\]"):
         AlertTable.from_bytes(data, [rs.parse_alert("auc < 0.7")])
-    with pytest.raises(FutureVersionError, match="version 4"):
-        AlertTable.from_bytes(data[:4] + b"\4" + data[5:])
+    with pytest.raises(FutureVersionError, match="version 5"):
+        AlertTable.from_bytes(data[:4] + b"\5" + data[5:])
     for state in (some_state(), capped_state()):
         data = state.to_bytes()
         with pytest.raises(CorruptBytesError, match=f"says version {3 - data[4]} and is one of {data[4]}"):
             AlertTable.from_bytes(data[:4] + bytes([3 - data[4]]) + data[5:])
+        with pytest.raises(CorruptBytesError):
+            AlertTable.from_bytes(data[:4] + b"\4" + data[5:])
 
 
 def test_bytes_that_are_no_rows_are_a_named_error() -> None:

@@ -276,7 +276,7 @@ def test_other_commands_say_that_they_do_not_read_rows_of_classes(capsys):
 VALUES = {
     "score": "p_cat", "positive": "cat", "curves": "c.csv", "curves_every": "end", "report": "r.html",
     "serve": ":0", "reference": "30d", "labels": "l.csv", "pairs": "p.csv", "champion": "m0",
-    "against": "p_cat", "alert": "auc < 0.5", "roll_up": "models", "roll_ups": "g.csv",
+    "against": "p_cat", "roll_up": "models", "roll_ups": "g.csv",
     "export_state": "state", "import_state": "state", "control": "c", "flip_if_below_half": None,
 }  # fmt: skip
 """A value of each option that is refused with class scores."""

@@ -1,0 +1,60 @@
+"""The columns that rules may name, and the kinds of rows that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from ..errors import ConfigError
+from ..process.near_names import near_names
+from ..rows.class_columns import MEANS_NUMBERS
+from ..rows.columns import COUNT_COLUMNS, MASS_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from ..rows.pairs import PAIR_NUMBERS
+from ..rows.roll_ups import GROUP_NUMBERS
+from ..settings.measure_names import MEASURES, RANKING_MEASURES
+
+RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, *MEANS_NUMBERS, "drift")
+"""Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
+
+A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches groups, or columns of rows of
+pairs (`PAIR_NUMBERS`), and then watches pairs.
+"""
+
+OF_ONE_CLASS = frozenset(
+    (
+        *MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES],
+        "tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd",
+    )
+)  # fmt: skip
+"""Columns that are null in the row of all classes: they need a class that is the positive one."""
+
+TESTED = ("auc", *(name for name in MEANS_NUMBERS if f"{name}_low" in MEANS_NUMBERS))
+"""Columns that have an interval, by which a change is tested."""
+
+Kind = Literal["row", "roll-up row", "pair row"]
+"""The kinds of rows that rules watch."""
+
+
+def kind_of(columns: Iterable[str]) -> Kind:
+    """Return the kind of rows that have columns of rules, which are of one kind."""
+    first = next(iter(columns), "")
+    return "roll-up row" if first in GROUP_NUMBERS else "pair row" if first in PAIR_NUMBERS else "row"
+
+
+def check_column(name: Any) -> None:
+    """Raise ConfigError unless a rule may name the column."""
+    if name in (*RULE_COLUMNS, *GROUP_NUMBERS, *PAIR_NUMBERS):
+        return
+    if name == "verdict":
+        raise ConfigError(
+            "'verdict' is a text, and a rule speaks of numbers; anytime_high < 0 is the verdict worse, and "
+            "anytime_low > 0 the verdict better"
+        )
+    if name in TIME_COLUMNS:
+        raise ConfigError(
+            f"{name!r} is a time, and a rule speaks of numbers; name a measure, or hold a condition "
+            "for a duration"
+        )
+    near = near_names(str(name), (*RULE_COLUMNS, *GROUP_NUMBERS, *PAIR_NUMBERS), 2)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(RULE_COLUMNS)}"
+    raise ConfigError(f"{name!r} is no number of a row; {hint}")
