@@ -187,7 +187,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, name):
 def test_a_failure_keeps_what_was_there(tmp_path):
     (tmp_path / "t.csv").write_text("before")
     with pytest.raises(pa.ArrowInvalid):
-        write_table(pa.table({"x": [[1]]}), tmp_path / "t.csv")
+        write_table(pa.table({"x": [{"y": 1}]}), tmp_path / "t.csv")
     with pytest.raises(InputError, match="is not known"):
         write_table(pa.table({"x": [1]}), tmp_path / "t.txt")
     assert names(tmp_path) == ["t.csv"]
