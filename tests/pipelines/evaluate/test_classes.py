@@ -229,7 +229,10 @@ def test_the_table_has_a_line_for_each_model(capsys):
     ran = call(capsys, "show", "rows.parquet")
     assert ran.status == 0
     head, _, titles, *lines = ran.out.splitlines()
-    assert head == "2 models show no change. 3 classes; the AUC of a model is its macro AUC."
+    assert head == (
+        "None of 2 models ranks worse than it did; 2 show no change. "
+        "3 classes; the AUC of a model is its macro AUC."
+    )
     assert titles.startswith("model  macro AUC [interval]  weighted      M  worst class   worst pair  events")
     newest = sorted((max(r for r in rows if r.model == m) for m in ("m0", "m1")), key=lambda r: r.auc_macro)
     for line, row in zip(sorted(lines[:2]), sorted(newest), strict=True):
