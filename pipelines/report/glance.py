@@ -79,7 +79,7 @@ def glance(
     notes = [f"compared with {reference_text(reference)}"] if reference is not None else []
     if rows.classes is not None:
         head[-1:] = textwrap.wrap(f"{head[-1]} {_classes_text(rows)}", width)
-    if unjudged := unjudged_text(judged):
+    if unjudged := unjudged_text(rows, judged):
         notes.append(unjudged)
     if any(one.only_in_slices for one in judged.models):
         notes.append("Of a model that changed only in a slice, the measures are those of the slice.")

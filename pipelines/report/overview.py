@@ -166,8 +166,8 @@ def overview_of(
     ]
     return Overview(
         sentence(judged.models, rows.models, rows.slices, ways=bool(rows.ways)),
-        about_verdicts(judged, confidence, reference),
-        unjudged_text(judged),
+        about_verdicts(rows, judged, confidence, reference),
+        unjudged_text(rows, judged),
         lines,
         {state: sum(one.state == state for one in judged.models) for state in STATES},
         alerts is not None,

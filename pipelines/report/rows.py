@@ -86,6 +86,14 @@ class ReportRows:
         named = {place: (name, way) for (name, _), (place, way) in self.shown.items()}
         return [named[place] for place in range(len(self.models))]
 
+    def counted_slices(self, count: int) -> str:
+        """Write how many slices there are; where classes of a model are among them, they are counted, too."""
+        if self.classes is None:
+            return counted(count, "slice")
+        if any(self.slices[place] for place in range(len(self.slices)) if place not in self.classes.parts):
+            return f"{count:,} {'class or slice' if count == 1 else 'classes and slices'}"
+        return f"{count:,} {'class' if count == 1 else 'classes'}"
+
     def whole_models(self) -> Int64Array:
         """Return the series of whole models, a row of `series` each, in the order of the models."""
         if "" not in self.slices:

@@ -256,23 +256,25 @@ def _of_slices(judged: Verdicts) -> list[Verdict]:
     return [one for one in judged.series if (one.model, one.slice) not in whole]
 
 
-def about_verdicts(judged: Verdicts, confidence: float, reference: Span | Period | None) -> str:
+def about_verdicts(
+    rows: ReportRows, judged: Verdicts, confidence: float, reference: Span | Period | None
+) -> str:
     """Return the question that the verdicts answer, and the promise that they keep, in sentences."""
     slices = sum(one.state != "cannot tell" for one in _of_slices(judged))
     models = sum(one.whole is not None and one.whole.state != "cannot tell" for one in judged.models)
     among = counted(models, "model")
-    among += f" and {counted(slices, 'slice')} of models" if slices else ""
+    among += f" and {rows.counted_slices(slices)} of models" if slices else ""
     return (
         f"The latest full window against {reference_text(reference)}. Intervals of changes are corrected for "
         f"{among}: where nothing changed, {share(1 - confidence)} of such pages at most name a change."
     )
 
 
-def unjudged_text(judged: Verdicts) -> str:
+def unjudged_text(rows: ReportRows, judged: Verdicts) -> str:
     """Return how many slices could not be judged and what they lack, in a sentence; "" if all were judged."""
     slices = _of_slices(judged)
     lacks = Counter(_MISSING[one.why or "no row"][0] for one in slices if one.state == "cannot tell")
     if not lacks:
         return ""
     told = ", ".join(f"{count:,} with {what}" for what, count in lacks.most_common())
-    return f"{lacks.total():,} of {counted(len(slices), 'slice')} of models cannot be judged: {told}."
+    return f"{lacks.total():,} of {rows.counted_slices(len(slices))} of models cannot be judged: {told}."

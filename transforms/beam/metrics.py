@@ -200,9 +200,8 @@ def set_gauge(name: str, part: str, number: int) -> None:
 def see(rows: Rows) -> None:
     """Record new rows, if the last `reset` asked for the newest rows."""
     if _newest is not None and len(rows):
-        of_models = rows if rows.classes is None else rows.take(np.flatnonzero(rows.classes.codes < 0))
         with _lock:
-            _newest.see(of_models)
+            _newest.see(rows)
 
 
 def reset(models: int | None = None) -> None:

@@ -224,24 +224,26 @@ def test_the_decision_is_the_predicted_class_where_it_is_named(capsys):
 # ---- readers of rows
 
 
-def test_the_table_has_a_line_for_each_model_the_least_macro_auc_first(capsys):
+def test_the_table_has_a_line_for_each_model(capsys):
     rows = [row for row in evaluated(capsys, "s.csv", *HOW) if row.class_ is None]
     ran = call(capsys, "show", "rows.parquet")
     assert ran.status == 0
     head, _, titles, *lines = ran.out.splitlines()
-    assert head == "2 models of 3 classes; 95% intervals"
-    assert titles.split() == (
-        ["model", "macro", "AUC", "[interval]", "weighted", "M", "worst", "class", "worst", "pair", "events"]
+    assert head == (
+        "None of 2 models ranks worse than it did; 2 show no change. "
+        "3 classes; the AUC of a model is its macro AUC."
     )
+    assert titles.startswith("model  macro AUC [interval]  weighted      M  worst class   worst pair  events")
     newest = sorted((max(r for r in rows if r.model == m) for m in ("m0", "m1")), key=lambda r: r.auc_macro)
-    for line, row in zip(lines, newest, strict=True):
+    for line, row in zip(sorted(lines[:2]), sorted(newest), strict=True):
         assert line.startswith(f"{row.model} ")
         low, high = row.auc_macro_low, row.auc_macro_high
         assert f"{row.auc_macro:.3f} [{low:.3f}, {high:.3f}]" in line
         assert f"{row.worst_class} {row.worst_class_auc:.3f}" in line
         assert f"{row.worst_pair} {row.worst_pair_auc:.3f}" in line
     without = call(capsys, "evaluate", "s.csv", *HOW)
-    assert without.out.splitlines()[: 3 + len(lines)] == ran.out.splitlines()
+    assert without.out.splitlines()[:5] == ran.out.splitlines()[:5]
+    assert call(capsys, "show", "rows.parquet", "--reference", "1 row").status == 0
 
 
 def test_rows_of_a_folder_come_each_once_and_sorted(capsys):
@@ -251,13 +253,12 @@ def test_rows_of_a_folder_come_each_once_and_sorted(capsys):
     assert f"{len(wanted)} rows in all.parquet, {len(wanted)} repeats left out" in ran.lines[-1]
     assert read("all.parquet") == wanted
     table = pq.read_table("all.parquet")
-    assert table["class"].to_pylist()[:4] == [*NAMES, None]
+    assert table["class"].to_pylist()[:5] == [None, *NAMES, None]
 
 
 def test_other_commands_say_that_they_do_not_read_rows_of_classes(capsys):
     evaluated(capsys, "s.csv", *HOW, *SLICED)
     for words in (
-        ("report", "rows.parquet", "-o", "r.html"),
         ("compare", "rows.parquet", "--over", "country", "-o", "c.csv"),
         ("roll-up", "rows.parquet", "--by", "models", "-o", "g.csv"),
     ):
@@ -274,15 +275,13 @@ def test_other_commands_say_that_they_do_not_read_rows_of_classes(capsys):
 # ---- what is refused
 
 VALUES = {
-    "score": "p_cat", "positive": "cat", "curves": "c.csv", "curves_every": "end", "report": "r.html",
-    "serve": ":0", "reference": "30d", "labels": "l.csv", "pairs": "p.csv", "champion": "m0",
-    "against": "p_cat", "roll_up": "models", "roll_ups": "g.csv",
-    "export_state": "state", "import_state": "state", "control": "c", "flip_if_below_half": None,
+    "score": "p_cat", "positive": "cat", "pairs": "p.csv", "champion": "m0", "against": "p_cat",
+    "roll_up": "models", "roll_ups": "g.csv", "flip_if_below_half": None,
 }  # fmt: skip
 """A value of each option that is refused with class scores."""
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED.keys() - {"plot"}))
+@pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_does_not_go_with_class_scores_is_refused_in_a_sentence(capsys, name):
     option = f"--{name.replace('_', '-')}"
     said = [option] if VALUES[name] is None else [option, VALUES[name]]
@@ -344,9 +343,30 @@ def test_a_frame_gives_the_rows_of_the_command(capsys):
         (row.model, row.auc_m, row.worst_pair) for row in newest
     ]
     assert "900 events read = 900 applied" in repr(result)
-    for call_ in (lambda: result.report("r.html"), result.plot, lambda: result.summary(reference="30d")):
-        with pytest.raises(rs.ConfigError, match="in this version"):
-            call_()
+
+
+def test_a_frame_gives_the_page_and_figures_of_models_and_classes():
+    result = rs.evaluate(columns(), class_scores="p_*", label="y", window="last:200", every=120)
+    assert result.report("r.html", reference="1 row") > 1_000_000
+    rows = result.to_arrow().to_pylist()
+    for words, column, name in (({}, "auc_macro", None), ({"slice": "class=cat"}, "auc", "cat"),
+                                ({"measure": "auc_m"}, "auc_m", None)):  # fmt: skip
+        figure = result.plot(**words)
+        lines = {
+            trace.name: [*trace.y]
+            for trace in figure.data
+            if trace.mode == "lines" and trace.showlegend is None
+        }
+        wanted = {(row["model"]): [] for row in rows}
+        for row in rows:
+            if row["class"] == name:
+                wanted[row["model"]].append(row[column])
+        assert lines == wanted
+    assert "1 model left out" in result.plot(models=1).layout.title.subtitle.text
+    with pytest.raises(rs.InputError, match=r"slice='class=cow' has no rows; there are class=cat, class=dog"):
+        result.plot(slice="class=cow")
+    with pytest.raises(rs.ConfigError, match="measure='worst' is not known"):
+        result.plot("worst")
 
 
 class Event(NamedTuple):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import rocsteady as rs
 from apache_beam.metrics.execution import MetricsContainer, MetricsEnvironment
 from apache_beam.runners.worker.statesampler import StateSampler
 from apache_beam.utils.counters import CounterFactory
@@ -91,6 +92,21 @@ def test_models_and_slices_beyond_the_most_are_counted():
     assert ([*now.models], [*now.slices]) == (["a", "b"], [("a", "x"), ("a", "y")])
     assert (now.models_beyond, now.slices_beyond, now.rows_beyond) == (2, 1, 4)
     assert now.models["a"]["events"] == 5
+
+
+def test_a_model_with_classes_has_the_macro_auc_and_classes_beyond_the_most_are_counted():
+    ev = rs.MulticlassEvaluator(["a", "b", "c"], model="m", every=rs.EveryEvents(6))
+    found = ev.update(list("abcabc"), np.random.default_rng(1).random((6, 3)))
+    newest = NewestRows(2)
+    newest.see(found.rows)
+    now = newest.now()
+    assert now.models["m"]["auc_macro"] == found[0].auc_macro
+    assert now.models["m"]["auc_macro_high"] == found[0].auc_macro_high
+    assert {"auc", "auc_low", "h"}.isdisjoint(now.models["m"])
+    assert {key: numbers["auc"] for key, numbers in now.classes.items()} == {
+        ("m", "", row.class_): row.auc for row in found[1:3]
+    }
+    assert (now.classes_beyond, now.models_beyond, now.slices_beyond) == (1, 0, 0)
 
 
 def test_times_of_labels_and_of_events_are_told_apart():

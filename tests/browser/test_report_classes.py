@@ -1,0 +1,86 @@
+"""Models with a score of each class in a browser: classes as slices, the heatmap of pairs."""
+
+from __future__ import annotations
+
+import pytest
+from browser import opened
+from class_tables import CLASSES, class_rows
+from rocsteady.pipelines.report.report import write_report
+
+ROWS = class_rows()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(ROWS, path)
+    return path
+
+
+def pair_aucs(model, row):
+    lines = {line["class"]: line for line in ROWS.to_pylist() if (line["model"], line["row"]) == (model, row)}
+    return [lines[name]["pair_aucs"] for name in CLASSES]
+
+
+def grid(page):
+    page.locator("#class-pairs").scroll_into_view_if_needed()
+    page.wait_for_function("document.getElementById('class-pairs-grid').dataset.drawn")
+    return page.eval_on_selector_all(
+        "#class-pairs-grid tbody tr",
+        "all => all.map((row) => [...row.querySelectorAll('td')].map((one) => one.textContent))",
+    )
+
+
+def close(shown, aucs):
+    """The page holds AUCs to four digits, and writes three."""
+    for line, exact in zip(shown, aucs, strict=True):
+        for text, value in zip(line, exact, strict=True):
+            assert (text == "") == (value is None)
+            assert value is None or abs(float(text) - value) <= 0.00056
+    return True
+
+
+def test_the_heatmap_shows_the_pairs_of_the_chosen_model_and_moment(browser, report):
+    with opened(browser, report) as page:
+        assert close(grid(page), pair_aucs("fallen", 7))
+        page.locator("#class-pairs-series").select_option("good")
+        page.wait_for_function("document.getElementById('class-pairs-grid').dataset.drawn === '1|7'")
+        assert close(grid(page), pair_aucs("good", 7))
+        page.locator("#class-pairs-moment").fill("2")
+        page.wait_for_function("document.getElementById('class-pairs-grid').dataset.drawn === '1|2'")
+        assert close(grid(page), pair_aucs("good", 2))
+        assert "event 450" in page.locator("#class-pairs-worst").text_content()
+        page.locator("#class-pairs-grid td[data-at='1']").hover()
+        said = page.locator("#class-pairs-cell").text_content()
+        assert said.startswith("cat against dog=x,y: ")
+        page.locator("#class-pairs-search").fill("OWL")
+        page.wait_for_function("document.querySelectorAll('#class-pairs-table tbody tr').length === 2")
+        assert page.locator("#class-pairs-count").text_content() == "2 pairs"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_shows_all_without_scrolling_the_page_sideways(browser, report, theme):
+    with opened(browser, report, width=360, height=740, color_scheme=theme) as page:
+        grid(page)
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_without_javascript_the_worst_pairs_are_there(browser, report):
+    with opened(browser, report, ready=False, java_script_enabled=False) as page:
+        assert page.locator("#class-pairs-table tbody tr").count() == 3
+        assert not page.locator("#class-pairs-scroll").is_visible()
+
+
+def test_a_class_beside_its_model_leads_to_its_chart(browser, report):
+    with opened(browser, report) as page:
+        page.locator("#overview-table a", has_text="class=cat").first.click()
+        page.wait_for_function("document.getElementById('main-title').textContent.includes('class=cat')")
+        assert page.locator("#slice").evaluate("(one) => one.selectedOptions[0].text") == "class=cat"
+
+
+@pytest.mark.slow
+def test_a_hundred_classes_fit_the_page(browser, tmp_path):
+    write_report(class_rows(("m",), classes=[f"c{n}" for n in range(100)], n=900), tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        assert len(grid(page)) == 100
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
