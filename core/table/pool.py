@@ -15,6 +15,7 @@ import numpy as np
 from ..arena.arena import Arena, is_bounded, most_events
 from ..arena.arena import warm_up as warm_up_arena
 from ..arrays import BoolArray, Int64Array
+from ..errors import InputError
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.evaluator import warm_up as warm_up_evaluator
 from ..evaluator.snapshot import NOTHING_PACKED, Packed, Snapshot
@@ -156,8 +157,13 @@ class EvaluatorPool:
     def apply(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
         """Apply events, each to the evaluator of its number, or let them wait.
 
-        Yields the rows that fall due.
+        Yields the rows that fall due. Raises InputError for events with a score of each class.
         """
+        if batch.class_scores is not None:
+            raise InputError(
+                f"a packet of {batch.source!r} has events with scores of {batch.class_scores.shape[1]:,} "
+                "classes, and the models have one score"
+            )
         arena = self._arena
         if arena is None:
             yield from self._singles.apply(batch, numbers)

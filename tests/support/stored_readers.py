@@ -15,10 +15,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import rocsteady as rs
+from class_bytes import (
+    class_batch,
+    class_evaluator_samples,
+    class_join_samples,
+    class_labels,
+    class_packets,
+    class_predictions,
+    class_rows,
+    class_table_samples,
+)
+from class_bytes import use_evaluator as use_class_evaluator
 from fold_reports import SETTINGS as COMPARED
 from fold_reports import reports_of
 from rocsteady.core.alerts.rows import WatchedRows
 from rocsteady.core.alerts.table import AlertTable
+from rocsteady.core.classes.evaluator import MulticlassEvaluator
+from rocsteady.core.classes.state import ClassState
 from rocsteady.core.compare.fold_pairs import FoldPairs
 from rocsteady.core.compare.fold_report import FoldReport, PairedFold
 from rocsteady.core.compare.learners import LearnerComparisons
@@ -210,7 +223,8 @@ def later_packets():
 
 
 def table_samples():
-    return [fed(EvaluatorTable(settings), packets()).to_bytes() for settings in tables()]
+    made = [fed(EvaluatorTable(settings), packets()).to_bytes() for settings in tables()]
+    return [*made, *class_table_samples()]
 
 
 JOIN = JoinSettings(20 * SECOND, 5 * SECOND, shards=2, evaluator_shards=3, deduplicate=10 * SECOND)
@@ -226,7 +240,7 @@ def join_packets():
 
 
 def join_samples():
-    return [fed(LabelJoin(JOIN, 0), join_packets()).to_bytes()]
+    return [fed(LabelJoin(JOIN, 0), join_packets()).to_bytes(), *class_join_samples(JOIN)]
 
 
 def matcher():
@@ -441,7 +455,9 @@ def use_table(table, data):
         [each.pack() for each in resharded([snapshot] * min(table.settings.shards or 1, 4), 3)],
         taken_up(data, table.settings),
     )
-    return fed(table, later_packets()).to_bytes()
+    has_classes = table.settings.classes is not None
+    later = class_packets(table.settings, later=True) if has_classes else later_packets()
+    return fed(table, later).to_bytes()
 
 
 def read_table(data):
@@ -452,7 +468,11 @@ def use_join(join, data):
     use_described(None, data)
     state, meaning = JoinState.unpack(data)
     _ = join_taken_up(data, JOIN), resharded_joins([state], meaning, 3)
-    fed(join, [labels(30, sequence=1).pack(), Clock(60 * SECOND).pack()])
+    first = next(iter(map(LabelBatch.unpack, state.coming_labels)), state.labels)
+    later = labels(30, sequence=1)
+    if first is not None and (first.class_labels is not None or first.label_classes is not None):
+        later = class_labels(first.class_labels is not None, 30, sequence=1)
+    fed(join, [later.pack(), Clock(60 * SECOND).pack()])
     return join.to_bytes()
 
 
@@ -586,7 +606,8 @@ def use_comparisons(made, data):
 
 
 def rows_samples():
-    return [RowsCoder().encode(rows) for rows in EvaluatorTable(next(tables())).apply(batch().pack())]
+    made = [*EvaluatorTable(next(tables())).apply(batch().pack()), *class_rows()]
+    return [RowsCoder().encode(rows) for rows in made]
 
 
 def output_samples():
@@ -670,7 +691,14 @@ FORMS: dict[str, Form] = {
     ),
     "core.table.table:EvaluatorTable.from_bytes": Form(table_samples, read_table, use_table),
     "core.events.batch:EventBatch.unpack": Form(
-        lambda: [batch().pack(), batch(classes=True, weights=True).pack()], EventBatch.unpack, use_record
+        lambda: [
+            batch().pack(),
+            batch(classes=True, weights=True).pack(),
+            class_batch(weights=True).pack(),
+            class_batch(several=True).pack(),
+        ],
+        EventBatch.unpack,
+        use_record,
     ),
     "core.compare.fold_pairs:FoldPairs.from_bytes": Form(
         fold_samples, lambda data: FoldPairs.from_bytes(data, COMPARED, 1), use_pairs
@@ -679,10 +707,19 @@ FORMS: dict[str, Form] = {
         lambda: [report.pack() for report in reports_of(1, 10)[3:5]], FoldReport.unpack, use_report
     ),
     "core.evaluator.state:IdleState.unpack": Form(idle_samples, IdleState.unpack),
-    "core.events.batch:LabelBatch.unpack": Form(lambda: [labels().pack()], LabelBatch.unpack, use_record),
-    "core.events.batch:LabelRows.unpack": Form(lambda: [LabelRows.of(labels()).pack()], LabelRows.unpack),
+    "core.events.batch:LabelBatch.unpack": Form(
+        lambda: [labels().pack(), class_labels(False).pack(), class_labels(True).pack()],
+        LabelBatch.unpack,
+        use_record,
+    ),
+    "core.events.batch:LabelRows.unpack": Form(
+        lambda: [LabelRows.of(each).pack() for each in (labels(), class_labels(False), class_labels(True))],
+        LabelRows.unpack,
+    ),
     "core.events.batch:PredictionBatch.unpack": Form(
-        lambda: join_packets()[:1], PredictionBatch.unpack, use_record
+        lambda: [*join_packets()[:1], class_predictions(False).pack(), class_predictions(True).pack()],
+        PredictionBatch.unpack,
+        use_record,
     ),
     "core.join.join:LabelJoin.from_bytes": Form(
         join_samples, lambda data: LabelJoin.from_bytes(data, JOIN, 0), use_join
@@ -696,6 +733,10 @@ FORMS: dict[str, Form] = {
         comparison_samples, lambda data: LearnerComparisons.from_bytes(data, COMPARED), use_comparisons
     ),
     "core.prequential.wire:unpack_learner": Form(learner_samples, lambda data: unpack_learner("", data, {})),
+    "core.classes.evaluator:MulticlassEvaluator.from_bytes": Form(
+        class_evaluator_samples, MulticlassEvaluator.from_bytes, use_class_evaluator
+    ),
+    "core.classes.state:ClassState.unpack": Form(class_evaluator_samples, ClassState.unpack),
     "core.evaluator.evaluator:ModelEvaluator.from_bytes": Form(
         evaluator_samples, ModelEvaluator.from_bytes, use_evaluator
     ),
