@@ -1,23 +1,26 @@
 """The pairs of events that classes rank right, kept current after every event: whole numbers.
 
-The order of class c has all events of the window by their score of class c, in buckets of at most `WIDTH`
-events. Within one score events are in the order of their classes. Each order keeps, for each class, the
-number of its events in each bucket.
+The order of class c has all events of the window by their score of class c, in buckets of fewer than `WIDTH`
+events. Buckets are in the order of scores. Within a bucket events have no order. Each order keeps, for each
+class, the number of its events in each bucket.
 
 An event of class y that enters or leaves changes
-    pairs[y, j] for every class j: by the events of class j below it in the order of class y, and
+    pairs[y, j] for every other class j: by the events of class j below it in the order of class y, and
     pairs[c, y] for every other class c: by the events of class c above it in the order of class c,
 where pairs count double, and a tie counts one half. Then it enters or leaves all C orders.
 
-Cost of an event: O(C) places, each O(log k + k / WIDTH + WIDTH), and as many sums again in the order of its
-own class. With 10 classes and k = 10,000 an event that enters while another one leaves takes 6 us, a row
-included, and 10 us where scores are tied. A tree in the place of the buckets would be O(log k) a place; here
-k / WIDTH and WIDTH are sums and moves of neighbours in memory, of which a processor does 8 or more at once.
-A width of 256 took 7 us. Helpers that are functions of their own took 10 us, since each call passes all
-arrays.
+Cost of an event: O(C (log k + k / WIDTH + WIDTH)). With 10 classes and k = 10,000 an event that enters while
+another one leaves takes 2.2 us with a row of its own, and 1.7 us with a row per 100. Nearly all of that is
+loops of fixed length without branches, of which a processor does 8 or more steps at once. Tried, and not
+faster:
+    buckets that are sorted                   6.0 us: searches by halves, and moves of half a bucket
+    a search by halves among all positions    0.5 us more
+    sums over buckets of their exact number   0.3 us more: a loop's last steps are done one by one
+    a WIDTH of 64; of 128                     with k = 100,000 4.9 us, 96 takes 3.9 us; 0.1 us more
+    one loop that counts and finds an event that leaves; arrays that begin at cache lines
 
-Invariants (`check` in tests/core/classes/test_orders.py): the events of the buckets of an order, one after
-another, are sorted by score and class. No bucket is full, and none is empty unless it is the only one.
+Invariants (`check` in tests/core/classes/test_orders.py): no score of a bucket is below `firsts` at its
+position, or above `firsts` at the next. No bucket is full, and none is empty unless it is the only one.
 """
 
 from __future__ import annotations
@@ -32,8 +35,14 @@ from ..kernels.records import whole
 from ..measures.steps import ENTERS, ROW_DUE
 from .values import write_means_now
 
-WIDTH: Final = 128
+WIDTH: Final = 96
 """Most events of a bucket."""
+
+SPAN: Final = 64
+"""Lower bounds that are compared in one loop of fixed length."""
+
+SUMMED: Final = 128
+"""Buckets whose events are added up in one loop of fixed length."""
 
 
 class Orders(NamedTuple):
@@ -41,19 +50,20 @@ class Orders(NamedTuple):
 
     A bucket has a number, by which its events are found, and a position in its order.
 
-    keys     float64[C, B, WIDTH], the scores in each bucket, ascending
-    codes    int16[C, B, WIDTH], the classes of these events
+    keys     float64[C, B, WIDTH], the scores in each bucket; behind them infinity
+    codes    int8[C, B, WIDTH], the classes of these events
     sizes    int64[C, B], the events of each bucket
     at       int64[C, B], the bucket at each position; free buckets follow
-    firsts   float64[C, B], the least score of the bucket at each position
+    firsts   float64[C, B + SPAN], the least score that the bucket at each position may have, and the greatest
+             that the bucket before may have; -infinity at position 0, infinity behind the positions in use
     used     int64[C], the positions in use
-    within   int32[C, C, B], for each order and class, the events of the class at each position
+    within   int16[C, C, B + SUMMED], for each order and class, the events of the class at each position
     counts   int64[C], the events of each class
     pairs    int64[C, C], see the module
     """
 
     keys: FloatArray
-    codes: Any
+    codes: Int8Array
     sizes: Int64Array
     at: Int64Array
     firsts: FloatArray
@@ -71,156 +81,161 @@ def buckets_for(events: int) -> int:
 def no_orders(classes: int, events: int) -> Orders:
     """Return orders without events, with room for `events`."""
     buckets = buckets_for(events)
+    firsts = np.full((classes, buckets + SPAN), np.inf)
+    firsts[:, 0] = -np.inf
     return Orders(
-        np.empty((classes, buckets, WIDTH)),
-        np.empty((classes, buckets, WIDTH), np.int16),
+        np.full((classes, buckets, WIDTH), np.inf),
+        np.zeros((classes, buckets, WIDTH), np.int8),
         np.zeros((classes, buckets), np.int64),
         np.tile(np.arange(buckets), (classes, 1)),
-        np.zeros((classes, buckets)),
+        firsts,
         np.ones(classes, np.int64),
-        np.zeros((classes, classes, buckets), np.int32),
+        np.zeros((classes, classes, buckets + SUMMED), np.int16),
         np.zeros(classes, np.int64),
         np.zeros((classes, classes), np.int64),
     )
 
 
 @inlined
-def _position(o: Orders, c: Integer, score: float, beyond: Integer) -> int:
-    """Return the last position whose first score is below a score (`beyond` 1: or equal to it), else 0."""
+def _position(o: Orders, c: Integer, score: float) -> int:
+    """Return the last position whose lower bound is below a score."""
     firsts = o.firsts[c]
     low, left = 0, o.used[c]
-    while left > 1:  # without a branch on the outcome: half of all guesses of a processor would be wrong
+    while left > SPAN:  # without a branch on the outcome: half of all guesses of a processor would be wrong
         half = left >> 1
-        first = firsts[low + half]
-        is_before = (first < score) | ((beyond == 1) & (first == score))
-        low += half * is_before
+        low += half * (firsts[low + half] < score)
         left -= half
-    return low
+    below = 0
+    for place in range(low, low + SPAN):
+        below += firsts[place] < score
+    return whole(low + below - 1)
 
 
 @inlined
-def _place(o: Orders, c: Integer, position: Integer, score: float, code: Integer) -> int:
-    """Return how many events of a bucket come before an event of a score and a class."""
-    bucket = o.at[c, position]
-    keys = o.keys[c, bucket]
-    left = o.sizes[c, bucket]
-    low, size = 0, left
-    while left > 1:
-        half = left >> 1
-        low += half * (keys[low + half - 1] < score)
-        left -= half
-    low += left == 1 and keys[low] < score
-    if code >= 0:
-        codes = o.codes[c, bucket]
-        while low < size and keys[low] == score and codes[low] < code:
-            low += 1
-    return whole(low)
+def _sum(within: Any, start: Integer, end: Integer) -> int:
+    """Return how many events of a class are at positions from `start` to before `end`."""
+    total = 0
+    while end - start >= SUMMED:
+        part = np.int16(0)
+        for later in range(SUMMED):
+            part += within[start + later]
+        total += whole(part)
+        start += SUMMED
+    part, left = np.int16(0), np.int16(end - start)
+    for later in range(SUMMED):
+        part += within[start + later] * np.int16(np.int16(later) < left)
+    return total + whole(part)
 
 
 @inlined
-def _before(o: Orders, c: Integer, position: Integer, place: Integer, code: Integer) -> int:
-    """Return how many events of a class come before a place in an order."""
-    within, codes = o.within[c, code], o.codes[c, o.at[c, position]]
-    total = np.int32(0)
-    for earlier in range(position):
-        total += within[earlier]
-    in_bucket = np.int16(0)
-    wanted = np.int16(code)
-    for earlier in range(place):
-        in_bucket += np.int16(codes[earlier] == wanted)
-    return whole(total) + whole(in_bucket)
+def _doubled_before(within: Any, position: Integer, last: Integer) -> int:
+    """Return 2 for each event of a class before a position, and 1 for each between it and `last`."""
+    doubled = 2 * _sum(within, 0, position)
+    if last > position + 1:
+        doubled += _sum(within, position + 1, last)
+    return doubled
 
 
 @inlined
-def _is_tied(o: Orders, c: Integer, position: Integer, place: Integer, score: float) -> bool:
-    """Whether the event at a place, behind all lower scores, has the score."""
-    bucket = o.at[c, position]
-    if place < o.sizes[c, bucket]:
-        return bool(o.keys[c, bucket, place] == score)
-    return bool(position + 1 < o.used[c] and o.firsts[c, position + 1] == score)
+def _doubled(o: Orders, c: Integer, bucket: Integer, score: float, code: Integer) -> int:
+    """Return 2 for each event of a class in a bucket that is below a score, and 1 for each tie."""
+    keys, codes = o.keys[c, bucket], o.codes[c, bucket]
+    wanted, doubled = np.int8(code), 0
+    for place in range(WIDTH):
+        is_wanted = codes[place] == wanted
+        doubled += 2 * (is_wanted & (keys[place] < score)) + (is_wanted & (keys[place] == score))
+    return doubled
+
+
+@inlined
+def _add_pairs(o: Orders, c: Integer, bucket: Integer, score: float, sign: Integer) -> None:
+    """Add to the pairs of class c the events of all classes in a bucket, as `_doubled` counts them."""
+    keys, codes, pairs = o.keys[c, bucket], o.codes[c, bucket], o.pairs[c]
+    for place in range(o.sizes[c, bucket]):
+        pairs[codes[place]] += sign * (2 * (keys[place] < score) + (keys[place] == score))
 
 
 @kernel
 def _split(o: Orders, c: Integer, position: Integer) -> None:
     """Move the upper half of a full bucket to a bucket of its own behind it."""
     bucket, used = o.at[c, position], o.used[c]
-    new = o.at[c, used]
+    new, keys, half = o.at[c, used], o.keys[c, bucket], WIDTH // 2
+    middle, ties = 0.0, 0
+    for place in range(WIDTH):
+        below = upto = 0
+        for other in range(WIDTH):
+            below += keys[other] < keys[place]
+            upto += keys[other] <= keys[place]
+        if below <= half < upto:
+            middle, ties = keys[place], half - below
+            break
     for later in range(used, position + 1, -1):
         o.at[c, later] = o.at[c, later - 1]
         o.firsts[c, later] = o.firsts[c, later - 1]
-    o.at[c, position + 1] = new
-    half = WIDTH // 2
+    o.at[c, position + 1], o.firsts[c, position + 1] = new, middle
     for code in range(len(o.counts)):
         for later in range(used, position + 1, -1):
             o.within[c, code, later] = o.within[c, code, later - 1]
         o.within[c, code, position + 1] = 0
-    for place in range(half, WIDTH):
-        o.keys[c, new, place - half] = o.keys[c, bucket, place]
-        code = o.codes[c, bucket, place]
-        o.codes[c, new, place - half] = code
-        o.within[c, code, position] -= 1
-        o.within[c, code, position + 1] += 1
-    o.sizes[c, bucket], o.sizes[c, new] = half, WIDTH - half
-    o.firsts[c, position + 1] = o.keys[c, new, 0]
     o.used[c] += 1
+    o.sizes[c, bucket] = 0
+    for place in range(WIDTH):
+        score, code = keys[place], o.codes[c, bucket, place]
+        keys[place] = np.inf
+        o.within[c, code, position] -= 1
+        stays = score < middle
+        if score == middle and ties > 0:
+            stays = True
+            ties -= 1
+        _append(o, c, position if stays else position + 1, score, code)
+
+
+@inlined
+def _append(o: Orders, c: Integer, position: Integer, score: float, code: Integer) -> None:
+    """Add an event to a bucket that has room."""
+    bucket = o.at[c, position]
+    size = o.sizes[c, bucket]
+    o.keys[c, bucket, size], o.codes[c, bucket, size] = score, code
+    o.sizes[c, bucket] = size + 1
+    o.within[c, code, position] += 1
 
 
 @kernel
 def _join(o: Orders, c: Integer, position: Integer) -> None:
     """Move the events of the bucket behind a position into the bucket at it, and free that bucket."""
-    bucket, gone, used = o.at[c, position], o.at[c, position + 1], o.used[c]
-    size = o.sizes[c, bucket]
+    gone, used = o.at[c, position + 1], o.used[c]
     for place in range(o.sizes[c, gone]):
-        o.keys[c, bucket, size + place] = o.keys[c, gone, place]
-        o.codes[c, bucket, size + place] = o.codes[c, gone, place]
-    o.sizes[c, bucket] += o.sizes[c, gone]
+        _append(o, c, position, o.keys[c, gone, place], o.codes[c, gone, place])
+        o.keys[c, gone, place] = np.inf
     o.sizes[c, gone] = 0
-    if o.sizes[c, bucket] > 0:
-        o.firsts[c, position] = o.keys[c, bucket, 0]
     for code in range(len(o.counts)):
-        o.within[c, code, position] += o.within[c, code, position + 1]
         for later in range(position + 1, used - 1):
             o.within[c, code, later] = o.within[c, code, later + 1]
         o.within[c, code, used - 1] = 0
     for later in range(position + 1, used - 1):
         o.at[c, later] = o.at[c, later + 1]
         o.firsts[c, later] = o.firsts[c, later + 1]
-    o.at[c, used - 1] = gone
+    o.at[c, used - 1], o.firsts[c, used - 1] = gone, np.inf
     o.used[c] -= 1
 
 
 @inlined
-def _insert(o: Orders, c: Integer, position: Integer, place: Integer, score: float, code: Integer) -> None:
-    """Insert an event at a place of an order."""
-    bucket = o.at[c, position]
-    keys, codes = o.keys[c, bucket], o.codes[c, bucket]
-    for later in range(o.sizes[c, bucket], place, -1):
-        keys[later] = keys[later - 1]
-    for later in range(o.sizes[c, bucket], place, -1):
-        codes[later] = codes[later - 1]
-    keys[place], codes[place] = score, code
-    o.sizes[c, bucket] += 1
-    o.within[c, code, position] += 1
-    if place == 0:
-        o.firsts[c, position] = score
-    if o.sizes[c, bucket] == WIDTH:
-        _split(o, c, position)
-
-
-@inlined
-def _remove(o: Orders, c: Integer, position: Integer, place: Integer, code: Integer) -> None:
-    """Remove the event at a place of an order."""
-    bucket = o.at[c, position]
-    keys, codes = o.keys[c, bucket], o.codes[c, bucket]
+def _remove(o: Orders, c: Integer, position: Integer, last: Integer, score: float, code: Integer) -> None:
+    """Remove an event of a score and a class, which is at one of the positions up to `last`."""
+    place, wanted = -1, np.int8(code)
+    while True:
+        bucket = o.at[c, position]
+        keys, codes = o.keys[c, bucket], o.codes[c, bucket]
+        for each in range(WIDTH):
+            place = max(place, each if (keys[each] == score) & (codes[each] == wanted) else -1)
+        if place >= 0 or position == last:
+            break
+        position += 1
     size = o.sizes[c, bucket] - 1
-    for later in range(place, size):
-        keys[later] = keys[later + 1]
-    for later in range(place, size):
-        codes[later] = codes[later + 1]
+    keys[place], codes[place] = keys[size], codes[size]
+    keys[size] = np.inf
     o.sizes[c, bucket] = size
     o.within[c, code, position] -= 1
-    if place == 0 and size > 0:
-        o.firsts[c, position] = keys[0]
     if size > WIDTH // 4:
         return
     most = 3 * WIDTH // 4 if size > 0 else WIDTH  # an empty bucket goes whatever its neighbour has
@@ -233,40 +248,30 @@ def _remove(o: Orders, c: Integer, position: Integer, place: Integer, code: Inte
 @inlined
 def _change(o: Orders, c: Integer, code: Integer, score: float, sign: Integer) -> None:
     """Add an event to an order and its pairs (sign 1), or take it away (-1)."""
-    classes = len(o.counts)
-    position = _position(o, c, score, 0)
-    place = _place(o, c, position, score, -1)
-    is_tied = _is_tied(o, c, position, place, score)
-    last = beyond = 0
-    if is_tied:
-        last = _position(o, c, score, 1)
-        beyond = _place(o, c, last, score, classes)
+    position = _position(o, c, score)
+    last = position
+    while o.firsts[c, last + 1] == score:  # ties fill buckets
+        last += 1
     if c == code:
-        for other in range(classes):
-            if other == c:
-                continue
-            below = _before(o, c, position, place, other)
-            doubled = 2 * below
-            if is_tied:
-                doubled += _before(o, c, last, beyond, other) - below
-            o.pairs[c, other] += sign * doubled
+        for other in range(len(o.counts)):
+            o.pairs[c, other] += sign * _doubled_before(o.within[c, other], position, last)
+        _add_pairs(o, c, o.at[c, position], score, sign)
+        if last > position:
+            _add_pairs(o, c, o.at[c, last], score, sign)
+        o.pairs[c, c] = 0
         o.counts[c] += sign
     else:
-        below = _before(o, c, position, place, c)
-        doubled = 2 * (o.counts[c] - below)
-        if is_tied:
-            doubled -= _before(o, c, last, beyond, c) - below
-        o.pairs[c, code] += sign * doubled
-    if is_tied:
-        while True:
-            place = _place(o, c, position, score, code)
-            if position == last or place < o.sizes[c, o.at[c, position]]:
-                break
-            position += 1
-    if sign > 0:
-        _insert(o, c, position, place, score, code)
-    else:
-        _remove(o, c, position, place, code)
+        doubled = _doubled_before(o.within[c, c], position, last)
+        doubled += _doubled(o, c, o.at[c, position], score, c)
+        if last > position:
+            doubled += _doubled(o, c, o.at[c, last], score, c)
+        o.pairs[c, code] += sign * (2 * o.counts[c] - doubled)
+    if sign < 0:
+        _remove(o, c, position, last, score, code)
+        return
+    _append(o, c, last, score, code)
+    if o.sizes[c, o.at[c, last]] == WIDTH:
+        _split(o, c, last)
 
 
 @entry
@@ -296,18 +301,17 @@ def follow_orders(
         end = start + 1
         while end < len(flags) and not flags[end - 1] & ROW_DUE:
             end += 1
-        for c in range(len(o.counts)):  # order by order, so that an order stays in the processor's cache
-            leaves, enters = oldest, coming
-            for step in range(start, end):
-                for _ in range(leaving[step]):
-                    _change(o, c, codes[leaves], scores[leaves, c], -1)
-                    leaves += 1
-                if flags[step] & ENTERS:
-                    _change(o, c, codes[enters], scores[enters, c], 1)
-                    enters += 1
+        gone = entered = 0
         for step in range(start, end):
-            oldest += leaving[step]
-            coming += (flags[step] & ENTERS) != 0
+            gone += leaving[step]
+            entered += (flags[step] & ENTERS) != 0
+        for c in range(len(o.counts)):  # order by order, so that an order stays in the processor's cache
+            for event in range(coming, coming + entered):
+                _change(o, c, codes[event], scores[event, c], 1)
+            for event in range(oldest, oldest + gone):
+                _change(o, c, codes[event], scores[event, c], -1)
+        oldest += gone
+        coming += entered
         if flags[end - 1] & ROW_DUE:
             write_means_now(o.counts, o.pairs, aucs, pair_aucs, shares, found, row)
             row += 1

@@ -19,19 +19,23 @@ def check(orders, labels, scores):
         assert used >= 1
         assert sorted(orders.at[c].tolist()) == list(range(orders.at.shape[1]))
         keys, codes = [], []
+        assert orders.firsts[c, 0] == -np.inf
+        assert np.isinf(orders.firsts[c, used:]).all()
         for position in range(used):
             bucket = orders.at[c, position]
             size = orders.sizes[c, bucket]
             assert size < WIDTH
             assert size > 0 or used == 1
-            if size:
-                assert orders.firsts[c, position] == orders.keys[c, bucket, 0]
+            scores_in = orders.keys[c, bucket, :size]
+            assert (scores_in >= orders.firsts[c, position]).all()
+            assert (scores_in <= orders.firsts[c, position + 1]).all()
+            assert np.isinf(orders.keys[c, bucket, size:]).all()
             within = np.bincount(orders.codes[c, bucket, :size], minlength=len(orders.counts))
             np.testing.assert_array_equal(orders.within[c, :, position], within)
-            keys += orders.keys[c, bucket, :size].tolist()
+            keys += scores_in.tolist()
             codes += orders.codes[c, bucket, :size].tolist()
         assert not orders.within[c, :, used:].any()
-        assert list(zip(keys, codes, strict=True)) == sorted(
+        assert sorted(zip(keys, codes, strict=True)) == sorted(
             zip(scores[:, c].tolist(), labels.tolist(), strict=True)
         )
 
