@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Int32Array, Int64Array
+from ..arrays import FloatArray, Int32Array, Int64Array
 from .columns import COLUMNS
 
 
@@ -56,6 +56,11 @@ class ClassMeans(NamedTuple):
 MEANS_COLUMNS = ClassMeans._fields[:-1]
 """The columns of `ClassMeans`, in the order in which rows have them; reasons join those of the row."""
 
+MEANS_NUMBERS = tuple(
+    name for name in MEANS_COLUMNS if name not in ("worst_class", "worst_pair", "classes", "classes_absent")
+)
+"""The columns of `ClassMeans` that are numbers: AUCs and their bounds."""
+
 _PLACE = COLUMNS.index("drift")
 
 CLASS_ROW_COLUMNS = (*COLUMNS[:2], "class", *COLUMNS[2:_PLACE], *MEANS_COLUMNS, *COLUMNS[_PLACE:])
@@ -93,6 +98,11 @@ class ClassColumns:
         """Return the columns of some rows."""
         numbers = np.arange(len(self.codes))[places]
         return ClassColumns(self.names, self.codes[places], [self.means[at] for at in numbers.tolist()])
+
+    def numbers(self, index: int) -> FloatArray:
+        """Return what a row says of all classes, by `MEANS_NUMBERS`; NaN for null."""
+        means = self.means[index]
+        return np.array([getattr(means, name) for name in MEANS_NUMBERS], np.float64)
 
     def name(self, index: int) -> str | None:
         """Return the class of a row; None: the row is of all classes."""

@@ -52,9 +52,9 @@ class ClassReader:
         if fields.class_labels:
             members = np.stack([self._members(name) for name in fields.class_labels], axis=1)
             return {"class_scores": scores, "class_labels": members}
-        found = {"class_scores": scores, "label_classes": self._classes("label", fields.label)}
+        found = {"class_scores": scores, "label_classes": self.classes("label", fields.label)}
         if fields.predicted is not None:
-            return {**found, "predicted": self._classes("predicted", fields.predicted)}
+            return {**found, "predicted": self.classes("predicted", fields.predicted)}
         decided = np.argmax(scores, axis=1).astype(np.int32)
         return {**found, "predicted": TextColumn(decided, fields.class_names)}
 
@@ -67,7 +67,7 @@ class ClassReader:
         self.faults.add(bad, "score", name, column, score_verdict)
         return scores
 
-    def _classes(self, role: str, name: str) -> TextColumn:
+    def classes(self, role: str, name: str) -> TextColumn:
         """Read a column of classes; a value that is none of the classes is a fault."""
         column = self.column(name)
         found = texts(column, self.fields.class_of)

@@ -350,7 +350,11 @@ def _class_events(check: Check) -> tuple[EventBatch, DeadLetters]:
 
 def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:
     fields = check.fields
-    classes, labels = check.labels()
+    if fields.class_names:
+        classes = ClassReader(fields, check._column, check.faults).classes("label", fields.label)
+        labels = binary_labels(classes, fields)
+    else:
+        classes, labels = check.labels()
     nothing = TextColumn.repeated("", len(labels))
     events = EventBatch(
         models=nothing,

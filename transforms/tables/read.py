@@ -177,8 +177,8 @@ def refuse_classes(name: str, columns: Sequence[str]) -> None:
     """Raise InputError for rows of models with a score of each class, which few commands read."""
     if "class" in columns:
         raise InputError(
-            f"{name} holds rows of models with a score of each class, which rocsteady rows and rocsteady "
-            "show read, and nothing else in this version; give rows of models with one score"
+            f"{name} holds rows of models with a score of each class, which rocsteady rows, show and compare "
+            "read, and nothing else in this version; give rows of models with one score"
         )
 
 

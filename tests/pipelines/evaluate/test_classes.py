@@ -258,7 +258,6 @@ def test_other_commands_say_that_they_do_not_read_rows_of_classes(capsys):
     evaluated(capsys, "s.csv", *HOW, *SLICED)
     for words in (
         ("report", "rows.parquet", "-o", "r.html"),
-        ("compare", "rows.parquet", "--over", "country", "-o", "c.csv"),
         ("roll-up", "rows.parquet", "--by", "models", "-o", "g.csv"),
     ):
         ran = call(capsys, *words)
