@@ -231,7 +231,7 @@ _COMPARE = (
         takes="words"),
     TABLE,
     Argument("--over", "COL", "the slice column whose values are the folds or streams of the tests", "fold"),
-    repeatable("--measure", "NAME", "such as h; repeatable [auc]"),
+    repeatable("--measure", "NAME", "such as h; repeatable [auc; of models with classes auc_macro]"),
     ALPHA,
     CSV_SAFE,
     KAFKA_OPTION,

@@ -10,13 +10,16 @@ import argparse
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..core.arrays import FloatArray
 from ..core.compare.comparisons import (
     COMPARED,
+    OF_CLASSES,
     Checkpoint,
     ComparisonRow,
     compare_learners,
@@ -25,13 +28,13 @@ from ..core.compare.comparisons import (
 )
 from ..core.errors import ConfigError, InputError
 from ..core.process.console import say
+from ..core.rows.class_rows import ClassRow
 from ..core.rows.records import MeasureRow
 from ..core.settings.table import parse_slice
 from ..transforms.sinks.comparisons import comparisons_to_arrow
 from ..transforms.sinks.kinds import kind_of_rows, sorted_table
 from ..transforms.sinks.table import check_output, write_table
-from ..transforms.tables.read import refuse_classes
-from ..transforms.tables.rows import distinct_rows, row_files, row_values
+from ..transforms.tables.rows import distinct_rows, record_of, row_files, row_values
 from .arguments import level
 from .outputs import check_csv_safe, check_outputs
 from .words import counted
@@ -81,9 +84,15 @@ def compare_command(options: argparse.Namespace) -> int:
     started = time.monotonic()
     _check_output(options, "comparisons")
     alpha = level(f"--alpha {options.alpha}", options.alpha, ".05")
-    measures = compared_measures("--measure", options.measure or ["auc"])
     table, _ = distinct_rows(options.sources, options.kafka_option)
-    refuse_classes(", ".join(options.sources), table.column_names)
+    has_classes = "class" in table.column_names
+    measures = compared_measures("--measure", options.measure or ["auc_macro" if has_classes else "auc"])
+    if has_classes:
+        table = table.filter(pc.is_null(table.column("class")))
+    elif of_classes := next((name for name in measures if name in OF_CLASSES), None):
+        raise ConfigError(
+            f"--measure {of_classes}: only models with a score of each class have it; name another measure"
+        )
     learners, folds, moments = _arranged(table, options.over, measures)
     of_one_stream = options.over == "fold"
     rows = [
@@ -159,7 +168,8 @@ def _arranged(
     other learners are compared.
     """
     columns = _slice_columns(table)
-    rows = [row for row in map(MeasureRow._make, row_values(table)) if columns[row.slice] == (over,)]
+    named: Iterator[Any] = map(record_of(table)._make, row_values(table))
+    rows: list[MeasureRow | ClassRow] = [row for row in named if columns[row.slice] == (over,)]
     learners = sorted({row.model for row in rows})
     folds = sorted({row.slice for row in rows}, key=lambda name: (len(name), name))
     if len(learners) < 2 or len(folds) < 2:
@@ -173,7 +183,7 @@ def _arranged(
         raise InputError("rows of panes are not compared; evaluate without windows of Beam")
     by_grid = [row for row in rows if row.due is not None]
     rows = by_grid or rows
-    by_moment: dict[int, list[MeasureRow]] = defaultdict(list)
+    by_moment: dict[int, list[MeasureRow | ClassRow]] = defaultdict(list)
     for row in rows:
         by_moment[row.row if row.due is None else row.due].append(row)
     places = {name: place for place, name in enumerate(learners)}

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from ..arrays import Int64Array
 from ..encoding.json import read_object
-from ..errors import ConfigError
+from ..errors import ConfigError, InputError
 from ..evaluator.ranking import z_of
+from ..events.columns import TextColumn
 from ..rows.class_columns import MOST_PAIRED
 from ..settings.classes import class_text
 from ..settings.evaluator import EvaluatorSettings, config_of
@@ -121,6 +125,14 @@ class ClassSettings:
     def places(self) -> dict[str, int]:
         """The number of each class."""
         return {name: number for number, name in enumerate(self.classes)}
+
+    def numbers_of(self, column: TextColumn) -> Int64Array:
+        """Return the numbers of classes that are given by name. Raises InputError for an unknown class."""
+        places = self.places
+        numbers = np.array([places.get(value, -1) for value in column.values], np.int64)[column.codes]
+        for event in np.flatnonzero(numbers < 0)[:1].tolist():
+            raise InputError(f"{column.to_list()[event]!r} is none of the {len(places):,} classes")
+        return numbers
 
     def meaning(self) -> dict[str, Any]:
         """Return, by name, what decides the values of rows and the meaning of a state."""

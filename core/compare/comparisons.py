@@ -26,10 +26,13 @@ from .significance import SignTest, WilcoxonTest, check_level, friedman_nemenyi,
 LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))
 """Measures whose smaller values are better."""
 
+OF_CLASSES = ("auc_macro", "auc_weighted", "auc_m", "worst_class_auc", "worst_pair_auc")
+"""Measures that only models with a score of each class have, in the row of all classes."""
+
 COMPARED = frozenset(
     (
-        *LOWER_IS_BETTER, "accuracy", "auc", "average_precision", "balanced_accuracy", "cmd", "f1", "g_mean",
-        "h", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "ks", "mcc", "partial_auc",
+        *LOWER_IS_BETTER, *OF_CLASSES, "accuracy", "auc", "average_precision", "balanced_accuracy", "cmd",
+        "f1", "g_mean", "h", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "ks", "mcc", "partial_auc",
         "partial_auc_mcclish", "polynomial_auc", "precision", "recall", "specificity", "tn", "tp",
         "tpr_at_fpr",
     )

@@ -24,7 +24,7 @@ from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ..encoding.fields import Reader
 from ..errors import InputError
 from ..events.times import NO_TIME
-from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
+from ..rows.columns import ONE_CLASS, REASONS, TOO_FEW
 from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected, leader, noted
 from .fold_report import FoldReport, GatheringMachine, PairedFold
 from .mcnemar import McnemarEvidence, mcnemar
@@ -60,9 +60,9 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
                 f"a report of learner {report.learner} in fold {report.fold} came to fold {self.fold} of "
                 f"{learners} learners; send every fold its own"
             )
-        if len(report.measures) not in (0, len(NUMBER_COLUMNS)):
+        if len(report.measures) not in (0, columns := len(self.settings.columns)):
             raise InputError(
-                f"a report has {len(report.measures)} measures where rows have {len(NUMBER_COLUMNS)}; the "
+                f"a report has {len(report.measures)} measures where rows have {columns}; the "
                 "workers of a job must all run one version of rocsteady"
             )
         lengths = {len(report.labels), len(report.scores)} if self._window is not None else {len(report)}
@@ -93,7 +93,7 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
         """Yield the tests of a checkpoint, then a packed `PairedFold` for `LearnerComparisons`."""
         reports = [FoldReport.unpack(each) for each in records]
         self._check_all(reports)
-        paired = PairedFold.of(reports)
+        paired = PairedFold.of(reports, len(self.settings.columns))
         if self._pairs:
             yield from self._mcnemar(reports, paired.at)
             if self._window is not None:

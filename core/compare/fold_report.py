@@ -29,6 +29,7 @@ from ..encoding.json import reading, whole
 from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import unpack_record
 from ..events.times import NO_TIME
+from ..rows.class_columns import MEANS_NUMBERS
 from ..rows.columns import NUMBER_COLUMNS, in_columns
 from .comparisons import Checkpoint
 from .settings import ComparisonSettings
@@ -46,7 +47,8 @@ class FoldReport:
 
     seq       number of instances of the stream up to the checkpoint, in all folds; time: their greatest time,
               NO_TIME = no times; due: the grid point, of checkpoints on a grid of times
-    measures  float64, the NUMBER_COLUMNS of the row of the window; empty before the first tested instance
+    measures  float64, the NUMBER_COLUMNS of the row of the window; empty before the first tested instance. Of
+              learners that give a score of each class: those of the row of all classes, and MEANS_NUMBERS
     failures  instances so far at which the learner raised an error or returned no valid prediction
     digest    crc32 of the ids' hashes of all instances tested by the fold, in order: equal for all learners
     wrong     bool[n]: whether the prediction was wrong
@@ -109,7 +111,7 @@ class FoldReport:
 
             report = cls(
                 learner, fold, checkpoint, seq, time, due, failures, digest,
-                in_columns(reader.array("<f8", measures)),
+                _in_columns(reader.array("<f8", measures)),
                 bits(wrong), bits(missing), reader.array("i1", labels),
                 reader.array("<f8", scores), reader.array("<i8", times),
             )  # fmt: skip
@@ -121,7 +123,7 @@ class FoldReport:
 class PairedFold:
     """Checkpoint number `checkpoint` in a fold; seq, time and due as in `FoldReport`.
 
-    measures  [learners, NUMBER_COLUMNS], NaN = no value
+    measures  [learners, columns], NaN = no value; the columns of `FoldReport.measures`
     failures  instances so far at which each learner failed
     """
 
@@ -134,10 +136,13 @@ class PairedFold:
     failures: Int64Array
 
     @classmethod
-    def of(cls, reports: list[FoldReport]) -> PairedFold:
-        """Make a record of the reports of all learners, given in the order of learners."""
+    def of(cls, reports: list[FoldReport], columns: int = len(NUMBER_COLUMNS)) -> PairedFold:
+        """Make a record of the reports of all learners, given in the order of learners.
+
+        columns  how many measures a report has, if any
+        """
         first = reports[0]
-        measures = np.full((len(reports), len(NUMBER_COLUMNS)), np.nan)
+        measures = np.full((len(reports), columns), np.nan)
         for row, report in zip(measures, reports, strict=True):
             if len(report.measures):
                 row[:] = report.measures
@@ -164,9 +169,17 @@ class PairedFold:
         with reading("a checkpoint of a fold"):
             fold, checkpoint, seq, learners, columns, time, due = reader.numbers(_PAIRED_HEAD.format)
             failures = reader.array("<u8", learners).astype(np.int64)
-            measures = in_columns(reader.array("<f8", learners * columns).reshape(learners, columns))
+            measures = _in_columns(reader.array("<f8", learners * columns).reshape(learners, columns))
             reader.end()
         return cls(fold, checkpoint, seq, time, due, measures, failures)
+
+
+def _in_columns(measures: FloatArray) -> FloatArray:
+    """Return stored measures with all of today's columns, NaN in newer ones."""
+    if measures.shape[-1] <= len(NUMBER_COLUMNS):
+        return in_columns(measures)
+    of_row, means = np.split(measures, [-len(MEANS_NUMBERS)], axis=-1)
+    return np.concatenate([in_columns(of_row), means], axis=-1)
 
 
 Output = TypeVar("Output")

@@ -15,8 +15,7 @@ import numpy as np
 
 from ..arrays import FloatArray, Int64Array
 from ..errors import InputError
-from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
-from ..settings.measure_names import MEASURES
+from ..rows.columns import MASS_COLUMNS
 from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners, noted
 from .fold_report import GatheringMachine, PairedFold
 from .settings import ComparisonSettings
@@ -35,7 +34,7 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
     def _place_of(self, record: bytes) -> tuple[int, int]:
         """Return the fold and the checkpoint of a record. Raises as `apply` does."""
         paired = PairedFold.unpack(record)
-        wanted = len(self.settings.learners), len(NUMBER_COLUMNS)
+        wanted = len(self.settings.learners), len(self.settings.columns)
         if paired.fold >= self.settings.folds or paired.measures.shape != wanted:
             raise InputError(
                 f"fold {paired.fold} came with values of the shape {paired.measures.shape} to a comparison "
@@ -51,12 +50,13 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
         learners = self.settings.learners
         if len(learners) > 1:
             for measure in self.settings.measures:
-                of_measure = np.ascontiguousarray(values[:, :, NUMBER_COLUMNS.index(measure)].T)
+                of_measure = np.ascontiguousarray(values[:, :, self.settings.columns.index(measure)].T)
                 for row in compare_learners(
                     learners, of_measure, measure, at, self.settings.alpha, of_one_stream=True
                 ):
                     yield self._with_failures(row, failures)
-        yield from _means(learners, values[:, :, len(MASS_COLUMNS) :], at)
+        first = len(MASS_COLUMNS)
+        yield from _means(learners, self.settings.columns[first:], values[:, :, first:], at)
 
     def _with_failures(self, row: ComparisonRow, failures: Int64Array) -> ComparisonRow:
         """Return the row with a note on the number of instances at which its learners failed."""
@@ -76,10 +76,12 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
         return cls(settings)._loaded(data)
 
 
-def _means(learners: tuple[str, ...], values: FloatArray, at: Checkpoint) -> Iterator[FoldMean]:
+def _means(
+    learners: tuple[str, ...], measures: tuple[str, ...], values: FloatArray, at: Checkpoint
+) -> Iterator[FoldMean]:
     """Yield the means of values [fold, learner, measure], learner by learner."""
     for row, name in enumerate(learners):
-        for place, measure in enumerate(MEASURES):
+        for place, measure in enumerate(measures):
             of_folds = values[:, row, place]
             known = of_folds[np.isfinite(of_folds)]
             if known.size:

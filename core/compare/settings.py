@@ -8,6 +8,8 @@ from typing import Any
 
 from ..encoding.json import read_object
 from ..errors import ConfigError, check_settings
+from ..rows.class_columns import MEANS_NUMBERS
+from ..rows.columns import NUMBER_COLUMNS
 from ..settings.windows import WINDOWS, LastEvents, Window
 from .comparisons import check_measure
 from .significance import check_level
@@ -18,8 +20,6 @@ ranked anew at every checkpoint."""
 
 TOO_MANY_INSTANCES = f"AUCs are compared over {MOST_INSTANCES:,} instances at the most; take a shorter window"
 """Why AUCs are not compared in a window with too many instances."""
-
-_MEASURES = {True: ("auc", "accuracy"), False: ("accuracy", "kappa")}
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class ComparisonSettings:
     alpha          level of all tests
     compares_aucs  whether DeLong's test is made in every fold; labels are then 1 and 0, and learners give
                    scores
-    measures       measures compared over folds, from `COMPARED`; by default auc and accuracy, or accuracy and
-                   kappa if AUCs are not compared
+    measures       measures compared over folds, from `COMPARED`; by default auc and accuracy; with
+                   `class_scores` auc_macro and accuracy; else, if AUCs are not compared, accuracy and kappa
+    class_scores   whether learners give a score of each class
 
     Raises ConfigError, which names the field and the remedy.
 
@@ -47,6 +48,7 @@ class ComparisonSettings:
     alpha: float = 0.05
     compares_aucs: bool = True
     measures: tuple[str, ...] = ()
+    class_scores: bool = False
 
     def __post_init__(self) -> None:
         if not self.learners or len(set(self.learners)) != len(self.learners):
@@ -57,9 +59,15 @@ class ComparisonSettings:
             raise ConfigError(f"window={self.window!r}: give a window, such as LastEvents(1000)")
         check_level(self.alpha)
         if not self.measures:
-            object.__setattr__(self, "measures", _MEASURES[self.compares_aucs])
+            usual = ("auc", "accuracy") if self.compares_aucs else ("accuracy", "kappa")
+            object.__setattr__(self, "measures", ("auc_macro", "accuracy") if self.class_scores else usual)
         for measure in self.measures:
             check_measure(measure)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the measures of a `FoldReport`, in their order."""
+        return (*NUMBER_COLUMNS, *MEANS_NUMBERS) if self.class_scores else NUMBER_COLUMNS
 
     @property
     def auc_refusal(self) -> str | None:
@@ -91,6 +99,7 @@ class ComparisonSettings:
         return {
             "learners": list(self.learners), "folds": self.folds, "window": str(self.window),
             "alpha": self.alpha, "compares_aucs": self.compares_aucs, "measures": list(self.measures),
+            **({"class_scores": True} if self.class_scores else {}),
         }  # fmt: skip
 
     def check(self, stored: str) -> None:

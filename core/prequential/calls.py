@@ -15,9 +15,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..errors import ConfigError
 from ..process.imports import optional_module
-from .instances import Instances, Task
-
-Output = float | str
+from .instances import Instances, Output, Task
 
 _ROUNDING = 1e-9
 """How far outside [0, 1] a probability may lie, for rounding."""
@@ -98,10 +96,11 @@ class RiverCalls:
 class SklearnCalls:
     """Calls in scikit-learn's style: `partial_fit`, and `predict_proba` if the model has it.
 
-    Else `decision_function` predicts (two classes), else `predict`.
+    Else `decision_function` predicts (two classes, or scores of classes), else `predict`.
 
     A decision d is no probability: its score is (1 + d / (1 + |d|)) / 2. The score keeps the order of
     decisions, lies in [0, 1], and is at least 1/2 exactly where the model itself would predict positive.
+    Of several classes, the greatest decision keeps the greatest score.
     """
 
     takes_many = True
@@ -151,10 +150,15 @@ class SklearnCalls:
             names = model.classes_.tolist()
             rows = np.asarray(model.predict_proba(matrix)).tolist()
             return [self._read(dict(zip(names, row, strict=True))) for row in rows]
-        if self._task.is_binary and hasattr(model, "decision_function"):
+        if (self._task.is_binary or self._task.scores) and hasattr(model, "decision_function"):
             decisions = np.asarray(model.decision_function(matrix), np.float64)
             scores = (1.0 + decisions / (1.0 + np.abs(decisions))) / 2.0
-            return [self._read({True: score}) for score in scores.tolist()]
+            if self._task.is_binary:
+                return [self._read({True: score}) for score in scores.tolist()]
+            if scores.ndim == 1:  # of two classes it decides between both at once
+                scores = np.column_stack([1.0 - scores, scores])
+            names = model.classes_.tolist()
+            return [self._read(dict(zip(names, row, strict=True))) for row in scores.tolist()]
         return [self._read_label(label) for label in np.asarray(model.predict(matrix)).tolist()]
 
     def _learn(self, matrix: FloatArray, answers: Sequence[bool | str]) -> None:
@@ -186,6 +190,9 @@ def calls_of(name: str, model: Any, task: Task, has_learnt: bool = False) -> Riv
 
 def readers(task: Task) -> tuple[Callable[[Any], Output], Callable[[Any], Output]]:
     """Return a function that reads probabilities by class, and a function that reads a class."""
+    if task.scores:
+        of_classes = _ClassScores(task.classes)
+        return of_classes.read, of_classes.read_label
     return (_score_of, _score_of_label) if task.is_binary else (_class_of, _class_of_label)
 
 
@@ -201,13 +208,59 @@ def _score_of(found: Any) -> float:
                     f"it gave probabilities of {_shown(list(found))}, and classes are True and False"
                 )
             score = 0.0 * found[False]
-        if 0.0 <= score <= 1.0:
-            return score  # type: ignore[no-any-return]
-        if -_ROUNDING <= score <= 1.0 + _ROUNDING:
-            return min(max(float(score), 0.0), 1.0)
+        return _probability(score, found)
     except (AttributeError, TypeError):
-        raise NoPrediction(f"it gave {_shown(found)}, which is not a probability for each class") from None
+        raise _no_probabilities(found) from None
+
+
+def _probability(score: Any, found: Any) -> float:
+    """Return a probability within [0, 1]. Raises NoPrediction, or TypeError for what is no number."""
+    if 0.0 <= score <= 1.0:
+        return score  # type: ignore[no-any-return]
+    if -_ROUNDING <= score <= 1.0 + _ROUNDING:
+        return min(max(float(score), 0.0), 1.0)
     raise NoPrediction(f"it gave {_shown(found)}; a probability lies between 0 and 1")
+
+
+def _no_probabilities(found: Any) -> NoPrediction:
+    return NoPrediction(f"it gave {_shown(found)}, which is not a probability for each class")
+
+
+class _ClassScores:
+    """Reads a model's answer as a list with the score of each class, in the order of the classes."""
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self._places = {name: place for place, name in enumerate(classes)}
+
+    def read(self, found: Any) -> list[float]:
+        """Return the probabilities of a dict; a class that it lacks has 0.
+
+        An empty dict is no opinion yet: each of C classes has 1/C. Zeros would rank the first events, which a
+        learner predicts before it learns, below all later ones.
+        """
+        scores = [0.0] * len(self._places)
+        try:
+            if not found and isinstance(found, dict):
+                return [1.0 / len(scores)] * len(scores)
+            for name, score in found.items():
+                scores[self._place(name)] = _probability(score, found)
+        except (AttributeError, TypeError):
+            raise _no_probabilities(found) from None
+        return scores
+
+    def read_label(self, found: Any) -> list[float]:
+        """Return 1 for the class that a model predicts, and 0 for the others."""
+        place = self._place(_class_of_label(found))
+        return [float(place == other) for other in range(len(self._places))]
+
+    def _place(self, name: Any) -> int:
+        place = self._places.get(name)
+        if place is None:
+            known = list(self._places)
+            raise NoPrediction(
+                f"it answered for {_shown(name)}, which is none of the classes {_shown(known)}"
+            )
+        return place
 
 
 def _score_of_label(found: Any) -> float:
@@ -227,7 +280,7 @@ def _class_of(found: Any) -> str:
         if math.isfinite(sum(found.values())):
             return _class_of_label(max(found, key=found.get))
     except (AttributeError, TypeError):
-        raise NoPrediction(f"it gave {_shown(found)}, which is not a probability for each class") from None
+        raise _no_probabilities(found) from None
     raise NoPrediction(f"it gave {_shown(found)}; a probability lies between 0 and 1")
 
 

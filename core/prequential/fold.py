@@ -8,8 +8,9 @@ Invariant
 
 An instance of the stream first goes through `folds`, which decides whether this fold tests it and trains on
 it. Then the learner predicts it and learns it. A `ModelEvaluator`, as for production models, measures the
-predictions; in its rows the model is the learner, and the slice is fold=3. The snapshot holds the learner's
-state as bytes that the learner itself made.
+predictions, or a `MulticlassEvaluator` where learners give a score of each class. In its rows the model is
+the learner, and the slice is fold=3. The snapshot holds the learner's state as bytes that the learner itself
+made.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array, UInt64Array
+from ..arrays import NO_INT64, BoolArray, FloatArray, Int8Array, Int64Array, UInt64Array
+from ..classes.evaluator import MulticlassEvaluator
+from ..classes.events import ClassEvents
 from ..compare.fold_report import FoldReport
 from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import read_json, read_object, reading, whole
@@ -36,6 +39,7 @@ from ..events.rejected import Reason, Rejected
 from ..events.times import NO_TIME
 from ..ids.chances import seed_of
 from ..ids.index import hash64_of_ids
+from ..rows.class_rows import ClassRows
 from ..rows.rows import Rows
 from ..shard.orders import order_of
 from .instances import Instances
@@ -90,10 +94,16 @@ class PrequentialFold:
         self._order = order_of(settings.evaluator.order)
         self._seed = seed_of(settings.folds.seed, self._spec.name, fold)
         self._learner = self._spec.make(settings.task, self._seed, settings.evaluator.window.size)
-        self._evaluator = ModelEvaluator(settings.of_folds, model=self._spec.name, slice=f"fold={fold}")
+        name, label = self._spec.name, f"fold={fold}"
+        of_classes, self._of_classes = settings.rows_of_classes, settings.fold_of_classes
+        self._evaluator: ModelEvaluator | MulticlassEvaluator
+        if self._of_classes is None:
+            self._evaluator = ModelEvaluator(settings.of_folds, model=name, slice=label)
+        else:
+            self._evaluator = MulticlassEvaluator(self._of_classes, model=name, slice=label)
         self._every = settings.evaluator.every
         self._comparison = settings.comparison
-        self._config = settings.evaluator.config_hash()
+        self._config = settings.evaluator.config_hash() if of_classes is None else of_classes.config
         self._seq = self._checked = self._checkpoint = self._reported = self._failures = self._digest = 0
         self._greatest = NO_TIME
         self._is_done = False
@@ -190,6 +200,7 @@ class PrequentialFold:
             raise InputError(
                 "instances have labels of 1 and 0 where classes are learnt; read them as classes"
             )
+        numbers = self._numbers_of(labels)
         instances = Instances(batch.features, batch.slices, labels, hashes)
         outcome = self._learner.run(instances, weights, tests)
         self._counts["instances_learnt"] += int((weights > 0).sum())
@@ -210,7 +221,12 @@ class PrequentialFold:
             wrong = decided != labels[answered]
             scores = outcome.scores[answered]
         times = None if batch.times is None else batch.times[answered]
-        rows = self._evaluator.apply(scores, batch.labels[answered], times, truth, predicted)
+        if isinstance(self._evaluator, ModelEvaluator):
+            rows = self._evaluator.apply(scores, batch.labels[answered], times, truth, predicted)
+        else:
+            assert outcome.class_scores is not None  # the task asks for them
+            events = ClassEvents(numbers[answered], outcome.class_scores[answered])
+            rows = self._evaluator.apply(events, times, self._numbers_of(predicted)).rows
         yield from self._noted(rows)
         self._digest = zlib.crc32(hashes[tested].tobytes(), self._digest)
         note = _Tested(np.zeros(len(tested), np.bool_), missing)
@@ -222,6 +238,12 @@ class PrequentialFold:
             note = note._replace(times=batch.times[tested])
         if len(tested):
             self._tested.append(note)
+
+    def _numbers_of(self, classes: Int8Array | TextColumn | None) -> Int64Array:
+        """Return the numbers of classes of which learners give a score each; of others nothing."""
+        if self._of_classes is None or not isinstance(classes, TextColumn):
+            return NO_INT64
+        return self._of_classes.numbers_of(classes)
 
     def _refused(self, batch: EventBatch, failures: list[tuple[int, str]]) -> Rejected:
         """Return the instances at which the learner failed, each once. Their model is the learner's name."""
@@ -236,9 +258,9 @@ class PrequentialFold:
     def _check(self, due: int) -> Iterator[Rows | FoldReport | Rejected]:
         """Yield the row and the report of a checkpoint."""
         if due != NO_TIME:
-            yield from self._noted(self._evaluator.advance_to(due + 1))
+            yield from self._noted(_plain(self._evaluator.advance_to(due + 1)))
         elif self._evaluator.seq != self._reported:
-            yield from self._noted(self._evaluator.finish())
+            yield from self._noted(_plain(self._evaluator.finish()))
         yield self._report(due)
         self._tested = []
         self._checkpoint += 1
@@ -247,7 +269,7 @@ class PrequentialFold:
     def _end(self) -> Iterator[Rows | FoldReport | Rejected]:
         """Yield the last row and report, unless the stream ended at a checkpoint."""
         if self._every.micros and self._order.greatest != NO_TIME:
-            yield from self._noted(self._evaluator.advance_to(self._order.greatest))
+            yield from self._noted(_plain(self._evaluator.advance_to(self._order.greatest)))
         if self._seq != self._checked:
             yield from self._check(NO_TIME)
 
@@ -256,7 +278,11 @@ class PrequentialFold:
         if not len(rows):
             return
         self._reported = int(rows.integer("seq")[-1])
-        self._measures = rows.numbers[-1].copy()
+        if rows.classes is None:
+            self._measures = rows.numbers[-1].copy()
+        else:
+            last = int(np.flatnonzero(rows.classes.codes < 0)[-1])
+            self._measures = np.concatenate([rows.numbers[last], rows.classes.numbers(last)])
         rows.config = self._config
         rows.failures = np.full(len(rows), self._failures)
         yield rows
@@ -355,10 +381,18 @@ class PrequentialFold:
             self._order.go_on_from(progress, held)
         state, evaluator, tested = (reader.sized() for _ in range(3))
         reader.end()
-        self._evaluator = ModelEvaluator.from_bytes(evaluator, self.settings.of_folds)
+        if self._of_classes is None:
+            self._evaluator = ModelEvaluator.from_bytes(evaluator, self.settings.of_folds)
+        else:
+            self._evaluator = MulticlassEvaluator.from_bytes(evaluator, self._of_classes)
         report = FoldReport.unpack(tested)
         self._measures = report.measures
         if len(report):
             missing = ~report.answered
             self._tested = [_Tested(report.wrong, missing, report.labels, report.scores, report.times)]
         return state
+
+
+def _plain(rows: Rows | ClassRows) -> Rows:
+    """Return rows in columns, those of classes too."""
+    return rows.rows if isinstance(rows, ClassRows) else rows

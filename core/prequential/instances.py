@@ -83,11 +83,17 @@ class Task(NamedTuple):
     is_binary  labels are 1 and 0, and scores are probabilities of 1; otherwise labels are classes
     threshold  the least score that is predicted positive: above 0, up to 1
     classes    all classes, if they are known beforehand: scikit-learn's learners ask for them
+    scores     whether a learner gives a score of each of `classes`
     """
 
     is_binary: bool
     threshold: float = 0.5
     classes: tuple[str, ...] = ()
+    scores: bool = False
+
+
+Output = float | str | list[float]
+"""What a learner says of an instance: the score of label 1, or a class, or a score of each class."""
 
 
 class Outcome(NamedTuple):
@@ -96,14 +102,19 @@ class Outcome(NamedTuple):
     scores     float64[n]: NaN for an instance that was not tested or failed; 0 if the task has classes.
     predicted  int8[n] of 1 and 0, with 0 for an instance that was not tested or failed. With classes: a list,
                with None for such an instance. A learner without an opinion yet predicts the negative class,
-               or the class "", which no instance has.
+               or the class "", which no instance has. With scores of classes it gives each of C classes
+               1/C. The class of the greatest score is predicted, the first of several.
     failures   (row, one sentence) of the instances at which the learner raised an error or gave an answer
                that is no prediction, each once, in order.
+    class_scores
+               float64[n, C]: the score of each class, NaN for an instance that was not tested or failed.
+               None: the task asks for none.
     """
 
     scores: FloatArray
     predicted: Int8Array | list[str | None]
     failures: list[tuple[int, str]]
+    class_scores: FloatArray | None = None
 
 
 class Learner(Protocol):
@@ -127,9 +138,17 @@ class Learner(Protocol):
 
 
 def outcome_of(
-    task: Task, outputs: Sequence[float | str | None] | FloatArray, failures: list[tuple[int, str]]
+    task: Task, outputs: Sequence[Output | None] | FloatArray, failures: list[tuple[int, str]]
 ) -> Outcome:
-    """Return the outcome of outputs: scores or classes, or None for an instance without a prediction."""
+    """Return the outcome of outputs; None stands for an instance without a prediction."""
+    if task.scores:
+        none = [np.nan] * len(task.classes)
+        found = np.array([none if output is None else output for output in outputs], np.float64)
+        found = found.reshape(len(outputs), len(task.classes))
+        missing = np.isnan(found[:, 0])
+        decided = [task.classes[place] for place in found.argmax(axis=1).tolist()]
+        predicted = [None if gone else name for gone, name in zip(missing.tolist(), decided, strict=True)]
+        return Outcome(np.where(missing, np.nan, 0.0), predicted, failures, found)
     if not task.is_binary:
         scores = np.array([np.nan if output is None else 0.0 for output in outputs])
         return Outcome(scores, [None if output is None else str(output) for output in outputs], failures)

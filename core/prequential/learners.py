@@ -39,7 +39,8 @@ from ..errors import ConfigError
 from ..events.columns import TextColumn
 from ..ids.chances import seed_of
 from ..measures.decisions import LABELS, LAST_SEEN, majority_class
-from .instances import Instances, Learner, Outcome, Task, outcome_of
+from .calls import readers
+from .instances import Instances, Learner, Outcome, Output, Task, outcome_of
 from .models import BySteps, Make, NoisyLearner, OneByOne
 from .named import NAMED, named_learner
 from .wire import MAX_BYTES, contradiction, pack_learner, told_as, unpack_learner, unpickled
@@ -68,9 +69,12 @@ class BaselineLearner:
         codes = self._codes_of(instances)
         classes, held, size = self._classes, self._held, self._size
         count = len(self._codes)
-        answers: list[float | str] = [0.0, 1.0] if self._task.is_binary else [*self._codes]
-        none: float | str = 0.0 if self._task.is_binary else ""
-        outputs: list[float | str | None] = [None] * len(codes)
+        answers: list[Output] = [0.0, 1.0] if self._task.is_binary else [*self._codes]
+        none: Output = 0.0 if self._task.is_binary else ""
+        if self._task.scores:
+            read, read_label = readers(self._task)
+            answers, none = [read_label(name) for name in self._codes], read({})
+        outputs: list[Output | None] = [None] * len(codes)
         majority = int(majority_class(classes, count))
         for row, (code, weight, is_tested) in enumerate(
             zip(codes, weights.tolist(), tests.tolist(), strict=True)

@@ -26,8 +26,8 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, Int64Array
 from ..events.columns import TextColumn
 from ..ids.chances import uniform_of_hashes
-from .calls import NoPrediction, Output, RiverCalls, SklearnCalls, calls_of, pandas_module
-from .instances import Instances, Learner, Outcome, Task, outcome_of
+from .calls import NoPrediction, RiverCalls, SklearnCalls, calls_of, pandas_module
+from .instances import Instances, Learner, Outcome, Output, Task, outcome_of
 from .wire import (
     contradiction,
     error_text,
@@ -262,7 +262,8 @@ class NoisyLearner:
 
     Two classes: a flip mirrors the score about the threshold t, [0, t) onto [t, 1] and back, order reversed.
     More classes: a flip draws evenly from the classes that this fold has learnt so far, without the predicted
-    class. Before the fold knows another class, no prediction is flipped.
+    class. Before the fold knows another class, no prediction is flipped. Scores of classes: the scores of the
+    predicted and of the drawn class change places.
     """
 
     def __init__(self, name: str, learner: Learner, task: Task, chance: float, seed: int) -> None:
@@ -289,7 +290,11 @@ class NoisyLearner:
             known = int(np.searchsorted(known_from, row))
             others = [name for name in self._seen[:known] if name != predicted[row]]
             if others:
-                predicted[row] = others[int(draws[row] * len(others))]
+                flipped = others[int(draws[row] * len(others))]
+                if outcome.class_scores is not None:
+                    pair = [self._task.classes.index(name) for name in (predicted[row], flipped)]
+                    outcome.class_scores[row, pair] = outcome.class_scores[row, pair[::-1]]
+                predicted[row] = flipped
         return outcome._replace(predicted=predicted)
 
     def to_bytes(self) -> bytes:

@@ -7,9 +7,12 @@ from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 
+from ..classes.settings import ClassSettings
+from ..compare.comparisons import OF_CLASSES
 from ..compare.settings import ComparisonSettings
 from ..errors import ConfigError
 from ..events.columns import TextColumn
+from ..settings.classes import Classes
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import TableSettings
 from ..settings.windows import EveryEvents
@@ -57,9 +60,18 @@ class PrequentialSettings:
                 "between 0 and 1"
             )
 
+        if self.task.scores:
+            _ = self.rows_of_classes  # its settings are checked
+
         object.__setattr__(self, "compared", self.comparison.measures)
         for name in self.compared:
-            if name not in (self.evaluator.measures or ()):
+            if name in OF_CLASSES:
+                if not self.task.scores:
+                    raise ConfigError(
+                        f"learners cannot be compared by {name}: only learners with a score of each class "
+                        "have it; name the classes with class_scores= (--class-scores)"
+                    )
+            elif name not in (self.evaluator.measures or ()):
                 raise ConfigError(
                     f"learners cannot be compared by {name}: add it to the measures of the rows"
                 )
@@ -74,6 +86,7 @@ class PrequentialSettings:
             self.alpha,
             self.task.is_binary,
             self.compared,
+            self.task.scores,
         )
 
     @property
@@ -103,6 +116,26 @@ class PrequentialSettings:
             return replace(self.evaluator, every=_NEVER)
         return self.evaluator
 
+    @property
+    def classes(self) -> Classes | None:
+        """The classes of which learners give a score each; None: they give one score, or a class."""
+        return Classes(self.task.classes) if self.task.scores else None
+
+    @property
+    def compiled(self) -> EvaluatorSettings | TableSettings:
+        """The settings whose kernels a fold's evaluator needs."""
+        return TableSettings(self.of_folds, classes=self.classes) if self.task.scores else self.of_folds
+
+    @property
+    def fold_of_classes(self) -> ClassSettings | None:
+        """The settings of a fold's evaluator, if learners give a score of each class; see `of_folds`."""
+        return ClassSettings(self.task.classes, self.of_folds) if self.task.scores else None
+
+    @property
+    def rows_of_classes(self) -> ClassSettings | None:
+        """The settings of rows, if learners give a score of each class; None: rows are of one score."""
+        return ClassSettings(self.task.classes, self.evaluator) if self.task.scores else None
+
     def meaning(self) -> dict[str, object]:
         """Return the settings that decide the meaning of a state, by name, as JSON values."""
         return {
@@ -112,6 +145,7 @@ class PrequentialSettings:
             "classes": None if self.task.is_binary else [*self.task.classes],
             "compared": [*self.compared],
             "alpha": self.alpha,
+            **({"class_scores": True} if self.task.scores else {}),
         }
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, get_type_hints
 
 import numpy as np
 
-from ..arrays import Int32Array, Int64Array
+from ..arrays import FloatArray, Int32Array, Int64Array
 from .columns import COLUMNS
 
 
@@ -106,6 +106,11 @@ class ClassColumns:
         """Return the columns of some rows."""
         numbers = np.arange(len(self.codes))[places]
         return ClassColumns(self.names, self.codes[places], [self.means[at] for at in numbers.tolist()])
+
+    def numbers(self, index: int) -> FloatArray:
+        """Return what a row says of all classes, by `MEANS_NUMBERS`; NaN for null."""
+        means = self.means[index]
+        return np.array([getattr(means, name) for name in MEANS_NUMBERS], np.float64)
 
     def name(self, index: int) -> str | None:
         """Return the class of a row; None: the row is of all classes."""

@@ -20,7 +20,6 @@ from ..evaluator.evaluator import warm_up as warm_up_evaluator
 from ..evaluator.snapshot import NOTHING_PACKED, Packed, Snapshot
 from ..evaluator.state import EvaluatorState, Remains
 from ..events.batch import EventBatch
-from ..events.columns import TextColumn
 from ..events.times import END_OF_TIME, NO_TIME
 from ..rows.class_rows import ClassRows
 from ..rows.rows import Rows
@@ -137,15 +136,8 @@ class ClassPool:
             return ClassEvents(batch.class_labels == 1, scores, batch.weights), None
         if batch.label_classes is None or batch.predicted is None:
             raise InputError(f"a packet of {batch.source!r} does not say which class an event is of")
-        labels, decided = map(self._numbers_of, (batch.label_classes, batch.predicted))
+        labels, decided = map(self.settings.numbers_of, (batch.label_classes, batch.predicted))
         return ClassEvents(labels, scores, batch.weights), decided
-
-    def _numbers_of(self, column: TextColumn) -> Int64Array:
-        """Return the numbers of classes that are given by name."""
-        places = self.settings.places
-        if unknown := next((value for value in column.values if value not in places), None):
-            raise InputError(f"{unknown!r} is none of the {len(places):,} classes")
-        return np.array([places[value] for value in column.values], np.int64)[column.codes]
 
     def _changed(self, number: int, change: Callable[..., ClassRows], *given: Any) -> Rows:
         """Change an evaluator by one of its methods, and update the sizes and the grid points of the pool."""

@@ -6,25 +6,29 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ...core.compare.comparisons import ComparisonRow
+from ...core.compare.comparisons import OF_CLASSES, ComparisonRow
 from ...core.errors import ConfigError, InputError
 from ...core.prequential.folds import Folds
 from ...core.prequential.instances import Task
 from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
+from ...core.rows.arrow import ROW_SCHEMA
+from ...core.settings.classes import class_text
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.state.compile_ahead import compiled_ahead
 from ...runners.preflight import problem
 from ...runners.presets import Runner
+from ...transforms.events.class_fields import by_value
 from ...transforms.events.fields import EventFields
 from ...transforms.events.lateness import Timing
 from ...transforms.files.formats import SourceFile, has_scheme
@@ -36,7 +40,7 @@ from ...transforms.sinks.kinds import DEAD_LETTERS, TableKind
 from ...transforms.sinks.open import PLAIN_SINKS, write_batches
 from ...transforms.sources.files.listing import check_columns
 from ...transforms.sources.files.read import FilePartition, ReadFiles
-from ...transforms.tables.read import read_tables, rows_settings
+from ...transforms.tables.read import ANY_ROWS, read_tables, rows_settings
 from ..arguments import cache_bytes_of, level, number, time_format_of, whole_number
 from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
 from ..evaluate.job import Outcome
@@ -82,7 +86,7 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
     size = sum(source.size for source in job.sources)
     paths = [str(job.output / name) for name in FILES]  # no file is left of a job that fails
     with (
-        compiled_ahead(*([job.settings.of_folds] if job.runner.in_process else [])),
+        compiled_ahead(*([job.settings.compiled] if job.runner.in_process else [])),
         ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)),
         staged(paths, job.runner.here) as (*tables, report),
     ):
@@ -115,6 +119,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
     columns = instance_columns(sources[0], _instance_fields(options), options.feature, options.category)
     for doubt in columns.doubts:
         say(doubt)
+    if (names := _class_names(options, columns)) is not None:
+        columns = columns._replace(fields=replace(columns.fields, class_names=names))
     settings = _settings(options, columns)
     settings.try_learners(columns.fields.features, columns.fields.slice_columns)
     check_columns(sources, columns.fields, "instance")
@@ -127,9 +133,16 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
 
 def _instance_fields(options: argparse.Namespace) -> EventFields:
     """Return the roles of the columns, without the features."""
-    if options.multiclass and options.positive is not None:
+    several = [name for name in ("multiclass", "class_scores") if getattr(options, name)]
+    if several and options.positive is not None:
         raise ConfigError(
-            f"--positive {options.positive} with --multiclass: classes have no positive one; leave one out"
+            f"--positive {options.positive} with --{several[0].replace('_', '-')}: classes have no positive "
+            "one; leave one out"
+        )
+    if len(several) > 1:
+        raise ConfigError(
+            f"--multiclass with --class-scores {options.class_scores}: labels are classes already; leave "
+            "--multiclass out"
         )
     return EventFields(
         label=options.label,
@@ -139,8 +152,17 @@ def _instance_fields(options: argparse.Namespace) -> EventFields:
         time_unit=options.time_unit,
         time_format=time_format_of(options),
         id=options.id,
-        classes=options.multiclass,
+        classes=bool(several),
     )
+
+
+def _class_names(options: argparse.Namespace, columns: InstanceColumns) -> tuple[str, ...] | None:
+    """Return the classes of which learners give a score each; None: they give none."""
+    if (asked := options.class_scores) is None:
+        return None
+    if asked == "*":
+        return tuple(sorted(columns.classes, key=by_value))
+    return tuple(class_text(name) for name in asked.split(","))
 
 
 def _settings(options: argparse.Namespace, columns: InstanceColumns) -> PrequentialSettings:
@@ -157,7 +179,9 @@ def _settings(options: argparse.Namespace, columns: InstanceColumns) -> Prequent
         whole_number("--seed", options.seed, 0),
         not options.no_prequential,
     )
-    task = Task(not options.multiclass, evaluator.threshold, columns.classes if options.multiclass else ())
+    names = columns.fields.class_names
+    known = names or (columns.classes if options.multiclass else ())
+    task = Task(not columns.fields.classes, evaluator.threshold, known, scores=bool(names))
     alpha = level(f"--alpha {options.alpha}", options.alpha, ".05")
     return PrequentialSettings(learners, folds, evaluator, task, _compared(options, evaluator), alpha)
 
@@ -166,7 +190,7 @@ def _compared(options: argparse.Namespace, evaluator: EvaluatorSettings) -> tupl
     """Return the measures by which learners are compared. Raises ConfigError."""
     measures = compared_measures("--compare", options.compare)
     for name in measures:
-        if name not in (evaluator.measures or ()):
+        if name not in (*OF_CLASSES, *(evaluator.measures or ())):
             raise ConfigError(f"--compare {name}: it is not among --measures; add it there")
     return measures
 
@@ -199,7 +223,11 @@ def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
     comparisons = compared.comparisons | "Comparisons in columns" >> InBatches(COMPARISONS)
     means = compared.means | "Means in columns" >> InBatches(MEANS)
     written: list[tuple[str, beam.PCollection[pa.RecordBatch], TableKind]] = [
-        ("rows", rows | "In columns" >> beam.ParDo(InColumns()), rows_of(settings.evaluator)),
+        (
+            "rows",
+            rows | "In columns" >> beam.ParDo(InColumns()),
+            rows_of(settings.evaluator, settings.classes),
+        ),
         ("comparisons", comparisons, COMPARISONS),
         ("means", means, MEANS),
         ("dead letters", letters, DEAD_LETTERS),
@@ -215,7 +243,9 @@ def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     from ..report.rows import count_dead_letters
 
     rows_path, comparisons_path, means_path, letters_path = tables
-    rows, oddities = read_tables([rows_path], "rows")
+    rows, oddities = read_tables([rows_path], ANY_ROWS)
+    if "class" in rows.column_names:  # a page shows the rows of all classes
+        rows = rows.filter(pc.is_null(rows.column("class"))).select(ROW_SCHEMA.names)
     comparisons, _ = read_tables([comparisons_path], "comparisons")
     means, _ = read_tables([means_path], "means")
     write_report(

@@ -29,6 +29,9 @@ PREQUENTIAL_EPILOG = """examples:
   seven classes, by cross-validation over scikit-learn's SGD, which learns from 100 instances at a time:
     rocsteady prequential covtype.csv.gz --label Cover_Type --multiclass --method cv --batch 100 \\
         --learner sgd=sklearn.linear_model:SGDClassifier --learner majority --output out
+  the same classes, with AUCs of each class and of all of them:
+    rocsteady prequential covtype.csv.gz --label Cover_Type --class-scores '*' --learner naive-bayes \\
+        --learner hoeffding --output out
 
   a stream that is made up, whose concept drifts:
     rocsteady prequential 'generate://sea:500?count=50000&seed=3&drift=25000' --learner hoeffding \\
@@ -58,6 +61,9 @@ _COLUMNS = Group("columns", (
     Argument("--label", "COL", "1/0, 1/-1 or true/false, or see below", "label"),
     POSITIVE,
     switch("--multiclass", "labels are classes, of which none is the positive one"),
+    Argument("--class-scores", "'*'",
+        "labels are classes, and learners give a score of each: a,b,c, or '*' for all classes of the first "
+        "100,000 records"),
     Argument("--time", "COL", TIMES),
     TIME_UNIT,
     TIME_FORMAT,
@@ -68,8 +74,8 @@ _COLUMNS = Group("columns", (
 
 _TESTS = Group("tests", (
     repeatable("--compare", "NAME",
-        "a measure by which learners are compared over folds; repeatable [auc and accuracy; of classes "
-        "accuracy and kappa]"),
+        "a measure by which learners are compared over folds; repeatable [auc and accuracy; with "
+        "--class-scores auc_macro and accuracy; with --multiclass accuracy and kappa]"),
     ALPHA,
 ))  # fmt: skip
 

@@ -117,6 +117,7 @@ def test_csv_and_rows_by_their_ordinal(tmp_path):
             "name the column of folds or streams with --over (there are slices by fold, site)",
         ),
         (["--measure", "prevalence"], "--measure prevalence does not say who is better"),
+        (["--measure", "auc_m"], "--measure auc_m: only models with a score of each class have it"),
         (["--alpha", "5"], "--alpha 5: give a level between 0 and 1"),
         (["--alpha", "x"], "--alpha x: give a level"),
     ],

@@ -70,12 +70,12 @@ def _of_star(name: str, asked: str, there: Collection[str] | None) -> list[tuple
         near = near_names(before or behind, there)
         hint = f" (is {near[0]!r} one of them?)" if near else ""
         raise ConfigError(f"{name}{asked!r}: no column fits{hint}; give a star for the name of the class")
-    return sorted(dict(pairs).items(), key=_natural)
+    return sorted(dict(pairs).items(), key=lambda pair: by_value(pair[0]))
 
 
-def _natural(pair: tuple[str, str]) -> tuple[bool, int, str]:
-    """Return the key that sorts whole numbers by value, before other names."""
-    text = class_text(pair[0])
+def by_value(name: str) -> tuple[bool, int, str]:
+    """Return the key of a class that sorts whole numbers by value, before other names."""
+    text = class_text(name)
     is_number = text.isascii() and text.isdecimal() and len(text) < 20
     return not is_number, int(text) if is_number else 0, text
 

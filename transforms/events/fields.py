@@ -134,7 +134,7 @@ class EventFields:
     features       for instances, which learners predict: the columns of numbers. Columns of text are slices.
     classes        for instances: whether labels are classes without a positive class.
     class_scores   the columns of the scores of each class, instead of `score`. Labels are then classes.
-    class_names    the classes of these columns.
+    class_names    the classes of these columns; for instances, the classes that learners know.
     class_labels   the columns that say of each class whether an event is of the class, instead of `label`.
 
     Raises ConfigError, which names the field, the value and the remedy.

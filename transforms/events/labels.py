@@ -55,7 +55,7 @@ class ClassReader:
         if fields.class_labels:
             return {"class_scores": scores}
         if fields.predicted is not None:
-            return {"class_scores": scores, "predicted": self._classes("predicted", fields.predicted)}
+            return {"class_scores": scores, "predicted": self.classes("predicted", fields.predicted)}
         decided = np.argmax(scores, axis=1).astype(np.int32)
         return {"class_scores": scores, "predicted": TextColumn(decided, fields.class_names)}
 
@@ -65,7 +65,7 @@ class ClassReader:
         if fields.class_labels:
             members = [self._members(name) for name in fields.class_labels]
             return {"class_labels": np.stack(members, axis=1)}
-        return {"label_classes": self._classes("label", fields.label)}
+        return {"label_classes": self.classes("label", fields.label)}
 
     def _scores(self, name: str) -> FloatArray:
         column = self.column(name)
@@ -76,7 +76,7 @@ class ClassReader:
         self.faults.add(bad, "score", name, column, score_verdict)
         return scores
 
-    def _classes(self, role: str, name: str) -> TextColumn:
+    def classes(self, role: str, name: str) -> TextColumn:
         """Read a column of classes; a value that is none of the classes is a fault."""
         column = self.column(name)
         found = texts(column, self.fields.class_of)

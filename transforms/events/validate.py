@@ -360,7 +360,11 @@ def _class_reader(check: Check) -> ClassReader:
 
 def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:
     fields = check.fields
-    classes, labels = check.labels()
+    if fields.class_names:
+        classes = ClassReader(fields, check._column, check.faults).classes("label", fields.label)
+        labels = binary_labels(classes, fields)
+    else:
+        classes, labels = check.labels()
     nothing = TextColumn.repeated("", len(labels))
     events = EventBatch(
         models=nothing,

@@ -84,7 +84,7 @@ class FoldFactory:
 
     def warm_up(self) -> None:
         """Compile the evaluators' kernels, and make every learner once, so a faulty learner fails here."""
-        warm_up(self.settings.of_folds)
+        warm_up(self.settings.compiled)
         self.settings.try_learners(self.numbers, self.categories)
 
     def new(self, pane: Pane | None, key: str) -> PrequentialFold:  # noqa: ARG002

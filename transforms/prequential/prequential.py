@@ -17,8 +17,10 @@ from ...core.prequential.folds import Folds, Method
 from ...core.prequential.instances import Task
 from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
+from ...core.rows.class_rows import ClassRow
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
+from ...core.settings.classes import class_text
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.windows import Emission, EveryEvents, LastEvents, Window
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
@@ -37,7 +39,8 @@ Factory = str | Callable[..., Any]
 class Prequentials:
     """The outputs of `Prequential`.
 
-    rows          MeasureRows: the model is the learner, the slice is the fold ("fold=3").
+    rows          MeasureRows: the model is the learner, the slice is the fold ("fold=3"). With class_scores=
+                  ClassRows.
     batches       the same rows as Arrow record batches.
     comparisons   ComparisonRows, for every pair of learners and for all learners, at every checkpoint.
     means         FoldMeans: for every learner and measure, the mean over folds.
@@ -45,7 +48,7 @@ class Prequentials:
     late          late instances.
     """
 
-    rows: beam.PCollection[MeasureRow]
+    rows: beam.PCollection[Any]
     batches: beam.PCollection[pa.RecordBatch]
     comparisons: beam.PCollection[ComparisonRow]
     means: beam.PCollection[FoldMean]
@@ -69,6 +72,8 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
     positive      the label that is positive.
     multiclass    whether labels are classes, none of which is positive.
     classes       all classes, if they are known; scikit-learn's learners need them.
+    class_scores  the names of all classes, instead of `multiclass` and `classes`: learners give a score of
+                  each class, and rows are `ClassRow`s. A label that is none of them makes a dead letter.
     id            the field of ids; the ids decide the folds of instances.
     method, folds, prequential, seed  see `Folds`.
     noise, batch  see `LearnerSpec`.
@@ -102,6 +107,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         positive: object = None,
         multiclass: bool = False,
         classes: Iterable[str] = (),
+        class_scores: Iterable[object] | None = None,
         id: str | None = None,  # noqa: A002 - the word of the command line
         method: Method = "bootstrap",
         folds: int = 10,
@@ -125,6 +131,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         super().__init__()
         if id is None:
             raise ConfigError("id=None: instances are dealt to folds by their ids; name their field with id=")
+        task = task_of(multiclass, positive, classes, class_scores, threshold)
         self._fields = EventFields(
             label=label,
             positive=positive,  # type: ignore[arg-type]  # any value that a label can have
@@ -135,7 +142,8 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
             id=id,
             features=tuple(features),
             slices=tuple((name,) for name in categories),
-            classes=multiclass,
+            classes=not task.is_binary,
+            class_names=task.classes if task.scores else (),
         )
         if not self._fields.features and not self._fields.slices:
             raise ConfigError("features=(): name the fields to learn from with features= or categories=")
@@ -152,7 +160,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
             tuple(_specs(learners, noise, batch)),
             Folds(method, folds, seed, prequential),
             evaluator,
-            Task(not multiclass, evaluator.threshold, tuple(classes)),
+            task,
             tuple(compare),
             alpha,
         )
@@ -179,15 +187,37 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         rows, compared, letters = measured_folds(
             packed.packets, self._settings, self._fields, self._cache_bytes, lateness
         )
+        row = MeasureRow if self._settings.classes is None else ClassRow
         failed = letters | "Failed" >> beam.FlatMap(single_letters, "invalid").with_output_types(DeadLetter)
         return Prequentials(
-            rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(MeasureRow),
+            rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(row),
             batches=rows | "Batches" >> beam.FlatMap(row_batches).with_output_types(pa.RecordBatch),
             comparisons=compared.comparisons,
             means=compared.means,
             dead_letters=(packed[DEAD_LETTERS], failed) | "Dead letters" >> beam.Flatten(),
             late=letters | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
         )
+
+
+def task_of(
+    multiclass: bool,
+    positive: object,
+    classes: Iterable[str],
+    class_scores: Iterable[object] | None,
+    threshold: float,
+) -> Task:
+    """Return what learners predict. Raises ConfigError for settings that do not go together."""
+    if class_scores is None:
+        return Task(not multiclass, threshold, tuple(classes))
+    for name, value in (("multiclass", multiclass), ("positive", positive), ("classes", tuple(classes))):
+        if value not in (None, False, ()):
+            raise ConfigError(
+                f"{name}={value!r} with class_scores=: labels are the classes that class_scores= names, and "
+                "none is the positive one; leave it out"
+            )
+    if isinstance(class_scores, str) or not isinstance(class_scores, Iterable):
+        raise ConfigError(f"class_scores={class_scores!r}: give the names of all classes, as a list")
+    return Task(False, threshold, tuple(class_text(name) for name in class_scores), scores=True)
 
 
 def _specs(

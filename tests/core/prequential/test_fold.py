@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from rocsteady.core.errors import (
     CorruptBytesError,
     ForeignBytesError,
     FutureVersionError,
+    InputError,
     OtherConfigurationError,
     TruncatedBytesError,
 )
@@ -28,6 +30,7 @@ from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings, all_keys, place_of
 from rocsteady.core.prequential.wire import own_record, shared_record
+from rocsteady.core.rows.class_rows import ClassRows
 from rocsteady.core.rows.rows import Rows
 from thorough import some
 from times import moments
@@ -60,8 +63,6 @@ def records(batch, cuts=()):
     """Return the packets of one partition, and its end."""
     bounds = [0, *cuts, len(batch)]
     parts = [batch.part(start, end) for start, end in itertools.pairwise(bounds)]
-    from dataclasses import replace
-
     packets = [
         replace(part, source="s", partition=0, sequence=place, high_water=int(part.times.max())).pack()
         for place, part in enumerate(parts)
@@ -111,7 +112,10 @@ def plain_loop(batch, folds, fold, model, every, settings):
     return scores, rows
 
 
-def settings_of(*learners, classes=False, **choices):
+NAMES = ("a", "b", "c")
+
+
+def settings_of(*learners, classes=False, scores=False, **choices):
     folds = Folds(
         choices.pop("method", "bootstrap"), choices.pop("count", 4), 7, choices.pop("prequential", True)
     )
@@ -120,7 +124,8 @@ def settings_of(*learners, classes=False, **choices):
         **{"window": rs.LastEvents(150), "every": rs.EveryEvents(100), "order": "position", **choices}
     )
     specs = tuple(LearnerSpec.parse(text, 0.0, batch) for text in learners or ("m=naive-bayes",))
-    return PrequentialSettings(specs, folds, evaluator, Task(not classes))
+    task = Task(not classes, classes=NAMES if scores else (), scores=scores)
+    return PrequentialSettings(specs, folds, evaluator, task)
 
 
 @pytest.mark.parametrize("prequential", [True, False])
@@ -166,6 +171,106 @@ def test_cuts_and_restarts_change_nothing(learner, classes, batch_size):
         pieces = records(batch, cuts)
         assert_same(run(settings, pieces, fold=1), whole)
         assert_same(run(settings, pieces, fold=1, restart=True), whole)
+
+
+@pytest.mark.parametrize("prequential", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_learners_with_a_score_of_each_class_have_the_rows_of_a_plain_loop(method, prequential):
+    from river.naive_bayes import GaussianNB
+    from river.preprocessing import OneHotEncoder
+
+    settings = settings_of(
+        "m=learner_factories:mixed_bayes", "majority", classes=True, scores=True, method=method,
+        prequential=prequential, every=rs.EveryEvents(100),
+    )  # fmt: skip
+    assert settings.compared == ("auc_macro", "accuracy")
+    batch, fold = stream(500, classes=True), 2
+    x, z, odd = batch.features[0][1], batch.features[1][1], batch.slices[0][1].to_list()
+    truth, given = batch.label_classes.to_list(), settings.folds.assign(batch.ids, fold)
+    model, reported = OneHotEncoder() | GaussianNB(), 0
+    ev = rs.MulticlassEvaluator(
+        NAMES, settings.evaluator, model="m", slice="fold=2", every=rs.EveryEvents(2**62 - 1)
+    )
+    expected = []
+    for i in range(len(batch)):
+        features = {"x": float(x[i]), "z": float(z[i]), "odd": odd[i]}
+        features = {name: value for name, value in features.items() if value is not None and value == value}
+        if given.tests[i]:
+            found = model.predict_proba_one(features)
+            line = [found.get(name, 0.0) for name in NAMES] if found else [1 / 3] * 3
+            ev.update([truth[i]], [line], times=moments(batch.times[i : i + 1]))
+        for _ in range(given.weights[i]):
+            model.learn_one(features, truth[i])
+        if (i + 1) % 100 == 0 and ev.seq != reported:
+            expected += ev.finish()
+            reported = ev.seq
+    machine, found, reports = PrequentialFold(settings, 0, fold), [], []
+    for record in records(batch, (7, 130, 480)):
+        for output in machine.apply(record):
+            found += class_rows(output.rows)
+            reports += map(FoldReport.unpack, output.reports)
+        machine = PrequentialFold.from_bytes(machine.to_bytes(), settings, 0, fold)
+    assert len(found) == len(expected) == 4 * 5
+    assert [row._replace(config="") for row in found] == [row._replace(config="") for row in expected]
+    for report, row in zip(reports, expected[::4], strict=True):
+        told = dict(zip(settings.comparison.columns, report.measures.tolist(), strict=True))
+        for name in ("auc_macro", "auc_m", "worst_pair_auc", "accuracy", "kappa_m"):
+            assert told[name] == getattr(row, name)
+        assert np.isnan(told["auc"])
+
+
+def class_rows(rows):
+    return list(ClassRows(rows))
+
+
+def test_kappa_m_of_the_sliding_majority_with_scores_is_zero_once_it_has_a_label():
+    settings = settings_of("majority", classes=True, scores=True)
+    machine, rows = PrequentialFold(settings, 0, 0), []
+    for record in records(stream(classes=True)):
+        for output in machine.apply(record):
+            rows += class_rows(output.rows)
+    of_model = [row for row in rows if row.class_ is None]
+    assert [row.kappa_m for row in of_model[2:]] == [0.0] * (len(of_model) - 2) != []
+
+
+def test_a_failure_is_told_in_the_rows_of_all_classes_and_a_stray_label_is_refused():
+    settings = settings_of("m=learner_factories:Moody", classes=True, scores=True)
+    machine = PrequentialFold(settings, 0, 0)
+    (output,) = [
+        each for each in machine.apply(records(stream(100, classes=True))[0]) if hasattr(each, "rows")
+    ]
+    rows = class_rows(output.rows)
+    assert all("the learner failed at" in row.reason for row in rows)
+    assert all(row.window_events == 0 for row in rows)
+    few = replace(settings_of("majority", classes=True), task=Task(False, classes=("a", "b"), scores=True))
+    with pytest.raises(InputError, match="'c' is none of the 2 classes"):
+        PrequentialFold(few, 0, 0).apply(records(stream(100, classes=True))[0])
+
+
+def test_a_state_of_classes_is_none_of_scores_of_classes():
+    plain, scored = settings_of(classes=True), settings_of(classes=True, scores=True)
+    state = PrequentialFold(plain, 0, 0).to_bytes()
+    with pytest.raises(OtherConfigurationError):
+        PrequentialFold.from_bytes(state, scored, 0, 0)
+    state = PrequentialFold(scored, 0, 0).to_bytes()
+    with pytest.raises(OtherConfigurationError):
+        PrequentialFold.from_bytes(state, plain, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        (
+            {"compared": ("auc_m",)},
+            "learners cannot be compared by auc_m: only learners with a score of each",
+        ),
+        ({"task": Task(False, classes=("a", "a"), scores=True)}, "'a' is named twice"),
+        ({"task": Task(False, scores=True)}, "give the names of the classes"),
+    ],
+)
+def test_settings_of_classes_that_cannot_be(choices, said):
+    with pytest.raises(ConfigError, match=said):
+        PrequentialSettings((LearnerSpec.parse("majority"),), **choices)
 
 
 def assert_same(found, expected):
@@ -281,8 +386,6 @@ def test_a_learner_that_fails_goes_on_and_the_row_says_how_often():
 
 def test_one_class_for_long_and_a_constant_feature():
     batch = stream(400)
-    from dataclasses import replace
-
     batch = replace(
         batch, labels=np.where(np.arange(400) < 300, 0, batch.labels).astype(np.int8),
         features=(("x", np.ones(400)), ("z", batch.features[1][1])),

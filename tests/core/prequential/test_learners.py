@@ -40,6 +40,7 @@ from thorough import THOROUGH, few, others_slow
 DATA = os.environ.get("ROCSTEADY_DATA")
 BINARY = Task(is_binary=True)
 CLASSES = Task(is_binary=False, classes=("a", "b", "c"))
+SCORES = CLASSES._replace(scores=True)
 
 
 def instances(n=400, seed=1, *, multiclass=False, text=False, missing=0.0, prefix=""):
@@ -91,6 +92,7 @@ def in_pieces(spec, task, given, weights, tests, size, window=None, restart=True
         np.concatenate([found.scores for found in outcomes]),
         [value for found in outcomes for value in list(found.predicted)],
         [failure for found in outcomes for failure in found.failures],
+        [found.class_scores.tobytes() for found in outcomes if task.scores],
     )
 
 
@@ -331,6 +333,18 @@ def test_cuts_and_restarts_change_nothing(spec, multiclass):
         pieces = in_pieces(spec, task, given, weights, tests, size, 20)
         assert np.array_equal(whole[0], pieces[0], equal_nan=True)
         assert whole[1:] == pieces[1:]
+    if not multiclass:
+        return
+    scored = in_pieces(spec, SCORES, given, weights, tests, len(given), 20)
+    pieces = in_pieces(spec, SCORES, given, weights, tests, 50, 20)
+    assert scored[1:3] == pieces[1:3]
+    assert b"".join(scored[3]) == b"".join(pieces[3])
+    lines = np.frombuffer(scored[3][0]).reshape(-1, 3)
+    assert np.array_equal(np.isnan(lines[:, 0]), np.isnan(scored[0]))
+    known = [row for row in range(len(given)) if scored[1][row] is not None and np.ptp(lines[row])]
+    assert [scored[1][row] for row in known] == ["abc"[place] for place in lines[known].argmax(axis=1)]
+    same = [scored[1][row] == whole[1][row] for row in known]
+    assert all(same) or spec.factory.startswith(("majority", "persistent"))
 
 
 def test_forests_of_two_seeds_differ_and_of_one_do_not():
@@ -526,6 +540,82 @@ def test_whatever_is_no_class_is_that_instances_failure(factories):
     assert found.predicted == ["b", "", "never seen", "a", None, None, None, None, None, None]
     assert [row for row, _ in found.failures] == list(range(4, 10))
     assert np.isnan(found.scores).tolist() == [False] * 4 + [True] * 6
+
+
+def test_whatever_is_no_score_of_a_class_is_that_instances_failure(factories):
+    answers = [
+        {"a": 0.2, "b": 0.8}, {}, {"c": 1.0 + 1e-12}, {"b": 0.5, "a": 0.5}, {"a": np.float64(0.1), "c": 0.3},
+        {"a": 0.5, "b": math.nan}, {"d": 1.0}, {3: 1.0}, None, {"a": None}, TypeError("odd"), {"a": 1.5},
+    ]  # fmt: skip
+    found = said(answers, SCORES, factories)
+    assert found.predicted == ["b", "a", "c", "a", "c"] + [None] * 7
+    assert found.class_scores[:5].tolist() == [
+        [0.2, 0.8, 0],
+        [1 / 3] * 3,
+        [0, 0, 1],
+        [0.5, 0.5, 0],
+        [0.1, 0, 0.3],
+    ]
+    assert np.isnan(found.class_scores[5:]).all()
+    assert [row for row, _ in found.failures] == list(range(5, 12))
+    assert found.failures[1][1].endswith("it answered for 'd', which is none of the classes ['a', 'b', 'c']")
+    assert found.failures[3][1].endswith("it gave None, which is not a probability for each class")
+
+
+def test_learners_that_only_label_give_their_class_all(factories):
+    class Labels(Recorder):
+        def predict_proba_one(self, _):
+            raise NotImplementedError
+
+        def predict_one(self, x):
+            return "abd"[int(x["x"])]
+
+    factories.make = Labels
+    labels = TextColumn.of(["a"] * 3)
+    given = Instances((("x", np.arange(3.0)),), (), labels, hashes(3))
+    found = run(made("users_learners:make", SCORES), given)
+    assert found.class_scores[:2].tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert [row for row, _ in found.failures] == [2]
+    given = Instances((), (), TextColumn.of(["c", "c", "a", "b"]), hashes(4))
+    found = run(made("majority", SCORES), given)
+    assert found.class_scores.tolist() == [[1 / 3] * 3, [0, 0, 1], [0, 0, 1], [0, 0, 1]]
+    assert found.predicted == ["a", "c", "c", "c"]
+
+
+@pytest.mark.parametrize("names", ["abc", "ab"])
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_scores_of_partial_fit_rank_as_the_model_does(factories, loss, names):
+    factories.make = lambda random_state: SGDClassifier(loss=loss, random_state=random_state)
+    task = Task(False, classes=tuple(names[::-1]), scores=True)  # in another order than the model's
+    given = instances(400, multiclass=True)
+    given = given.take(np.flatnonzero([name in names for name in given.labels.to_list()]))
+    learner = made("users_learners:make", task)
+    run(learner, given)
+    model = pickle.loads(learner_wire.unpack_learner("", learner.to_bytes(), {})[1])
+    found = learner.run(given, np.zeros(len(given), np.int64), np.ones(len(given), np.bool_))
+    matrix = given.matrix()
+    assert found.predicted == model.predict(matrix).tolist()
+    if loss == "log_loss":
+        np.testing.assert_allclose(found.class_scores, model.predict_proba(matrix)[:, ::-1], rtol=1e-12)
+        return
+    decisions = model.decision_function(matrix)
+    if len(names) == 2:
+        decisions = np.column_stack([-decisions, decisions])
+    for place in range(len(names)):
+        ranks = np.argsort(decisions[:, len(names) - 1 - place], kind="stable")
+        assert np.array_equal(np.argsort(found.class_scores[:, place], kind="stable"), ranks)
+
+
+def test_noise_lets_scores_change_places(factories):
+    class Sure(Recorder):
+        def predict_proba_one(self, _):
+            return {"a": 0.6, "b": 0.3, "c": 0.1}
+
+    factories.make = Sure
+    given = instances(300, multiclass=True)
+    found = run(made("users_learners:make", SCORES, noise=0.5), given)
+    assert set(map(tuple, found.class_scores.tolist())) == {(0.6, 0.3, 0.1), (0.3, 0.6, 0.1), (0.1, 0.3, 0.6)}
+    assert found.predicted == ["abc"[place] for place in found.class_scores.argmax(axis=1)]
 
 
 def test_an_instance_that_is_not_learnt_has_no_prediction(factories):

@@ -258,10 +258,7 @@ def test_rows_of_a_folder_come_each_once_and_sorted(capsys):
 
 def test_other_commands_say_that_they_do_not_read_rows_of_classes(capsys):
     evaluated(capsys, "s.csv", *HOW, *SLICED)
-    for words in (
-        ("compare", "rows.parquet", "--over", "country", "-o", "c.csv"),
-        ("roll-up", "rows.parquet", "--by", "models", "-o", "g.csv"),
-    ):
+    for words in (("roll-up", "rows.parquet", "--by", "models", "-o", "g.csv"),):
         ran = call(capsys, *words)
         assert ran.status == 2, ran
         assert "holds rows of models with a score of each class" in "\n".join(ran.lines)

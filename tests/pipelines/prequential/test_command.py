@@ -175,6 +175,54 @@ def test_classes_learners_of_ones_own_and_noise(capsys, source, tmp_path):
     }
 
 
+def test_learners_with_a_score_of_each_class_are_measured_and_compared(capsys, source, tmp_path):
+    words = (
+        "--label", "odd", "--feature", "x", "--feature", "z", "--folds", "6", "--window", "last:200",
+        "--every", "450", "--learner", "naive-bayes", "--learner", "majority",
+    )  # fmt: skip
+    ran = call(capsys, "prequential", source, "--class-scores", "*", *words, "--output", str(tmp_path / "o"))
+    assert ran.status == 0, ran.lines
+    found = tables(tmp_path / "o")
+    rows = found["rows.parquet"].to_pylist()
+    assert len(rows) == 2 * 6 * 2 * 4  # learners, folds, checkpoints; a row of all classes and of three
+    assert {row["class"] for row in rows} == {None, "u", "v", "w"}
+    of_model = [row for row in rows if row["class"] is None]
+    assert all(row["classes"] == ["u", "v", "w"] for row in of_model)
+    assert 0.4 < np.mean([row["auc_macro"] for row in of_model]) < 0.6  # nothing tells odd from the features
+    tests = found["comparisons.parquet"].to_pylist()
+    assert {(row["measure"], row["test"]) for row in tests} == {
+        ("accuracy", "mcnemar"), *((name, test) for name in ("accuracy", "auc_macro")
+                                   for test in ("sign", "wilcoxon", "friedman", "nemenyi")),
+    }  # fmt: skip
+    here = [row for row in tests if row["test"] == "wilcoxon" and row["measure"] == "auc_macro"]
+    for row in here:
+        by_learner = {
+            name: [each["auc_macro"] for each in of_model
+                   if each["model"] == name and each["row"] == row["checkpoint"]]
+            for name in (row["learner_a"], row["learner_b"])
+        }  # fmt: skip
+        test = wilcoxon(by_learner[row["learner_a"]], by_learner[row["learner_b"]])
+        assert row["p_value"] == test.p_value
+    means = found["means.parquet"].to_pylist()
+    mean = next(row for row in means if row["measure"] == "auc_m" and row["model"] == "majority")
+    values = [row["auc_m"] for row in of_model if row["model"] == "majority" and row["row"] == 0]
+    assert mean["mean"] == pytest.approx(np.mean(values))
+
+    output = tmp_path / "compared.parquet"
+    ran = call(capsys, "compare", str(tmp_path / "o/rows.parquet"), "--output", str(output))
+    assert ran.status == 0, ran.lines
+    again = [row for row in pq.read_table(output).to_pylist() if row["test"] == "wilcoxon"]
+    assert [row["p_value"] for row in again] == [row["p_value"] for row in here]
+
+    two = tmp_path / "two"
+    ran = call(capsys, "prequential", source, "--class-scores", "w,u", *words, "--output", str(two))
+    assert ran.status == 0, ran.lines
+    letters = tables(two)["dead_letters.parquet"].to_pylist()
+    assert {(row["reason"], row["value"]) for row in letters} == {("label has no score", "v")}
+    assert len(letters) == N // 3
+    assert any(f"{N // 3} invalid: label has no score; see" in line for line in ran.lines)
+
+
 class Evil:
     """Would leave a trace if it were unpickled."""
 
@@ -188,6 +236,12 @@ MISTAKES = {
     "--label class --positive ON --learner majority --output o": "ON DOWN UP",
     "--label klass --positive UP --learner majority --output o": "'klass' --label",
     "--label class --positive UP --multiclass --learner majority --output o": "--positive --multiclass",
+    "--label class --positive UP --class-scores * --learner majority --output o": "--positive UP --class",
+    "--label class --multiclass --class-scores * --learner majority --output o": "--multiclass already",
+    "--label class --class-scores UP,UP --learner majority --output o": "'UP' twice",
+    "--label class --class-scores UP, --learner majority --output o": "empty",
+    "--label class --positive UP --compare auc_m --learner majority --output o": "auc_m --class-scores",
+    "--label class --class-scores * --learner polynomial-auc --output o": "polynomial-auc two classes",
     "--label class --positive UP --learner oracle --output o": "'oracle' majority hoeffding module:factory",
     "--label class --positive UP --learner m=none:make --output o": "'m' 'none' importable",
     "--label class --positive UP --learner m=json:dumps --output o": "'m' json:dumps",

@@ -20,6 +20,7 @@ from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
+from rocsteady.core.rows.class_rows import ClassRows
 from rocsteady.transforms.events.dead_letters import DeadLetter
 
 N = 400
@@ -44,8 +45,9 @@ def timed(record):
 
 def transform(**choices):
     return rs.Prequential(
-        choices.pop("learners", LEARNERS), features=["x"], categories=["odd"], label="y", positive="UP",
-        id="id", folds=3, seed=5, window=rs.LastEvents(100), every=rs.EveryEvents(100), **choices,
+        choices.pop("learners", LEARNERS), features=["x"], categories=["odd"], label="y",
+        positive=choices.pop("positive", "UP"), id="id", folds=3, seed=5, window=rs.LastEvents(100),
+        every=rs.EveryEvents(100), **choices,
     )  # fmt: skip
 
 
@@ -104,6 +106,49 @@ def test_every_runner_gives_the_rows_of_the_machines(tmp_path, runner, cache_byt
     assert shown["id"] == letters[0][6]
 
 
+@pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
+def test_every_runner_gives_the_rows_of_classes_of_the_machines(tmp_path, runner, cache_bytes):
+    made = [{**one, "y": f"{one['y']}/{one['odd']}"} for one in instances()]
+    names = ["UP/u", "UP/v", "DOWN/u", "DOWN/v"]
+    task = Task(False, classes=tuple(names), scores=True)
+    evaluator = rs.EvaluatorSettings(window=rs.LastEvents(100), every=rs.EveryEvents(100), order="time")
+    spec = LearnerSpec("bayes", "learner_factories:mixed_bayes")
+    settings = PrequentialSettings((spec,), Folds("bootstrap", 3, 5), evaluator, task)
+    batch = EventBatch(
+        models=TextColumn.of([""] * N), scores=np.zeros(N), labels=np.full(N, -1, np.int8),
+        times=np.array([one["when"] for one in made]) * 1_000_000,
+        ids=IdColumn.of([one["id"] for one in made]),
+        label_classes=TextColumn.of([one["y"] for one in made]), predicted=TextColumn.of([""] * N),
+        slices=(("odd", TextColumn.of([one["odd"] for one in made])),),
+        features=(("x", np.array([one["x"] for one in made])),),
+    )  # fmt: skip
+    expected = []
+    for fold in range(3):
+        machine = PrequentialFold(settings, 0, fold)
+        outputs = [*machine.apply(batch.pack()), *machine.apply(EndOfInput().pack())]
+        expected += [row for output in outputs for row in ClassRows(output.rows)]
+    shuffled = [made[place] for place in np.random.default_rng(3).permutation(N)]
+    stray = {**made[0], "id": "stray", "y": "FLAT"}
+    with pipeline(runner) as built:
+        stream = built | InOrder([*shuffled, stray]) | beam.Map(timed)
+        run = stream | rs.Prequential(
+            {"bayes": learner_factories.mixed_bayes}, features=["x"], categories=["odd"], label="y", id="id",
+            class_scores=names, folds=3, seed=5, window=rs.LastEvents(100), every=rs.EveryEvents(100),
+            time="when", order="time", clock="runner", cache_bytes=cache_bytes,
+        )  # fmt: skip
+        for name in ("rows", "dead_letters"):
+            _ = getattr(run, name) | Keep(tmp_path, name)
+
+    def identity(row):
+        return row.slice, row.row, row.class_ or ""
+
+    rows = [rs.ClassRow(*one.value) for one in kept(tmp_path, "rows")]
+    assert sorted(rows, key=identity) == sorted(expected, key=identity)
+    assert len(rows) == 3 * 4 * 5
+    (letter,) = [DeadLetter(*one.value) for one in kept(tmp_path, "dead_letters")]
+    assert (letter.reason, letter.value) == ("label has no score", "FLAT")
+
+
 def test_instances_that_are_none_are_dead_letters(tmp_path):
     bad = [
         {"id": "a", "x": "soon", "odd": "u", "y": "UP"}, {"id": None, "x": 1, "odd": "u", "y": "UP"},
@@ -140,6 +185,11 @@ def make_nothing():
         ({"measures": ("auc",), "compare": ["h"]}, "h measures"),
         ({"noise": 1.5}, "noise=1.5"),
         ({"threshold": 0.0}, "threshold=0.0"),
+        ({"class_scores": ["UP", "DOWN"]}, "positive='UP' class_scores="),
+        ({"class_scores": "UP", "positive": None}, "class_scores='UP' list"),
+        ({"class_scores": [], "positive": None}, "names of the classes"),
+        ({"class_scores": ["UP"], "positive": None, "multiclass": True}, "multiclass=True class_scores="),
+        ({"class_scores": ["UP"], "positive": None, "classes": ["UP"]}, "classes=('UP',) class_scores="),
     ],
 )
 def test_mistakes_are_told_before_anything_runs(choices, words):
