@@ -329,7 +329,7 @@ def test_urls_are_written_through_the_filesystem_and_renamed(tmp_path):
     write_table(table, tmp_path / "same.csv")
     assert (tmp_path / "rows.csv").read_bytes() == (tmp_path / "same.csv").read_bytes()
     with pytest.raises(pa.ArrowInvalid):
-        write_table(pa.table({"x": [[1]]}), url(tmp_path / "bad.csv"))
+        write_table(pa.table({"x": [{"y": 1}]}), url(tmp_path / "bad.csv"))
     assert names(tmp_path) == ["rows.csv", "same.csv"]
 
 
