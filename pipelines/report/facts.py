@@ -24,7 +24,7 @@ from ..words import DASH, all_dates, share, short_day, stamp
 from .alerts import shown_alerts
 from .better import better_section
 from .changes import NO_TEST, Change, change_of
-from .classes.pairs import class_pairs
+from .fleet.class_pairs import class_pairs
 from .classes.rows import CLASS_NUMBERS
 from .comparisons import comparisons_of, means_of
 from .data import (

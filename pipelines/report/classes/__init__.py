@@ -1,4 +1,4 @@
-"""Models with a score of each class on the page: a class is shown like a slice of its model.
+"""The classes of models with a score of each class: on the page, a class is shown like a slice of its model.
 
-`rows` has the classes of the page's rows, and `pairs` the section of the pairs of classes.
+`rows` has the classes of the page's rows.
 """

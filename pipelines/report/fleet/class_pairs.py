@@ -16,7 +16,7 @@ import pyarrow as pa
 from ....core.arrays import FloatArray, Int64Array
 from ...words import counted
 from ..rows import ReportRows
-from .rows import PageClasses
+from ..classes.rows import PageClasses
 
 CELLS = 400_000
 """The most AUCs of pairs that a page holds: 4,000 moments of 10 classes, or 40 of 100 classes."""
