@@ -24,7 +24,6 @@ from ..words import DASH, all_dates, share, short_day, stamp
 from .alerts import shown_alerts
 from .better import better_section
 from .changes import NO_TEST, Change, change_of
-from .fleet.class_pairs import class_pairs
 from .classes.rows import CLASS_NUMBERS
 from .comparisons import comparisons_of, means_of
 from .data import (
@@ -41,6 +40,7 @@ from .data import (
     thinned,
 )
 from .fleet import lines as of_lines
+from .fleet.class_pairs import class_pairs
 from .fleet.gaps import gaps_section, page_gaps
 from .fleet.pairs import pairs_section
 from .fleet.roll_ups import roll_ups_section

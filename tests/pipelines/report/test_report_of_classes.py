@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from class_tables import CLASSES, class_rows
 from rocsteady.core.errors import InputError
+from rocsteady.pipelines.report.facts import page_facts
 from rocsteady.pipelines.report.fleet import class_pairs as pairs_section
 from rocsteady.pipelines.report.fleet.class_pairs import class_pairs
-from rocsteady.pipelines.report.facts import page_facts
 from rocsteady.pipelines.report.fleet.gaps import page_gaps
 from rocsteady.pipelines.report.glance import glance
 from rocsteady.pipelines.report.overview import overview_of
