@@ -23,6 +23,7 @@ from ...core.alerts.columns import Kind, kind_of
 from ...core.errors import InputError
 from ...core.rows.pairs import models_of
 from ..words import DASH, counted, number, stamp
+from .classes.rows import CLASS, slice_of
 from .data import MEANINGS
 from .fleet.lines import Section
 from .rows import ReportRows
@@ -69,20 +70,25 @@ class Alert(NamedTuple):
         return self.closed or self.opened
 
 
-def alerts_of(table: pa.Table) -> list[Alert]:
-    """Return each alert of a table (ALERT_SCHEMA): the open ones first, then the newest first. O(n log n).
+def alerts_of(table: pa.Table, label: str = CLASS) -> list[Alert]:
+    """Return each alert of a table: the open ones first, then the newest first. O(n log n).
+
+    table  the columns of ALERT_SCHEMA, or of CLASS_ALERT_SCHEMA; the slice of an alert of a class names the
+           class, as on the page
+    label  the column in such names (`PageClasses.label`)
 
     Raises InputError for a state that is neither "open" nor "closed".
     """
     micros = ("time", "since_time", "pane_start", "pane_end")
     names = ("rule", "state", "model", "slice", *micros, "row", "since_row", "column", "value", "message")
-    columns = {name: table.column(name) for name in names}
+    columns = {name: table.column(name) for name in (*names, CLASS) if name in table.column_names}
     columns |= {name: columns[name].cast(pa.int64()) for name in micros}
     found: dict[tuple[Any, ...], Alert] = {}
     lines: list[dict[str, Any]] = pa.table(columns).to_pylist()
     for line in sorted(lines, key=lambda line: line["state"] != "open"):
         pane = line["pane_start"], line["pane_end"]
         rule, model, slice_name = (line[name] or "" for name in ("rule", "model", "slice"))
+        slice_name = slice_of(slice_name, line.get(CLASS), label)
         value = line["value"]
         known = value if value is not None and math.isfinite(value) else None
         event = Event(int(line["row"]), line["time"], known, line["message"] or "")
@@ -148,7 +154,7 @@ def shown_alerts(
         places.setdefault(model, []).append(place)
     slices = {name: place for place, name in enumerate(rows.slices)}
     charts = {_KINDS[one.name]: one for one in sections if one.name in _KINDS}
-    alerts = alerts_of(table)
+    alerts = alerts_of(table, CLASS if rows.classes is None else rows.classes.label)
 
     def is_shown(alert: Alert) -> bool:
         if alert.kind == "row":

@@ -20,7 +20,15 @@ import pyarrow.compute as pc
 from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.columns import COLUMNS, TEXT_COLUMNS
 from ..words import counted
-from .classes.rows import AS_AUC, CLASS, CLASS_NUMBERS, PageClasses, class_part, slices_with_classes
+from .classes.rows import (
+    AS_AUC,
+    CLASS,
+    CLASS_NUMBERS,
+    PageClasses,
+    class_part,
+    label_beside,
+    slices_with_classes,
+)
 
 
 @dataclass(frozen=True)
@@ -192,7 +200,8 @@ def _classes_of(
     places = {name: place for place, name in enumerate(slices)}
     of_slices = {places[name]: (places.get(of, -1), one) for name, (of, one) in parts.items()}
     of_classes = {of: places[name] for name, of in parts.items()}
-    return PageClasses(of_slices, of_classes, class_part(table).take(pa.array(kept)))
+    label = label_beside({name or "" for name in table.column("slice").unique().to_pylist()})
+    return PageClasses(label, of_slices, of_classes, class_part(table).take(pa.array(kept)))
 
 
 _Shown = dict[tuple[str, str], tuple[str, int]]

@@ -12,7 +12,7 @@ from ...core.encoding.json import read_json
 from ...core.errors import InputError, RocsteadyError
 from ...core.process.console import say
 from ...core.settings.evaluator import config_of
-from ...transforms.sinks.kinds import ALERT_SCHEMA, CONFIDENCE_KEY, SETTINGS_KEY
+from ...transforms.sinks.kinds import ALERT_SCHEMA, CLASS_ALERT_SCHEMA, CONFIDENCE_KEY, SETTINGS_KEY
 from ...transforms.tables.followed import Came
 from ..report.alerts import alerts_of
 from ..report.fleet.pairs import pairs_section
@@ -94,9 +94,11 @@ class Gathered:
             self._take_beside(source.what, came.table)
             self.changed = True
         elif self.alerts is not None:
-            table = came.table.select(self.alerts.schema.names).cast(self.alerts.schema)
+            schema = CLASS_ALERT_SCHEMA if "class" in came.table.column_names else ALERT_SCHEMA
+            table = came.table.select(schema.names).cast(schema)
             alerts_of(table)  # else one wrong alert would keep the page from being made
-            self.alerts = pa.concat_tables([self.alerts, table])[-ALERTS_HELD:].combine_chunks()
+            both = pa.concat_tables([self.alerts, table], promote_options="default")
+            self.alerts = both[-ALERTS_HELD:].combine_chunks()
             self.changed = True
         return False
 

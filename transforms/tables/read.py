@@ -22,6 +22,7 @@ from ..files.lines import MOST_LINE_BYTES, line_blocks
 from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..sinks.kinds import (
     ALERT_SCHEMA,
+    CLASS_ALERT_SCHEMA,
     CONFIDENCE_KEY,
     CURVE_SCHEMA,
     PAIR_SCHEMA,
@@ -94,7 +95,7 @@ def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
     if what == ANY_ROWS:
         return joined_rows(tables), list(dict.fromkeys(notes))
     tables = tables or [_KINDS[what][0].empty_table()]
-    return pa.concat_tables(tables), list(dict.fromkeys(notes))
+    return pa.concat_tables(tables, promote_options="default"), list(dict.fromkeys(notes))
 
 
 def joined_rows(tables: Sequence[pa.Table]) -> pa.Table:
@@ -148,6 +149,8 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     if what == ANY_ROWS:
         what = CLASS_ROWS if names is not None and "class" in names else "rows"
     schema, command = _KINDS[what]
+    if what == "alerts" and names is not None and "class" in names:
+        schema = CLASS_ALERT_SCHEMA
     if names is None:
         return schema.empty_table()
     missing = [name for name in NEEDED[what] if name not in names]

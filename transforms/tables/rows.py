@@ -31,7 +31,7 @@ from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
 from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
-from ..sinks.kinds import CLASS_ROWS, CONFIDENCE_KEY, ROWS, SETTINGS_KEY, TableKind
+from ..sinks.kinds import ALERTS, CLASS_ALERTS, CLASS_ROWS, CONFIDENCE_KEY, ROWS, SETTINGS_KEY, TableKind
 from ..sinks.open import is_folder
 from ..sources.files.listing import list_sources
 from .read import ANY_ROWS, file_metadata, first_line, joined_rows, parse_lines, read_table
@@ -342,8 +342,9 @@ _CLASS = re.compile(rb'(?<!\\)"class": ')
 
 
 def _table_of(messages: list[Any], topic: KafkaTopic, kind: TableKind) -> pa.Table:
-    if kind is ROWS and any(_CLASS.search(message.value()) for message in messages):
-        kind = CLASS_ROWS
+    of_classes = {ROWS.name: CLASS_ROWS, ALERTS.name: CLASS_ALERTS}.get(kind.name)
+    if of_classes is not None and any(_CLASS.search(message.value()) for message in messages):
+        kind = of_classes
     table = _records_in([message.value() for message in messages], kind)
     if table is not None:
         return table

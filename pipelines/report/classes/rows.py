@@ -36,10 +36,12 @@ class PageClasses:
 
     parts  by the place of a slice of the page that is a class: the place of the slice in which the class is,
            and the class's name. The place of the whole model is that of the slice ""
+    label  the column in the names of classes, such as `class` in `class=cat`
     places by the name of a slice and the name of a class: the place of that class among the page's slices
     table  n rows, in the order of the page's rows: the columns of rows of classes
     """
 
+    label: str
     parts: Mapping[int, tuple[int, str]]
     places: Mapping[tuple[str, str], int]
     table: pa.Table
@@ -56,6 +58,24 @@ class PageClasses:
     def number_of_classes(self) -> int:
         """Return how many classes have rows."""
         return len({name for _, name in self.parts.values()})
+
+
+def label_beside(slices: Iterable[str]) -> str:
+    """Return the column in the names of classes: one by which no slice is made."""
+    columns = {column for one in slices for column in columns_of(one)}
+    label = CLASS
+    while label in columns:
+        label = f"scored {label}"
+    return label
+
+
+def slice_of(slice_: str, name: str | None, label: str = CLASS) -> str:
+    """Return the name under which a class in a slice is shown; None: the slice itself.
+
+    >>> slice_of("a=1", "x"), slice_of("", None)
+    ('a=1,class=x', '')
+    """
+    return ",".join(filter(None, (slice_, None if name is None else f"{label}={escape_slice(name)}")))
 
 
 def slices_with_classes(
@@ -75,15 +95,10 @@ def slices_with_classes(
     (['class=x', '', 'a=1,class=x'], {'class=x': ('', 'x'), 'a=1,class=x': ('a=1', 'x')})
     """
     there = pa.table({"slice": slices, CLASS: classes}).group_by(["slice", CLASS]).aggregate([]).to_pylist()
-    columns = {column for one in {line["slice"] for line in there} for column in columns_of(one)}
-    label = CLASS
-    while label in columns:
-        label = f"scored {label}"
-    names = {
-        name: f"{label}={escape_slice(name)}" for name in {line[CLASS] for line in there} if name is not None
-    }
+    label = label_beside({line["slice"] for line in there})
+    names = {name: slice_of("", name, label) for name in {line[CLASS] for line in there} if name is not None}
     parts = {
-        ",".join(filter(None, (line["slice"], names[line[CLASS]]))): (line["slice"], line[CLASS])
+        slice_of(line["slice"], line[CLASS], label): (line["slice"], line[CLASS])
         for line in there
         if line[CLASS] is not None
     }

@@ -8,7 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from class_tables import CLASSES, class_rows
+from report_tables import alert_events
 from rocsteady.core.errors import InputError
+from rocsteady.pipelines.report.alerts import alerts_of, shown_alerts
+from rocsteady.pipelines.report.classes.rows import slice_of
 from rocsteady.pipelines.report.facts import page_facts
 from rocsteady.pipelines.report.fleet import class_pairs as pairs_section
 from rocsteady.pipelines.report.fleet.class_pairs import class_pairs
@@ -130,6 +133,21 @@ def test_slices_by_a_column_called_class_are_told_from_classes():
     assert "scored class=cat" in rows.slices
     assert "class=cat,scored class=cat" in rows.slices
     assert len(rows) == table.num_rows
+
+
+@pytest.mark.parametrize("slices", [("",), ("", "class=cat")])
+def test_an_alert_of_a_class_is_beside_the_class_and_not_its_model(slices):
+    rows = report_rows(class_rows(("m",), slices=slices, n=600))
+    opened = {"model": "m", "row": 2, "state": "open"}
+    plain = alert_events({**opened, "column": "auc_macro"}, {**opened, "column": "auc"}, {**opened, "row": 3})
+    place = plain.schema.get_field_index("slice") + 1
+    table = plain.add_column(place, "class", pa.array([None, "cat", "dog=x,y"]))
+    names = [alert.slice for alert in alerts_of(table, rows.classes.label)]
+    assert sorted(names) == sorted(["", slice_of("", "cat", rows.classes.label),
+                                    slice_of("", "dog=x,y", rows.classes.label)])  # fmt: skip
+    assert set(names) <= set(rows.slices)
+    shown = shown_alerts(table, rows, 50, dates=False)
+    assert shown.open_of_models == {"m": 3}
 
 
 def test_classes_have_no_gaps_since_they_share_their_events():

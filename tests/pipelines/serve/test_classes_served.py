@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from class_tables import CLASSES, class_rows
+from report_tables import alert_events
 from rocsteady.core.rows.arrow import ROW_SCHEMA
+from rocsteady.pipelines.report.alerts import alerts_of
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.serve import gauges
 from rocsteady.pipelines.serve.gauges import newest_of, page_series
@@ -49,6 +51,19 @@ def test_rows_of_the_other_kind_are_left_out_and_told(keeper):
     keeper.gathered.take(SOURCE, Came(plain, {}))
     assert keeper.gathered.history.came == ROWS.num_rows
     assert "follow them apart" in keeper.gathered.troubles["rows"]
+
+
+def test_alerts_of_classes_are_told_apart(keeper):
+    gathered = Keeper(Look(followed=("alerts",))).gathered
+    opened = {"model": "good", "row": 1, "state": "open"}
+    plain = alert_events(opened, opened)
+    place = plain.schema.get_field_index("slice") + 1
+    of_alerts = Source("alerts", "alerts", iter(()))
+    for name in ("cat", "dog=x,y"):
+        table = plain.slice(0, 1).add_column(place, "class", pa.array([name]))
+        gathered.take(of_alerts, Came(table, {}))
+    assert gathered.troubles == {}
+    assert [alert.slice for alert in alerts_of(gathered.alerts)] == ["class=cat", r"class=dog\=x\,y"]
 
 
 def test_the_api_names_the_class_of_a_row(keeper):
