@@ -15,7 +15,8 @@ from typing import Literal, NamedTuple
 
 from ...core.version import __version__
 from ...transforms.beam import metrics
-from ...transforms.beam.metrics import MACRO_COLUMNS, NEWEST_COLUMNS, NEWEST_TIMES, Newest
+from ...transforms.beam.metrics import NEWEST_TIMES
+from ...transforms.beam.newest import MACRO_COLUMNS, NEWEST_COLUMNS, Newest
 
 PREFIX = "rocsteady_"
 """The first letters of every series' name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...transforms.beam.metrics import NEWEST_COLUMNS, Newest, as_macro
+from ...transforms.beam.newest import NEWEST_COLUMNS, Newest, as_macro
 from ..monitoring.series import BUILD, Series, alerts_open, followed_series, newest_series, time_series
 from ..report.alerts import alerts_of
 from .keeper import Keeper

@@ -21,7 +21,7 @@ from rocsteady.pipelines.monitoring.series import SLICE_COLUMNS, job_series
 from rocsteady.pipelines.serve.gauges import MODELS, page_series
 from rocsteady.pipelines.serve.keeper import Keeper
 from rocsteady.pipelines.serve.pages import Look
-from rocsteady.transforms.beam.metrics import NEWEST_COLUMNS
+from rocsteady.transforms.beam.newest import NEWEST_COLUMNS
 
 ROOT = Path(__file__).parents[3]
 FILES = ("prometheus.yml", "rules.yml", "dashboard.json")

@@ -13,7 +13,8 @@ from apache_beam.utils.counters import CounterFactory
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.rows import Rows
 from rocsteady.transforms.beam import metrics
-from rocsteady.transforms.beam.metrics import NewestRows, hold, let_go
+from rocsteady.transforms.beam.metrics import hold, let_go
+from rocsteady.transforms.beam.newest import NewestRows
 
 
 @pytest.fixture
