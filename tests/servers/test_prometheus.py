@@ -138,6 +138,7 @@ def events(models, stopped):
         yield json.dumps(record) + "\n"
 
 
+@pytest.mark.slow
 def test_each_query_of_the_dashboard_gives_data_on_jobs_that_run(tmp_path, capsys):
     ports = {"job": free_port(), "page": free_port(), "served": free_port()}
     addresses = {name: f"127.0.0.1:{port}" for name, port in ports.items()}

@@ -81,6 +81,7 @@ def models_on(address):
         return {row["model"] for row in json.load(answer)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_few")
 def test_a_year_that_was_played_has_the_rows_of_a_file_and_its_page_stays(capsys):
     with Year("year", first=FEW, speed=math.inf) as year:
@@ -130,6 +131,7 @@ def test_any_number_of_kills_leaves_the_same_rows(capsys, seed):
     assert rows == rows_of_a_file(capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_few")
 def test_a_year_that_is_over_is_shown_again_and_begins_anew_when_asked():
     with Year("year", first=FEW, speed=math.inf) as year:

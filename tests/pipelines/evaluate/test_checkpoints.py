@@ -173,6 +173,7 @@ def stdin(monkeypatch):
         yield send
 
 
+@pytest.mark.slow
 def test_stdin_is_sent_again_from_the_start_and_its_first_records_are_skipped(stdin):
     sent = lines_of(events(250)).replace(b"\n", b"\n \n", 7) + b"[1]\n"
     wanted, reads = undisturbed(stdin(sent), "position")

@@ -224,7 +224,8 @@ def test_the_decision_is_the_predicted_class_where_it_is_named(capsys):
 # ---- readers of rows
 
 
-def test_the_table_has_a_line_for_each_model(capsys):
+def test_the_table_has_a_line_for_each_model(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     rows = [row for row in evaluated(capsys, "s.csv", *HOW) if row.class_ is None]
     ran = call(capsys, "show", "rows.parquet")
     assert ran.status == 0

@@ -361,6 +361,7 @@ def test_a_live_job_goes_on_and_ends_promptly_while_a_command_hangs():
     assert Path("started").read_text() == "\n"
 
 
+@pytest.mark.slow
 def test_a_second_signal_leaves_calls_out_and_no_rows():
     hanging = script("echo >> started", "sleep 1000")
     options = ("--alert-exec", hanging, "--alert", "window_events > 2", "--fail-if", "alert_calls_failed > 1")

@@ -190,6 +190,7 @@ def following(folder, *words, output):
         yield running, int(re.search(r":(\d+)/ shows", said)[1])
 
 
+@pytest.mark.slow
 def test_the_page_of_a_job_that_goes_on_after_a_kill_has_the_rows_and_alerts_of_before(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arriving = tmp_path / "arriving"
@@ -214,6 +215,7 @@ def test_the_page_of_a_job_that_goes_on_after_a_kill_has_the_rows_and_alerts_of_
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 6
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_have_the_rows_of_before_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arriving = tmp_path / "arriving"

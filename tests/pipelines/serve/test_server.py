@@ -308,6 +308,7 @@ def opened_at_ten(here, table):
     return meta_of(asked(here.port)[2])["at"]
 
 
+@pytest.mark.slow
 def test_browsers_that_read_nothing_cost_an_event_each_and_others_are_served():
     table = filled([("m", 60_000)])
     with served(judge=1_000.0) as here:
