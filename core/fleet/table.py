@@ -299,9 +299,4 @@ def roll_up_all(rows: MemberRows, settings: RollUpSettings) -> list[RollUpRow]:
     """Return the roll-up rows of a complete set of rows, in order of group, pane and row."""
     table = FleetTable(settings)
     found = table.receive(rows) + table.finish()
-    return sorted(
-        found,
-        key=lambda row: (
-            row.group, row.pane_start or NO_TIME, row.row, row.class_ is None, row.class_ or ""
-        ),
-    )  # fmt: skip
+    return sorted(found, key=lambda row: (row.group, row.pane_start or NO_TIME, row.row, row.class_ or ""))

@@ -77,8 +77,8 @@ def roll_ups_of(
         _check_pooled(options, settings)
     if options.serve is not None and options.class_scores is not None:
         raise ConfigError(
-            f"{said}: a page that is served shows no roll-ups of classes in this version; leave --serve out, or "
-            "make them from the rows, with rocsteady roll-up"
+            f"{said}: a page that is served shows no roll-ups of classes in this version; leave --serve "
+            "out, or make them from the rows, with rocsteady roll-up"
         )
     stale = STALE if options.stale is None else parsed("--stale", options.stale, parse_lateness)
     try:

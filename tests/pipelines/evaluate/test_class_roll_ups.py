@@ -19,7 +19,9 @@ from beam_runs import InOrder, Keep, kept, pipeline, shuffled
 from command import call
 from killed_job import run_live
 from rocsteady.core.rows.class_rows import ClassRow
-from rocsteady.transforms.sinks.kinds import CLASS_ROLL_UP_SCHEMA
+from rocsteady.pipelines.frames.given import given_table
+from rocsteady.transforms.sinks.kinds import CLASS_ROLL_UP_SCHEMA, ROLL_UP_SCHEMA
+from rocsteady.transforms.tables.read import read_tables
 
 N = 2_400
 NAMES = ("cat", "country=AR", "owl|x")
@@ -138,6 +140,22 @@ def test_a_stream_that_is_killed_at_any_read_writes_each_roll_up_and_alert_once(
         assert ran("1h")[0] == 0
         assert sorted(Path("g.jsonl").read_text().splitlines()) == expected
         assert sorted(Path("a.jsonl").read_text().splitlines()) == alerts
+
+
+def test_a_page_shows_the_roll_ups_of_all_classes(capsys):
+    table = evaluated(capsys)
+    wanted = [row["auc_mean"] for row in table.to_pylist() if row["class"] is None]
+    for path in ("g.parquet", "g.csv", "g.jsonl"):
+        evaluated(capsys, roll_ups=path)
+        read, _ = read_tables([path], "roll-ups")
+        assert read.schema.names == ROLL_UP_SCHEMA.names
+        assert read["auc_mean"].to_pylist() == wanted
+    for given in (table, polars.from_arrow(table)):
+        assert given_table(given, "roll-ups")["auc_mean"].to_pylist() == wanted
+    outputs = ("--serve", "127.0.0.1:0", "--output", "r.csv", "--roll-ups", "g.csv")
+    ran = call(capsys, "evaluate", "s.csv", "--follow", *CLASSES, *GROUPS, *outputs)
+    assert ran.status == 2
+    assert "a page that is served shows no roll-ups of classes in this version" in ran.lines[-1]
 
 
 def test_one_ranking_of_all_events_is_refused(capsys):
