@@ -23,10 +23,11 @@ pairs (`PAIR_NUMBERS`), and then watches pairs.
 OF_ONE_CLASS = frozenset(
     (
         *MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES],
-        "tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd",
+        *(f"{name}{end}" for name in ("auc_by_positives", "auc_within") for end in ("", "_low", "_high")),
+        "members_surely_below", "tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd",
     )
 )  # fmt: skip
-"""Columns that are null in the row of all classes: they need a class that is the positive one."""
+"""Columns that are null in the row of all classes, and in its roll-up: they need a positive class."""
 
 TESTED = ("auc", *(name for name in MEANS_NUMBERS if f"{name}_low" in MEANS_NUMBERS))
 """Columns that have an interval, by which a change is tested."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, Int32Array, Int64Array
-from ..encoding.fields import Reader, framed, packed_text, unframed
+from ..encoding.fields import Reader, framed, packed_key, packed_text, read_key, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
@@ -134,9 +134,11 @@ class WatchedRows(NamedTuple):
                 return rows.integer(name).astype(np.float64)
             if name == "drift":
                 return np.where(rows.drift < 0, np.nan, rows.drift)
-            if name in MEANS_COLUMNS:
-                return _of_means(rows, name)
-            return rows.number(name)
+            if name not in MEANS_COLUMNS:
+                return rows.number(name)
+            if rows.classes is None:
+                raise InputError(f"rows of models with one score have no {name!r}, which a rule reads")
+            return rows.classes.number(name)
 
         numbers = numbers_of(columns, number, len(rows))
         keys, codes = _keys_of(rows)
@@ -288,21 +290,12 @@ def _has_class(key: Key) -> bool:
     return len(key) > 2
 
 
-def packed_key(key: Key, *, counted: bool) -> bytes:
-    """Return a key's texts, with their number before them if keys may have a class (`counted`)."""
-    return (bytes([len(key)]) if counted else b"") + b"".join(map(packed_text, key))
-
-
-def read_key(reader: Reader, *, counted: bool) -> Key:
-    """Read a key that `packed_key` wrote. Raises ValueError for another number of texts."""
-    number = reader.number("<B") if counted else 2
-    if number not in (2, 3):
-        raise ValueError(f"a key has {number} texts")
-    return tuple(reader.text() for _ in range(number))
-
-
 def _key_of(row: Any) -> Key:
-    of_class = (row.class_ or "",) if isinstance(row, ClassRow) else ()
+    of_class: tuple[str, ...] = ()
+    if isinstance(row, ClassRow):
+        of_class = (row.class_ or "",)
+    elif isinstance(row, _RollUp) and row.roll_up.class_ is not None:
+        of_class = (row.roll_up.class_,)  # the roll-up of all classes is like one of models with one score
     return (row.model, row.slice, *of_class)
 
 
@@ -316,16 +309,6 @@ def _keys_of(rows: Rows) -> tuple[tuple[Key, ...], Int32Array]:
     names = ("", *classes.names)
     keys = tuple((*rows.keys[code // count], names[code % count]) for code in used.tolist())
     return keys, codes.astype(np.int32)
-
-
-def _of_means(rows: Rows, name: str) -> FloatArray:
-    """Return a column of what rows say of all classes; of a list, the number of its names. NaN for null."""
-    if rows.classes is None:
-        raise InputError(f"rows of models with one score have no {name!r}, which a rule reads")
-    values = [getattr(means, name) for means in rows.classes.means]
-    return np.array(
-        [len(value) if isinstance(value, tuple | list) else value for value in values], np.float64
-    )
 
 
 def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ NAME_COLUMNS: dict[str, NameColumn] = {each: each for each in get_args(NameColum
 NAME_COMPARISONS: dict[str, NameComparison] = {each: each for each in get_args(NameComparison)}
 _NAMES_OF: dict[Kind, tuple[NameColumn, ...]] = {
     "row": ("model", "slice", "class"),
-    "roll-up row": ("group",),
+    "roll-up row": ("group", "class"),
     "pair row": ("model", "slice"),
 }
 """The names that a rule may test, by the kind of its rows."""
@@ -278,7 +278,11 @@ class AlertRule:
         model   of a rule on groups the name of the group, of a rule on pairs that of the pair
         class_  of a model with a score of each class, the class of the rows; "": the rows of all classes
         """
-        if class_ and self.kind == "row" and bool(class_[0]) != self.watches_classes:
+        of_class = any(class_)
+        if of_class or (class_ and self.kind == "row"):
+            if of_class != self.watches_classes:
+                return False
+        elif self.tests_class:
             return False
         if self.where and self.kind == "pair row":
             model, _ = models_of(model)
@@ -291,16 +295,17 @@ class AlertRule:
 
         It does so if it names a column that the row of all classes lacks, or tests `class`.
         """
-        return not OF_ONE_CLASS.isdisjoint(self.columns) or self._tests_class
+        return not OF_ONE_CLASS.isdisjoint(self.columns) or self.tests_class
 
     @property
     def needs_classes(self) -> str | None:
         """Return the part of the rule that only models with a score of each class have; None = no part."""
         means = [column for column in self.columns if column in MEANS_NUMBERS]
-        return next(iter(means), "where class" if self._tests_class and self.kind == "row" else None)
+        return next(iter(means), "where class" if self.tests_class and self.kind == "row" else None)
 
     @property
-    def _tests_class(self) -> bool:
+    def tests_class(self) -> bool:
+        """Whether the rule tests the name of the class."""
         return any(test.column == "class" for test in self.where)
 
     @property
@@ -323,7 +328,7 @@ class AlertRule:
                     f"where {test}: {self.opens.column} is a column of a {self.kind}; test its "
                     f"{' or '.join(names)}"
                 )
-            if self.kind == "row" and (test.column, test.comparison, test.text) == ("class", "=", ""):
+            if (test.column, test.comparison, test.text) == ("class", "=", ""):
                 raise ConfigError(f"where {test}: every class has a name; give the name of one")
         means = [column for column in self.columns if column in MEANS_NUMBERS]
         if means and self.watches_classes:

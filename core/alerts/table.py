@@ -60,7 +60,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_text, unframed
+from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_key, packed_text, read_key, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, ForeignBytesError, OtherConfigurationError
 from ..events.records import MAGIC as WORD_MAGIC
@@ -78,8 +78,6 @@ from .rows import (
     SomeRows,
     WatchedRows,
     half_width_of,
-    packed_key,
-    read_key,
     watched_columns,
 )
 from .rule_sets import checked_rules

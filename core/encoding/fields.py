@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,19 @@ def unframed(data: bytes, magic: bytes, version: int, what: str, mark_bytes: int
     if len(data) > size or zlib.crc32(payload) != _SIZE.unpack_from(data, _KIND.size + mark_bytes)[1]:
         raise CorruptBytesError(f"{what} fails its checksum; it was damaged after it was written")
     return payload
+
+
+def packed_key(key: Sequence[str], *, counted: bool) -> bytes:
+    """Return the names of a key; with `counted` their number, u8, comes first: keys may have a class."""
+    return (bytes([len(key)]) if counted else b"") + b"".join(map(packed_text, key))
+
+
+def read_key(reader: Reader, *, counted: bool, fewest: int = 2) -> tuple[str, ...]:
+    """Read a key that `packed_key` wrote. Raises ValueError for another number of names.
+
+    fewest  the number of names of a key without a class
+    """
+    number = reader.number("<B") if counted else fewest
+    if number not in (fewest, fewest + 1):
+        raise ValueError(f"a key has {number} names")
+    return tuple(reader.text() for _ in range(number))

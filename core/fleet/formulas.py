@@ -52,6 +52,7 @@ DEPENDENT = "the members may depend on each other"
 NO_WIDTH = "the interval of a member has no width"
 FEW_EVENTS = "a member has fewer than 100 positives or negatives"
 WEIGHTS = "members that are high by chance have more weight"
+NO_POSITIVE = "no class is the positive one"
 """Reasons why columns are null or to be read with care. No text holds a colon, a comma or a semicolon."""
 
 FEW = 100
@@ -61,6 +62,7 @@ MOST_BIAS = 0.25
 """The most standard errors of bias that an inverse-variance mean may have without a remark."""
 
 PLAIN = ("auc_mean", "auc_by_events", "auc_by_positives", "auc_within")
+_OF_POSITIVES = PLAIN[2:]
 _SPREAD = ("heterogeneity_q", "heterogeneity_p", "i2", "tau2")
 _ENDS = ("", "_low", "_high")
 _OF_GAPS = ("", "_auc", "_gap", "_gap_low", "_gap_high", "_p")
@@ -74,7 +76,7 @@ def roll_up_numbers(
     auc: FloatArray,
     variance: FloatArray,
     positives: FloatArray,
-    negatives: FloatArray,
+    negatives: FloatArray | None,
     confidence: float,
     *,
     dependent: bool = False,
@@ -83,7 +85,8 @@ def roll_up_numbers(
 
     names       the members
     auc, variance, positives, negatives
-                float64[n] of these members; finite, variances 0 or more, counts above 0
+                float64[n] of these members; finite, variances 0 or more, counts above 0. Where the AUC is a
+                mean over classes, `positives` are all events, and `negatives` is None
     confidence  of all intervals
     dependent   whether members may score the same events
 
@@ -98,13 +101,16 @@ def roll_up_numbers(
     z = float(scipy.special.ndtri((1 + confidence) / 2))
     if len(auc):
         _plain_means(found, auc, variance, positives, negatives, z, dependent)
+        if negatives is None:
+            _leave_out(found, why, _with_ends(*_OF_POSITIVES), NO_POSITIVE)
         if not variance.all():
-            why.update((f"{name}{end}", NO_WIDTH) for name in PLAIN for end in _ENDS[1:])
+            names_there = PLAIN if negatives is not None else PLAIN[:2]
+            why.update((f"{name}{end}", NO_WIDTH) for name in names_there for end in _ENDS[1:])
         found["auc_low_decile"], found["auc_median"] = np.quantile(auc, (0.1, 0.5)).tolist()
     else:
         _leave_out(found, why, _with_ends(*PLAIN), NO_MEMBER)
     kept = np.flatnonzero(variance > 0)
-    rarer = np.minimum(positives, negatives)[kept]
+    rarer = np.minimum(positives, positives if negatives is None else negatives)[kept]
     names = [names[place] for place in kept.tolist()]
     auc, variance = auc[kept], variance[kept]
     if len(auc):
@@ -143,10 +149,15 @@ def _plain_means(
     auc: FloatArray,
     variance: FloatArray,
     positives: FloatArray,
-    negatives: FloatArray,
+    negatives: FloatArray | None,
     z: float,
     dependent: bool,
 ) -> None:
+    if negatives is None:
+        weighing = (np.ones(len(auc)), positives / positives.max())
+        for name, weights in zip(PLAIN, weighing, strict=False):
+            _put(found, name, auc, variance, weights, z, dependent)
+        return
     p, n = positives / positives.max(), negatives / negatives.max()  # masses may be 1e200 or 1e-200
     most = max(positives.max(), negatives.max())
     events = positives / most + negatives / most

@@ -30,8 +30,11 @@ _ROW = struct.Struct(f"<?q{len(NUMBERS)}d")
 _UNKNOWN_INTERVAL = "its interval is from 0 to 1"
 _UNKNOWN_COUNTS = "its positives and negatives are not known"
 
-Key = tuple[str, int, int]
-"""The name of a group, start and end of the pane (NO_TIME: no pane)."""
+Key = tuple[tuple[str, ...], int, int]
+"""The name of a group, alone or with a class, start and end of the pane (NO_TIME: no pane).
+
+The class is "" for the rows of all classes.
+"""
 
 
 class MemberRow(NamedTuple):
@@ -80,8 +83,8 @@ class Group:
         """
         if config != self.config:
             raise InputError(
-                f"the group {self.key[0]!r} has rows of different windows, grids or other settings (config "
-                f"{self.config!r} and {config!r}, of {member!r}); roll up rows of one evaluation at a time"
+                f"the group {self.key[0][0]!r} has rows of different windows, grids or other settings (config"
+                f" {self.config!r} and {config!r}, of {member!r}); roll up rows of one evaluation at a time"
             )
         if row.due <= self.closed:
             last = self.last.get(member)
@@ -93,7 +96,7 @@ class Group:
             self.size += _row_bytes(member, row)
         elif not _equal(known, row):
             raise InputError(
-                f"the group {self.key[0]!r} has two rows of {member!r} at one grid point that differ; two "
+                f"the group {self.key[0][0]!r} has two rows of {member!r} at one grid point that differ; two "
                 "jobs wrote to one place: read them apart"
             )
 
@@ -120,13 +123,14 @@ class Group:
         numbers = np.array([self.last[member].numbers for member in members])
         auc, low, high, positives, negatives, log_e = numbers.T
         variance = variances(auc, low, high, settings.confidence)
-        known = np.isfinite(auc) & np.isfinite(variance) & (positives > 0) & (negatives > 0)
+        of_all = self.key[0][1:] == ("",)
+        known = np.isfinite(auc) & np.isfinite(variance) & (positives > 0) & (of_all | (negatives > 0))
         counts = known & (variance > 0)
         without = Counter(
             _why(self.last[members[place]], float(variance[place]))
             for place in np.flatnonzero(~counts).tolist()
         )
-        name, start, end = self.key
+        (name, *class_), start, end = self.key
         dependent = settings.intervals_of(name)
         kept = np.flatnonzero(known)
         found = roll_up_numbers(
@@ -134,7 +138,7 @@ class Group:
             auc[kept],
             variance[kept],
             positives[kept],
-            negatives[kept],
+            None if of_all else negatives[kept],
             settings.confidence,
             dependent=dependent,
         )
@@ -159,6 +163,7 @@ class Group:
             **surely_columns(members, log_e, settings.confidence),
             intervals="dependent" if dependent else "independent",
             config=self.config,
+            class_="".join(class_) or None,
         )
 
     # ---- state

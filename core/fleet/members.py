@@ -2,28 +2,31 @@
 
 A row of measures takes 400 bytes, and its AUC with interval, counts, evidence and time 72.
 
-Wire form, version 1: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a shard
-(see `Settled`), and how many rows were taken and left out; keys (u32 count; two texts each), texts (u32
+Wire form, versions 1 and 2: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a
+shard (see `Settled`), and how many rows were taken and left out; keys (u32 count; two texts each), texts (u32
 count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a row), numbers f64 (six a
 row), sketches (u32 count, 0 or one for each row; a u64 length and bytes each). A text is a u32 length and
-UTF-8.
+UTF-8. In version 2 keys may have a class, and each begins with a u8, its number of texts. A record without a
+class has version 1.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, Int32Array, Int64Array
-from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
+from ..arrays import BoolArray, FloatArray, Int32Array, Int64Array
+from ..encoding.fields import Reader, framed, packed_bytes, packed_key, packed_text, read_key, unframed
 from ..encoding.json import reading
-from ..errors import CorruptBytesError
+from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
 from ..ids.sharding import shard_of
+from ..rows.class_columns import MEANS_COLUMNS, ClassColumns
+from ..rows.class_rows import ClassRow
 from ..rows.columns import REASONS, reasons_by_measure
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
@@ -32,7 +35,7 @@ from .settings import RollUpSettings
 from .surely import log_e_values
 
 MAGIC = b"RSFM"
-VERSION = 1
+VERSION = 2
 
 INTEGERS = ("due", "pane_start", "pane_end")
 COLUMNS = ("auc", "auc_low", "auc_high", "positives", "negatives")
@@ -43,6 +46,10 @@ EVIDENCE = ("evidence", "block_events")
 """Columns of a row of measures, which with `seq` make `log_e`."""
 
 _WORD = struct.Struct("<2I2q2Q")
+_MACRO = ("auc_macro", "auc_macro_low", "auc_macro_high", "weight")
+"""Columns of the row of all classes that stand in the first of `NUMBERS`."""
+
+_ABSENT = "a class has no event in its window"
 _UNKNOWN = "its interval is not known"
 """The reason of a member whose row has no AUC, or no interval, and does not say why."""
 
@@ -67,19 +74,21 @@ NO_WORD = Settled(0, 0, NO_TIME, NO_TIME)
 class MemberRows:
     """n rows of members, with a word.
 
-    keys       the (group, member) pairs that occur
-    key_codes  int32[n], the place in `keys` of each row's pair
+    keys       the (group, member)s that occur. Of models with a score of each class (group, member, class),
+               "" for the rows of all classes
+    key_codes  int32[n], the place in `keys` of each row's key
     texts      the reasons and the configurations that occur
     text_codes int32[n, 2], the places in `texts` of why the AUC or its interval is null, and of the `config`
     integers   int64[n, 3], `INTEGERS`; NO_TIME stands for null
-    numbers    float64[n, 6], `NUMBERS`; NaN stands for null
+    numbers    float64[n, 6], `NUMBERS`; NaN stands for null. Of all classes, the AUC is `auc_macro` of a
+               window in which no class is absent, and `positives` are all events
     word       what a shard says of its rows
     sketches   the bytes of an `AucSketch` of each row's window, b"" for a row without; () = of no row
     taken      how many rows of the input were put into groups
     undue      how many rows of the input were left out, as they have no `due`
     """
 
-    keys: tuple[tuple[str, str], ...]
+    keys: tuple[tuple[str, ...], ...]
     key_codes: Int32Array
     texts: tuple[str, ...]
     text_codes: Int32Array
@@ -97,6 +106,8 @@ class MemberRows:
     def of_rows(cls, rows: Rows, settings: RollUpSettings) -> MemberRows:
         """Make member rows from rows in columns, with the word of their shard. O(cells)."""
         word = NO_WORD if rows.settled is None else Settled(*rows.settled)
+        if rows.classes is not None:
+            return cls._of_class_rows(rows, rows.classes, settings, word)
         places = [MEASURES.index(name) for name in ("auc", "auc_low")]
         codes = rows.reasons[:, places]
         why = np.where(np.isnan(rows.number("auc")), codes[:, 0], codes[:, 1])
@@ -111,8 +122,44 @@ class MemberRows:
         )
 
     @classmethod
-    def of_records(cls, rows: Sequence[MeasureRow], settings: RollUpSettings) -> MemberRows:
-        """Make member rows from single rows. O(cells), in Python."""
+    def _of_class_rows(
+        cls, rows: Rows, classes: ClassColumns, settings: RollUpSettings, word: Settled
+    ) -> MemberRows:
+        def number(name: str) -> FloatArray:
+            return classes.number(name) if name in MEANS_COLUMNS else rows.number(name)
+
+        names = [*rows.keys]
+        made = cls.of_columns(
+            [names[code][0] for code in rows.key_codes.tolist()],
+            [names[code][1] for code in rows.key_codes.tolist()],
+            rows.reason_texts(),
+            [rows.config] * len(rows),
+            np.stack([rows.integer(name) for name in INTEGERS], axis=1),
+            with_log_e(
+                [rows.number(name) for name in (*COLUMNS, *EVIDENCE)], rows.integer("seq").astype(np.float64)
+            ),
+            settings,
+            ([classes.name(index) or "" for index in range(len(rows))], number),
+        )
+        return replace(made, word=word)
+
+    @classmethod
+    def of_records(cls, rows: Sequence[MeasureRow | ClassRow], settings: RollUpSettings) -> MemberRows:
+        """Make member rows from single rows. O(cells), in Python.
+
+        Raises InputError for rows of which some are of models with classes.
+        """
+        of_classes = [row for row in rows if isinstance(row, ClassRow)]
+        if of_classes and len(of_classes) < len(rows):
+            raise InputError(
+                "some of these rows are of models with a score of each class, and some have no class; roll "
+                "them up apart"
+            )
+
+        def number(name: str) -> FloatArray:
+            values = [getattr(row, name) for row in rows]
+            return np.array([len(each) if isinstance(each, tuple) else each for each in values], np.float64)
+
         return cls.of_columns(
             [row.model for row in rows],
             [row.slice for row in rows],
@@ -133,6 +180,7 @@ class MemberRows:
                 np.array([row.seq for row in rows], np.float64),
             ),
             settings,
+            ([row.class_ or "" for row in of_classes], number) if of_classes else None,
         )
 
     @classmethod
@@ -145,17 +193,28 @@ class MemberRows:
         integers: Int64Array,
         numbers: FloatArray,
         settings: RollUpSettings,
+        classes: tuple[Sequence[str], Callable[[str], FloatArray]] | None = None,
     ) -> MemberRows:
-        """Make member rows from columns; `integers` and `numbers` as in the record. O(n) in Python."""
-        keys: dict[tuple[str, str], int] = {}
-        codes = [keys.setdefault(key, len(keys)) for key in zip(models, slices, strict=True)]
+        """Make member rows from columns; `integers` and `numbers` as in the record. O(n) in Python.
+
+        classes  of models with a score of each class, the class of each row, "" for all classes, and the
+                 columns of the rows by name, of a list the lengths
+        """
+        measures = np.zeros(len(models), np.int64)
+        if classes is not None:
+            of_all = np.array([not name for name in classes[0]], np.bool_)
+            numbers, absent = _of_all_classes(numbers, of_all, classes[1])
+            measures[of_all] = 1
+            measures[absent] = 2
+        keys: dict[tuple[str, ...], int] = {}
+        named = zip(models, slices, *(() if classes is None else (classes[0],)), strict=True)
+        codes = [keys.setdefault(key, len(keys)) for key in named]
         texts: dict[str, int] = {}
-        said = {reason: _why(reason) for reason in set(reasons)}
+        why = [*zip(reasons, measures.tolist(), strict=True)]
+        said = {each: _why(*each) for each in set(why)}
         text_codes = [
-            [texts.setdefault(said[reason][int(is_known)], len(texts)), texts.setdefault(config, len(texts))]
-            for reason, config, is_known in zip(
-                reasons, configs, (~np.isnan(numbers[:, 0])).tolist(), strict=True
-            )
+            [texts.setdefault(said[each][int(is_known)], len(texts)), texts.setdefault(config, len(texts))]
+            for each, config, is_known in zip(why, configs, (~np.isnan(numbers[:, 0])).tolist(), strict=True)
         ]
         return cls._of(
             tuple(keys), np.array(codes, np.int32), tuple(texts),
@@ -165,7 +224,7 @@ class MemberRows:
     @classmethod
     def _of(
         cls,
-        keys: Sequence[tuple[str, str]],
+        keys: Sequence[tuple[str, ...]],
         codes: Int32Array,
         texts: tuple[str, ...],
         text_codes: Int32Array,
@@ -176,9 +235,10 @@ class MemberRows:
         word: Settled,
     ) -> MemberRows:
         """Put each row into its groups: a row may belong to several groups, or to none."""
-        places: dict[tuple[str, str], int] = {}
+        places: dict[tuple[str, ...], int] = {}
         of_key = [
-            [places.setdefault(place, len(places)) for place in settings.groups_of(*key)] for key in keys
+            [places.setdefault((*place, *class_), len(places)) for place in settings.groups_of(model, slice_)]
+            for model, slice_, *class_ in keys
         ]
         due = integers[:, 0] != NO_TIME
         wanted = np.array([bool(groups) for groups in of_key], np.bool_)[codes]
@@ -209,7 +269,7 @@ class MemberRows:
 
     def split(self, shards: int) -> Iterator[tuple[int, MemberRows]]:
         """Yield (shard, rows of its groups). Every shard gets the word, and the first one the counts."""
-        of_row = shard_of([group for group, _ in self.keys], shards)[self.key_codes]
+        of_row = shard_of([group for group, *_ in self.keys], shards)[self.key_codes]
         for shard in range(shards):
             part = self._take(np.flatnonzero(of_row == shard))
             if shard:
@@ -234,7 +294,8 @@ class MemberRows:
     def pack(self) -> bytes:
         """Return the wire form."""
         parts = [_WORD.pack(*self.word, self.taken, self.undue), struct.pack("<I", len(self.keys))]
-        parts += [packed_text(text) for key in self.keys for text in key]
+        version = 2 if any(len(key) > 2 for key in self.keys) else 1
+        parts += [packed_key(key, counted=version > 1) for key in self.keys]
         parts += [struct.pack("<I", len(self.texts)), *map(packed_text, self.texts)]
         parts += [
             struct.pack("<I", len(self)),
@@ -245,7 +306,7 @@ class MemberRows:
             struct.pack("<I", len(self.sketches)),
             *map(packed_bytes, self.sketches),
         ]
-        return framed(MAGIC, VERSION, b"".join(parts))
+        return framed(MAGIC, version, b"".join(parts))
 
     @classmethod
     def unpack(cls, data: bytes) -> MemberRows:
@@ -254,7 +315,7 @@ class MemberRows:
         reader = Reader(unframed(data, MAGIC, VERSION, what))
         with reading(what):
             *word, taken, undue = reader.numbers(_WORD.format)
-            keys = tuple((reader.text(), reader.text()) for _ in range(reader.number("<I")))
+            keys = tuple(read_key(reader, counted=data[4] > 1) for _ in range(reader.number("<I")))
             texts = tuple(reader.text() for _ in range(reader.number("<I")))
             n = reader.number("<I")
             codes, text_codes = reader.array("<i4", n), reader.array("<i4", 2 * n)
@@ -294,7 +355,28 @@ def are_possible(numbers: FloatArray) -> bool:
     return bool(inside.all() and (np.isnan(counts) | ((counts >= 0) & np.isfinite(counts))).all())
 
 
-def _why(reason: str | None) -> tuple[str, str]:
-    """Return why the AUC is null, and why its interval is, from a row's reason."""
-    why = reasons_by_measure(reason)
-    return why.get("auc", _UNKNOWN), why.get("auc_low", _UNKNOWN)
+def _of_all_classes(
+    numbers: FloatArray, of_all: BoolArray, number: Callable[[str], FloatArray]
+) -> tuple[FloatArray, BoolArray]:
+    """Return `NUMBERS` with those of the rows of all classes, and the rows in which a class is absent.
+
+    The mean over other classes is another figure, so such a row has no AUC here.
+    """
+    numbers = numbers.copy()
+    numbers[of_all] = np.nan
+    for place, name in enumerate(_MACRO):
+        numbers[of_all, place] = number(name)[of_all]
+    absent = of_all & (number("classes_absent") > 0)
+    numbers[absent, : len(_MACRO) - 1] = np.nan
+    return numbers, absent
+
+
+def _why(reason: str | None, measure: int) -> tuple[str, str]:
+    """Return why the AUC is null, and why its interval is, from a row's reason.
+
+    measure  0: the AUC of a row; 1: `auc_macro`; 2: `auc_macro` of a row in which a class is absent
+    """
+    if measure > 1:
+        return _ABSENT, _ABSENT
+    why, name = reasons_by_measure(reason), ("auc", "auc_macro")[measure]
+    return why.get(name, _UNKNOWN), why.get(f"{name}_low", _UNKNOWN)

@@ -18,13 +18,17 @@ Order
     Grid points of a group close in order of time. So roll-up rows are a function of the set of rows, whatever
     their order of arrival and however they were cut into packets. Members are summed in order of their names.
 
+Of models with a score of each class, a group has a roll-up row for each class, and one for all classes.
+
 Rows of one group must have one `config`: rows of other windows or grids are no members of one group.
 
-Snapshot, version 1: a frame (encoding/fields.py) with magic "RSFT". Payload: settings (text), `_HEAD`: the
-closed time, counts of rows with and without `due`, numbers of words and of groups; words (`_WORD` each: a
+Snapshot, versions 1 and 2: a frame (encoding/fields.py) with magic "RSFT". Payload: settings (text), `_HEAD`:
+the closed time, counts of rows with and without `due`, numbers of words and of groups; words (`_WORD` each: a
 shard, number of shards, from, to); groups. Each group: its name (text), pane, and the wire form of a `Group`:
 next row, the last closed grid point, number of rows; its configuration (text); each row as the member's name,
-a reason (texts), whether it waits, `due`, numbers, a sketch (u32 length and bytes).
+a reason (texts), whether it waits, `due`, numbers, a sketch (u32 length and bytes). In version 2 the name of
+a group is a u8, 1 or 2, its name, and of models with a score of each class the class, "" for all classes. A
+snapshot without classes has version 1.
 """
 
 from __future__ import annotations
@@ -34,13 +38,14 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 
-from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_text, unframed
+from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_key, packed_text, read_key, unframed
 from ..encoding.json import reading
 from ..errors import ForeignBytesError, InputError, OtherConfigurationError
 from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import Clock, EndOfInput, unpack_record
 from ..events.times import END_OF_TIME, NO_TIME
 from ..process.console import lines_text
+from ..rows.class_rows import ClassRow, ClassRows
 from ..rows.records import MeasureRow
 from ..rows.roll_ups import RollUpRow
 from ..rows.rows import Rows
@@ -49,7 +54,7 @@ from .members import MemberRows, Settled
 from .settings import RollUpSettings
 
 MAGIC = b"RSFT"
-VERSION = 1
+VERSION = 2
 
 _HEAD = struct.Struct("<q2Q2I")
 _WORD = struct.Struct("<2I2q")
@@ -92,6 +97,7 @@ class FleetTable:
         self._sources = 0
         self._taken = self._undue = 0
         self._counts = Counter(dict.fromkeys(("roll_up_rows_late", "roll_up_rows_undue"), 0))
+        self._has_classes = False
         self._bytes = HEAD_BYTES + _HEAD.size + len(packed_text(settings.meaning()))
 
     # ---- records
@@ -107,8 +113,10 @@ class FleetTable:
             return self.finish()
         raise ForeignBytesError(f"{word} was given to a table of roll-ups, which is fed rows")
 
-    def take(self, rows: Rows | Sequence[MeasureRow]) -> list[RollUpRow]:
+    def take(self, rows: Rows | ClassRows | Sequence[MeasureRow] | Sequence[ClassRow]) -> list[RollUpRow]:
         """Take rows that are not packed; return the roll-up rows of grid points that are closed by them."""
+        if isinstance(rows, ClassRows):
+            rows = rows.rows
         made = MemberRows.of_rows if isinstance(rows, Rows) else MemberRows.of_records
         return self.receive(made(rows, self.settings))  # type: ignore[arg-type]
 
@@ -127,8 +135,8 @@ class FleetTable:
             rows.sketches or repeat(b"", len(rows)), strict=True,
         )  # fmt: skip
         for code, (why, config), (due, start, end), numbers, sketch in cells:
-            name, member = rows.keys[code]
-            group = self._group((name, start, end), rows.texts[config])
+            name, member, *class_ = rows.keys[code]
+            group = self._group(((name, *class_), start, end), rows.texts[config])
             before = group.size
             group.take(member, rows.texts[config], MemberRow(due, rows.texts[why], tuple(numbers), sketch))
             self._bytes += group.size - before
@@ -149,8 +157,13 @@ class FleetTable:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(key, config)
-            self._bytes += len(packed_text(key[0])) + _PANE.size + group.size
+            self._note(key, group)
         return group
+
+    def _note(self, key: Key, group: Group) -> None:
+        """Note the size of a new group, and whether it has a class."""
+        self._bytes += len(packed_key(key[0], counted=False)) + _PANE.size + group.size
+        self._has_classes = self._has_classes or len(key[0]) > 1
 
     # ---- time
 
@@ -209,7 +222,7 @@ class FleetTable:
     def snapshot_bytes(self) -> int:
         """Return the length of `to_bytes()` in bytes. O(shards of evaluators)."""
         words = len(self._reached) + sum(map(len, self._ahead.values()))
-        return self._bytes + words * _WORD.size
+        return self._bytes + words * _WORD.size + len(self._groups) * self._has_classes
 
     def live_bytes(self) -> int:
         """Estimate the table's memory in bytes: objects take some five times their wire form."""
@@ -220,7 +233,7 @@ class FleetTable:
         waiting = sum(map(len, (group.waiting for group in self._groups.values())))
         return lines_text(
             [
-                f"rocsteady roll-ups, version {VERSION}",
+                f"rocsteady roll-ups, version {1 + self._has_classes}",
                 f"settings: {self.settings.meaning()}",
                 f"groups: {len(self._groups):,}; grid points that wait for shards: {waiting:,}",
             ]
@@ -235,9 +248,9 @@ class FleetTable:
         parts = [packed_text(self.settings.meaning())]
         parts.append(_HEAD.pack(self._closed, self._taken, self._undue, len(words), len(self._groups)))
         parts += [_WORD.pack(source, self._sources, since, until) for source, since, until in words]
-        for (name, *pane), group in self._groups.items():
-            parts += [packed_text(name), _PANE.pack(*pane), *group.pack()]
-        return framed(MAGIC, VERSION, b"".join(parts))
+        for (names, *pane), group in self._groups.items():
+            parts += [packed_key(names, counted=self._has_classes), _PANE.pack(*pane), *group.pack()]
+        return framed(MAGIC, 1 + self._has_classes, b"".join(parts))
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: RollUpSettings) -> FleetTable:
@@ -257,8 +270,10 @@ class FleetTable:
             for _ in range(words):
                 self._read_word(reader)
             for _ in range(groups):
-                self._read_group(reader)
+                self._read_group(reader, counted=data[4] > 1)
             reader.end()
+            if data[4] != 1 + self._has_classes:
+                raise ValueError(f"it says version {data[4]}")
         return self
 
     def _read_word(self, reader: Reader) -> None:
@@ -270,18 +285,18 @@ class FleetTable:
         else:
             self._ahead.setdefault(source, {})[since] = until
 
-    def _read_group(self, reader: Reader) -> None:
-        name = reader.text()
+    def _read_group(self, reader: Reader, *, counted: bool) -> None:
+        names = read_key(reader, counted=counted, fewest=1)
         start, end = reader.numbers(_PANE.format)
-        key = (name, start, end)
+        key = (names, start, end)
         if key in self._groups:
             raise ValueError(f"{key} is there twice")
         group = self._groups[key] = Group.read(key, reader)
-        self._bytes += len(packed_text(name)) + _PANE.size + group.size
+        self._note(key, group)
 
 
 def roll_up_all(rows: MemberRows, settings: RollUpSettings) -> list[RollUpRow]:
     """Return the roll-up rows of a complete set of rows, in order of group, pane and row."""
     table = FleetTable(settings)
     found = table.receive(rows) + table.finish()
-    return sorted(found, key=lambda row: (row.group, row.pane_start or NO_TIME, row.row))
+    return sorted(found, key=lambda row: (row.group, row.pane_start or NO_TIME, row.row, row.class_ or ""))

@@ -112,6 +112,11 @@ class ClassColumns:
         means = self.means[index]
         return np.array([getattr(means, name) for name in MEANS_NUMBERS], np.float64)
 
+    def number(self, name: str) -> FloatArray:
+        """Return a column of `ClassMeans`, of a list its length; NaN stands for null. O(rows), in Python."""
+        values = [getattr(means, name) for means in self.means]
+        return np.array([len(each) if isinstance(each, tuple) else each for each in values], np.float64)
+
     def name(self, index: int) -> str | None:
         """Return the class of a row; None: the row is of all classes."""
         code = int(self.codes[index])

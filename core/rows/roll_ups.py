@@ -13,8 +13,9 @@ ALL_MODELS = "models"
 class RollUpRow(NamedTuple):
     """One roll-up row: a group of models, or of the slices of a model, at one grid point. None is null.
 
-    (group, pane, row) is its identity: a sink that gets a row twice keeps one copy. Times are microseconds
-    UTC. `core.fleet.formulas` defines the numbers.
+    (group, class_, pane, row) is its identity: a sink that gets a row twice keeps one copy. Times are
+    microseconds UTC. `core.fleet.formulas` defines the numbers. In tables `class_` is the column `class`
+    behind `group`, if the models have a score of each class. Other tables lack the column.
 
     group            "models", a pattern of models such as "team1/*", or "model=NAME,slice=COLUMN"
     row              the number of the row among those of its group and pane, from 0
@@ -64,6 +65,8 @@ class RollUpRow(NamedTuple):
     intervals        "independent": intervals hold for members that share no events; "dependent": for any
     reason           why columns are null, or are to be read with care; None: no remark
     config           that of the members' rows
+    class_           of models with a score of each class, the class whose rows are rolled up; None: the rows
+                     of all classes, whose AUC is `auc_macro`
     """
 
     group: str
@@ -120,16 +123,29 @@ class RollUpRow(NamedTuple):
     intervals: str
     reason: str | None
     config: str
+    class_: str | None = None
 
     def __repr__(self) -> str:
-        names = [name for name in self._fields if name not in ("group", "reason", "config")]
-        parts = [f"group={self.group!r}", *(f"{name}={text}" for name, text in figures(self, names))]
+        names = [name for name in self._fields if name not in ("group", "reason", "config", "class_")]
+        parts = [f"group={self.group!r}"]
+        parts += [f"class_={self.class_!r}"] * (self.class_ is not None)
+        parts += [f"{name}={text}" for name, text in figures(self, names)]
         if self.reason is not None:
             parts.append(f"reason={self.reason!r}")
         return f"RollUpRow({', '.join(parts)})"
 
 
-_TEXTS = ("group", "without_reason", "worst", "best", "surely_below", "intervals", "reason", "config")
+_TEXTS = (
+    "group",
+    "without_reason",
+    "worst",
+    "best",
+    "surely_below",
+    "intervals",
+    "reason",
+    "config",
+    "class_",
+)
 _PLACES = ("row", "due", "pane_start", "pane_end")
 
 GROUP_NUMBERS = tuple(name for name in RollUpRow._fields if name not in (*_TEXTS, *_PLACES))

@@ -41,7 +41,9 @@ from ...transforms.sinks.batches import InBatches
 from ...transforms.sinks.kinds import (
     ALERTS,
     CLASS_ALERTS,
+    CLASS_ROLL_UPS,
     DEAD_LETTERS,
+    ROLL_UPS,
     TableKind,
     curve_batches,
     kind_of_curves,
@@ -186,7 +188,14 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
     rolled = None
     if job.roll_ups is not None:
-        rolled = rolled_up(rows, job.roll_ups, job.settings.shards, job.cache_bytes, job.sinks)
+        rolled = rolled_up(
+            rows,
+            job.roll_ups,
+            job.settings.shards,
+            job.cache_bytes,
+            job.sinks,
+            ROLL_UPS if job.settings.classes is None else CLASS_ROLL_UPS,
+        )
     if job.alerts is not None:
         from ...transforms.evaluate.alert import Alert
 

@@ -17,7 +17,7 @@ from ...core.settings.durations import parse_lateness
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...transforms.sinks.batches import InBatches
-from ...transforms.sinks.kinds import ROLL_UPS
+from ...transforms.sinks.kinds import TableKind
 from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import option_of, parsed, refuse_given
 
@@ -75,6 +75,11 @@ def roll_ups_of(
         raise ConfigError(f"{said}: name where the roll-up rows go, with --roll-ups PATH")
     if options.roll_up_pooled:
         _check_pooled(options, settings)
+    if options.serve is not None and options.class_scores is not None:
+        raise ConfigError(
+            f"{said}: a page that is served shows no roll-ups of classes in this version; leave --serve "
+            "out, or make them from the rows, with rocsteady roll-up"
+        )
     stale = STALE if options.stale is None else parsed("--stale", options.stale, parse_lateness)
     try:
         chosen = RollUpSettings(tuple(options.roll_up), stale, settings.confidence, options.dependent)
@@ -108,6 +113,7 @@ def rolled_up(
     shards: int | None,
     cache_bytes: int,
     sinks: SinkOptions,
+    kind: TableKind,
 ) -> beam.PCollection[RollUpRow]:
     """Return the roll-up rows of a job, and write them if they have a path."""
     from ...transforms.evaluate.roll_up import RollUpShards
@@ -116,6 +122,6 @@ def rolled_up(
         roll_ups.settings, shards, cache_bytes
     )
     if roll_ups.path is not None:
-        write = write_batches(roll_ups.path, ROLL_UPS, sinks)
-        _ = rolled | "Roll-ups in columns" >> InBatches(ROLL_UPS) | "Write roll-ups" >> write
+        write = write_batches(roll_ups.path, kind, sinks)
+        _ = rolled | "Roll-ups in columns" >> InBatches(kind) | "Write roll-ups" >> write
     return rolled

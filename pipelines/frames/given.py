@@ -13,7 +13,7 @@ from ...core.rows.pairs import PairRow
 from ...core.rows.roll_ups import RollUpRow
 from ...transforms.events.dead_letters import in_columns
 from ...transforms.sinks.kinds import PAIR_SCHEMA, ROLL_UP_SCHEMA
-from ...transforms.tables.read import NEEDED, first_line
+from ...transforms.tables.read import NEEDED, first_line, of_all_classes
 
 _KINDS: dict[str, tuple[type[Any], pa.Schema, str]] = {
     "roll-ups": (RollUpRow, ROLL_UP_SCHEMA, "the result of roll_up()"),
@@ -31,6 +31,7 @@ def given_table(given: Any, what: str) -> pa.Table:
     """
     record, schema, expected = _KINDS[what]
     if isinstance(given, Sequence) and all(isinstance(each, record) for each in given):
+        given = [each for each in given if getattr(each, "class_", None) is None]
         return pa.Table.from_batches([in_columns(given, schema)], schema)
     try:
         frame = nw.from_native(given)
@@ -38,6 +39,8 @@ def given_table(given: Any, what: str) -> pa.Table:
         raise InputError(f"{type(given).__name__!r} holds no {what}; give {expected}") from None
     eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     table: pa.Table = eager.to_arrow()
+    if what == "roll-ups":
+        table = of_all_classes(table)
     if missing := [name for name in NEEDED[what] if name not in table.column_names]:
         raise InputError(f"the frame holds no {what}: it has no column {missing[0]!r}; give {expected}")
     try:

@@ -18,13 +18,13 @@ from ...core.errors import InputError
 from ...core.fleet.members import MemberRows
 from ...core.fleet.settings import RollUpSettings, choices_of
 from ...core.fleet.table import roll_up_all
+from ...core.rows.class_rows import ClassRow, ClassRows
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import Duration, lateness_of
 from ...transforms.evaluate.members import members_of_table
 from ...transforms.events.dead_letters import in_columns
-from ...transforms.sinks.kinds import ROLL_UPS
-from ...transforms.tables.read import refuse_classes
+from ...transforms.sinks.kinds import CLASS_ROLL_UPS, ROLL_UPS
 from ...transforms.tables.rows import distinct_rows, row_files
 from ..report.command import confidence_of
 from .evaluated import Evaluated
@@ -45,8 +45,8 @@ def roll_up(
     """Return what the rows of many models, or of slices, say together: a row a group and grid point.
 
     rows        the result of `evaluate`; a frame of rows, of polars, pandas or pyarrow; `Rows`, or a list of
-                MeasureRows; or the path of files, a folder or a topic, or a list of paths. The rows must be
-                on a grid of times: `every="1h"`
+                MeasureRows or ClassRows; or the path of files, a folder or a topic, or a list of paths. The
+                rows must be on a grid of times: `every="1h"`
     by          "models": all models are one group; "slices": a group for every model and column of slices;
                 a pattern of models, such as "team1/*"; or a list of these
     stale       how long the last row of a silent member counts: such as "1d", a number of seconds, or a
@@ -56,7 +56,7 @@ def roll_up(
     dependent   True where models score the same events: intervals then hold for any dependence
 
     The result is a frame of the package of `rows`, and a pyarrow.Table where `rows` is no frame. Its columns
-    are those of `RollUpRow`. O(rows). Beam is not imported.
+    are those of `RollUpRow`; `class` is there where the rows have it. O(rows). Beam is not imported.
 
     Raises ConfigError for an invalid setting. Raises InputError for an object that is no rows, for rows
     without `due`, and for rows of different windows or grids in one group.
@@ -65,16 +65,16 @@ def roll_up(
         rs.roll_up(rows, by=["models", "team1/*"])
     """
     kind = nw.Implementation.PYARROW
-    found: Rows | Sequence[MeasureRow] | pa.Table
-    if isinstance(rows, Rows):
-        found = rows
+    found: Rows | Sequence[MeasureRow | ClassRow] | pa.Table
+    if isinstance(rows, Rows | ClassRows):
+        found = rows.rows if isinstance(rows, ClassRows) else rows
     elif isinstance(rows, Evaluated):
         found, kind = rows.to_arrow(), rows.kind
         confidence = rows.confidence if confidence is None else confidence
     elif isinstance(rows, str | os.PathLike) or (_are(rows, (str, os.PathLike)) and len(rows)):
         paths = [os.fspath(each) for each in ([rows] if isinstance(rows, str | os.PathLike) else rows)]
         found, confidence = rows_of_files(paths, confidence)
-    elif _are(rows, (MeasureRow,)):
+    elif _are(rows, (MeasureRow, ClassRow)):
         found = rows
     else:
         found, kind = _rows_of_frame(rows)
@@ -87,7 +87,9 @@ def roll_up(
     return frame_of(roll_up_table(found, settings), kind)
 
 
-def roll_up_table(rows: Rows | Sequence[MeasureRow] | pa.Table, settings: RollUpSettings) -> pa.Table:
+def roll_up_table(
+    rows: Rows | Sequence[MeasureRow | ClassRow] | pa.Table, settings: RollUpSettings
+) -> pa.Table:
     """Return the roll-up rows of a complete set of rows as a table, in order of group, pane and row."""
     if isinstance(rows, pa.Table):
         members = members_of_table(rows, settings, _HOW)
@@ -95,7 +97,8 @@ def roll_up_table(rows: Rows | Sequence[MeasureRow] | pa.Table, settings: RollUp
         members = MemberRows.of_rows(rows, settings)
     else:
         members = MemberRows.of_records(rows, settings)
-    return pa.Table.from_batches([in_columns(roll_up_all(members, settings), ROLL_UPS.schema)])
+    kind = CLASS_ROLL_UPS if any(len(key) > 2 for key in members.keys) else ROLL_UPS
+    return pa.Table.from_batches([in_columns(roll_up_all(members, settings), kind.schema)])
 
 
 def rows_of_files(
@@ -111,7 +114,6 @@ def rows_of_files(
     files = [file.name for file in row_files(paths)]
     level, _ = confidence_of(None if confidence is None else repr(confidence), files)
     table = distinct_rows(paths, options)[0]
-    refuse_classes(", ".join(paths), table.column_names)
     return table, level
 
 

@@ -17,6 +17,7 @@ from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
 from rocsteady.transforms.sinks.kinds import (
     ALERTS,
     CLASS_ALERTS,
+    CLASS_ROLL_UPS,
     CLASS_ROWS,
     CURVES,
     DEAD_LETTERS,
@@ -27,7 +28,7 @@ from rocsteady.transforms.sinks.kinds import (
 )
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
-KINDS = (ROWS, CLASS_ROWS, PAIRS, ROLL_UPS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES)
+KINDS = (ROWS, CLASS_ROWS, PAIRS, ROLL_UPS, CLASS_ROLL_UPS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES)
 REASONS_PAGE = FOLDER.parent / "reference/reasons.md"
 WORDS = {"kind": [*LETTER_KINDS], "reason": [reason.value for reason in Reason]}
 """The columns of a dead letter that hold one of a few words."""
@@ -66,7 +67,7 @@ def _property(field: pa.Field) -> dict[str, Any]:
 
 def path_of(kind: TableKind) -> Path:
     """Return the file of a kind's schema; tables of jobs with class scores have names of their own."""
-    of_classes = "class-" * (kind in (CLASS_ROWS, CLASS_ALERTS))
+    of_classes = "class-" * (kind in (CLASS_ROWS, CLASS_ALERTS, CLASS_ROLL_UPS))
     return FOLDER / f"{of_classes}{kind.name}.json"
 
 

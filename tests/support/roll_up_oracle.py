@@ -48,7 +48,7 @@ def numbers(
 ) -> dict[str, Any]:
     """The numbers of a roll-up row; a member is its name, AUC, variance, positives and negatives."""
     found: dict[str, Any] = dict.fromkeys(
-        name for name in RollUpRow._fields[9:-3] if not name.startswith("auc_pooled") and "surely" not in name
+        name for name in RollUpRow._fields[9:-4] if not name.startswith("auc_pooled") and "surely" not in name
     )
     z = norm.ppf((1 + confidence) / 2)
 

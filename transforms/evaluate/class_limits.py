@@ -23,8 +23,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "pairs": f"models with classes are not compared with a champion {_LATER}",
     "champion": f"models with classes are not compared with a champion {_LATER}",
     "against": f"models with classes are not compared with a champion {_LATER}",
-    "roll_up": f"rows of classes are not rolled up {_LATER}",
-    "roll_ups": f"rows of classes are not rolled up {_LATER}",
+    "roll_up_pooled": "a ranking of all events needs a class that is the positive one",
 }
 """Why a setting or option does not go with class scores, by its name as a keyword."""
 
@@ -68,9 +67,12 @@ def classes_of(fields: EventFields) -> Classes | None:
 
 def check_rule(rule: AlertRule, classes: Classes | None) -> None:
     """Raise ConfigError for a rule that no row of these classes satisfies; None: models have one score."""
-    if rule.kind == "roll-up row":
-        return
     if classes is None:
+        if rule.kind == "roll-up row" and rule.tests_class:
+            raise ConfigError(
+                f"alert {str(rule)!r}: only models with a score of each class have groups of a class; name "
+                "the scores with --class-scores"
+            )
         if (part := rule.needs_classes) is not None:
             raise ConfigError(
                 f"alert {str(rule)!r}: only models with a score of each class have {part!r}; name the scores "

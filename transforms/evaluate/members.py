@@ -14,7 +14,7 @@ _OPTIONAL = ("pane_start", "pane_end", "reason", "config", "seq", *EVIDENCE)
 
 
 def members_of_table(rows: pa.Table | pa.RecordBatch, settings: RollUpSettings, how: str) -> MemberRows:
-    """Return the rows of a table (ROW_SCHEMA) for their groups. O(cells).
+    """Return the rows of a table (ROW_SCHEMA or CLASS_ROW_SCHEMA) for their groups. O(cells).
 
     how  the remedy in errors: which tables have the columns that are needed
 
@@ -26,6 +26,7 @@ def members_of_table(rows: pa.Table | pa.RecordBatch, settings: RollUpSettings, 
     numbers = with_log_e([columns.number(name) for name in (*COLUMNS, *EVIDENCE)], events)
     if not are_possible(numbers):
         raise InputError(f"rows have an AUC beyond 0 and 1, or a count that is none; {how}")
+    has_classes = "class" in rows.schema.names
     return MemberRows.of_columns(
         columns.names("model"),
         columns.names("slice"),
@@ -34,4 +35,5 @@ def members_of_table(rows: pa.Table | pa.RecordBatch, settings: RollUpSettings, 
         columns.integers(*INTEGERS),
         numbers,
         settings,
+        (columns.names("class"), columns.number) if has_classes else None,
     )

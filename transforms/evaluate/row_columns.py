@@ -48,7 +48,8 @@ class RowColumns:
 
     def number(self, name: str) -> FloatArray:
         """Return a column of numbers, of a column of lists the lengths; NaN stands for null."""
-        if name in self.rows.schema.names and pa.types.is_list(self.rows.schema.field(name).type):
+        kind = self.rows.schema.field(name).type if name in self.rows.schema.names else None
+        if kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             lengths = pc.cast(pc.list_value_length(self.rows.column(name)), pa.float64())
             return np.asarray(lengths.to_numpy(zero_copy_only=False), np.float64)
         return np.asarray(self._column(name, pa.float64()).to_numpy(zero_copy_only=False), np.float64)

@@ -161,7 +161,11 @@ CLASS_ALERT_SCHEMA = ALERT_SCHEMA.insert(ALERT_SCHEMA.get_field_index("slice") +
 ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule")
 
 ROLL_UP_SCHEMA = schema_of(RollUpRow)
-"""The columns of a roll-up row, in every sink: the fields of `RollUpRow`."""
+ROLL_UP_SCHEMA = ROLL_UP_SCHEMA.remove(ROLL_UP_SCHEMA.get_field_index("class_"))
+"""The columns of a roll-up row, in every sink: the fields of `RollUpRow` without `class_`."""
+
+CLASS_ROLL_UP_SCHEMA = ROLL_UP_SCHEMA.insert(1, _CLASS)
+"""The columns of a roll-up row of models with a score of each class: `class` stands behind `group`."""
 
 ROLL_UP_ORDER = ("group", "pane_start", "row")
 
@@ -238,6 +242,8 @@ ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
 CLASS_ALERTS = TableKind("alert", CLASS_ALERT_SCHEMA, (*ALERT_ORDER, "class"), (*ALERT_ORDER, "class"))
 PAIRS = TableKind("pair", PAIR_SCHEMA, PAIR_ORDER, PAIR_ORDER, "pair_rows_written")
 ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER, "roll_up_rows_written")
+_BY_CLASS = (*ROLL_UP_ORDER, "class")
+CLASS_ROLL_UPS = TableKind("roll-up", CLASS_ROLL_UP_SCHEMA, _BY_CLASS, _BY_CLASS, "roll_up_rows_written")
 DEAD_LETTERS = TableKind(
     "dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position", "model")
 )

@@ -23,6 +23,7 @@ from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..sinks.kinds import (
     ALERT_SCHEMA,
     CLASS_ALERT_SCHEMA,
+    CLASS_ROLL_UP_SCHEMA,
     CONFIDENCE_KEY,
     CURVE_SCHEMA,
     PAIR_SCHEMA,
@@ -169,6 +170,8 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
             f"{source.name} holds no {what} of rocsteady: it has no column {missing[0]!r} (it has {shown}); "
             f"give a file that {command} wrote"
         )
+    if what == "roll-ups" and "class" in names:
+        schema = CLASS_ROLL_UP_SCHEMA
     known = [column for column in schema if column.name in names]
     try:
         schema_of_file = pa.schema(known)
@@ -187,7 +190,15 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
         table.column(column.name) if column.name in names else pa.nulls(table.num_rows, column.type)
         for column in schema
     ]
-    return pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
+    found = pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
+    return of_all_classes(found) if what == "roll-ups" else found
+
+
+def of_all_classes(roll_ups: pa.Table) -> pa.Table:
+    """Return the roll-up rows of all classes, as a page shows them, without the column `class`."""
+    if "class" not in roll_ups.column_names:
+        return roll_ups
+    return roll_ups.filter(pc.is_null(roll_ups.column("class"))).drop_columns("class")
 
 
 def refuse_classes(name: str, columns: Sequence[str], what: str = "rows") -> None:

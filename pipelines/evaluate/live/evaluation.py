@@ -32,6 +32,7 @@ from ....transforms.sinks.kinds import (
     ALERTS,
     CLASS_ALERTS,
     CLASS_CURVES,
+    CLASS_ROLL_UPS,
     CURVES,
     DEAD_LETTERS,
     PAIRS,
@@ -71,7 +72,9 @@ def kinds_of(job: Evaluation) -> dict[str, TableKind]:
     """Return the kinds of a job's tables by `Output.content`."""
     settings = job.settings
     kinds = KINDS | {"rows": rows_of(settings.evaluator, settings.classes)}
-    return kinds if settings.classes is None else kinds | {"alerts": CLASS_ALERTS, "curves": CLASS_CURVES}
+    if settings.classes is None:
+        return kinds
+    return kinds | {"alerts": CLASS_ALERTS, "curves": CLASS_CURVES, "roll-ups": CLASS_ROLL_UPS}
 
 
 Sinks = dict[str, list[TableSink]]

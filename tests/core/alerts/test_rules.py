@@ -161,7 +161,7 @@ MISTAKES = {
     "auc_macro < .7 until auc > .8": "auc_macro of the row of all classes 'auc' of the rows of one class",
     "auc_m < .5 where class = 'a'": "auc_m of the row of all classes 'where class' give a rule for each",
     "auc < .5 where class = ''": "where class = '' every class has a name",
-    "auc_within < .8 where class = 'a'": "where class = 'a' auc_within roll-up row test its group",
+    "auc_within < .8 where model = 'a'": "where model = 'a' auc_within roll-up row test its group or class",
     "difference < 0 where class = 'a'": "where class = 'a' difference pair row test its model or slice",
     "worst_class < .1": "'worst_class' is no number of a row did you mean 'worst_class_auc'",
     "worst_pair_auc drops against 7d": "worst_pair_auc has no interval worst_pair_auc drops by NUMBER",

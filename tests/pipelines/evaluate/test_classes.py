@@ -258,12 +258,8 @@ def test_rows_of_a_folder_come_each_once_and_sorted(capsys):
     assert table["class"].to_pylist()[:5] == [None, *NAMES, None]
 
 
-def test_other_commands_say_that_they_do_not_read_rows_of_classes(capsys):
+def test_rows_with_classes_and_without_are_not_put_into_one_file(capsys):
     evaluated(capsys, "s.csv", *HOW, *SLICED)
-    for words in (("roll-up", "rows.parquet", "--by", "models", "-o", "g.csv"),):
-        ran = call(capsys, *words)
-        assert ran.status == 2, ran
-        assert "holds rows of models with a score of each class" in "\n".join(ran.lines)
     pa.csv.write_csv(pa.table({"score": [0.1, 0.9], "label": [0, 1]}), "plain.csv")
     call(capsys, "evaluate", "plain.csv", "--output", "plain.parquet")
     ran = call(capsys, "rows", "rows.parquet", "plain.parquet", "-o", "all.csv")
@@ -275,7 +271,7 @@ def test_other_commands_say_that_they_do_not_read_rows_of_classes(capsys):
 
 VALUES = {
     "score": "p_cat", "positive": "cat", "pairs": "p.csv", "champion": "m0", "against": "p_cat",
-    "roll_up": "models", "roll_ups": "g.csv", "flip_if_below_half": None,
+    "roll_up_pooled": None, "flip_if_below_half": None,
 }  # fmt: skip
 """A value of each option that is refused with class scores."""
 
