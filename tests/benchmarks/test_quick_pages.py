@@ -22,6 +22,7 @@ from benchmark_path import ROOT
         ("many_models", 5),
         ("drift", 8),
         ("classes", 2),
+        ("class_intervals", 2),
     ],
 )
 def test_a_quick_run_writes_the_page(tmp_path: Path, name: str, tables: int) -> None:
