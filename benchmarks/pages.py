@@ -28,6 +28,8 @@ _FILES = (*_JOB, "transforms/sources/files")
 _TOPICS = (*_JOB, "transforms/kafka", "transforms/sources/streams")
 MEASURED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks/alert_rates.md": ("core/alerts", "core/evidence", "core/rows/differences.py"),
+    "docs/benchmarks/class_intervals.md": ("core/classes/figures.py", "core/classes/scan.py"),
+    "docs/benchmarks/classes.md": ("core/classes",),
     "docs/benchmarks/core.md": _TREES,
     "docs/benchmarks/drift.md": ("core/alerts", "core/evidence", "core/evaluator"),
     "docs/benchmarks/false_alarms.md": ("core/evaluator",),

@@ -1,7 +1,11 @@
 // AUC of a sliding window with two order-statistics trees of GNU pb_ds, one per class: the baseline.
 //
-// Reads events from a file (k, n as int64; n bytes of labels; n float64 scores), fills a window with the
-// first k, and then, for every line "COUNT" on standard input, slides it over so many more and prints
+// pb_ds FILE           labels are 1 and 0, and an event has one score
+// pb_ds FILE CLASSES   labels are numbers of classes, and an event has a score of each class: the AUC of each
+//                      class against the rest, with two trees for each class
+//
+// Reads events from a file (k, n as int64; n bytes of labels; n times CLASSES float64 scores), fills a window
+// with the first k, and then, for every line "COUNT" on standard input, slides it over so many more and prints
 // the microseconds of processor time that took per event (insertion, eviction, AUC). Last a checksum, which keeps the
 // optimiser honest. One look-up an event, so ties count for nobody: a tree that counts them half must
 // look twice.
@@ -55,28 +59,33 @@ class SlidingAuc {
 };
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fprintf(stderr, "usage: pb_ds FILE\n"), 2;
+  if (argc != 2 && argc != 3) return std::fprintf(stderr, "usage: pb_ds FILE [CLASSES]\n"), 2;
+  const std::int64_t classes = argc == 3 ? std::atoll(argv[2]) : 1;
   std::FILE* file = std::fopen(argv[1], "rb");
   std::int64_t header[2];
   if (!file || std::fread(header, 8, 2, file) != 2) return 1;
   const std::int64_t k = header[0], n = header[1];
   std::vector<char> label(n);
-  std::vector<double> score(n);
+  std::vector<double> score(n * classes);
   if (std::fread(label.data(), 1, n, file) != std::size_t(n)) return 1;
-  if (std::fread(score.data(), 8, n, file) != std::size_t(n)) return 1;
+  if (std::fread(score.data(), 8, n * classes, file) != std::size_t(n * classes)) return 1;
   std::fclose(file);
 
-  SlidingAuc window;
-  for (std::int64_t i = 0; i < k; ++i) window.insert(label[i], score[i], i);
+  std::vector<SlidingAuc> windows(classes);
+  const auto is_own = [&](std::int64_t i, std::int64_t c) { return classes == 1 ? label[i] != 0 : label[i] == c; };
+  for (std::int64_t i = 0; i < k; ++i)
+    for (std::int64_t c = 0; c < classes; ++c) windows[c].insert(is_own(i, c), score[i * classes + c], i);
   double checksum = 0.0;
   long long count = 0;
   for (std::int64_t done = k; std::scanf("%lld", &count) == 1 && done + count <= n; done += count) {
     const double start = processor_seconds();
     for (std::int64_t i = done; i < done + count; ++i) {
-      window.insert(label[i], score[i], i);
-      window.remove(label[i - k], score[i - k], i - k);
-      const double auc = window.auc();
-      if (auc == auc) checksum += auc;
+      for (std::int64_t c = 0; c < classes; ++c) {
+        windows[c].insert(is_own(i, c), score[i * classes + c], i);
+        windows[c].remove(is_own(i - k, c), score[(i - k) * classes + c], i - k);
+        const double auc = windows[c].auc();
+        if (auc == auc) checksum += auc;
+      }
     }
     std::printf("%.6f\n", (processor_seconds() - start) / double(count) * 1e6);
     std::fflush(stdout);

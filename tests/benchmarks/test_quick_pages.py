@@ -14,7 +14,16 @@ from benchmark_path import ROOT
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tables"),
-    [("core", 6), ("weighted", 3), ("windows", 4), ("hot_model", 1), ("many_models", 5), ("drift", 8)],
+    [
+        ("core", 6),
+        ("weighted", 3),
+        ("windows", 4),
+        ("hot_model", 1),
+        ("many_models", 5),
+        ("drift", 8),
+        ("classes", 2),
+        ("class_intervals", 2),
+    ],
 )
 def test_a_quick_run_writes_the_page(tmp_path: Path, name: str, tables: int) -> None:
     page = tmp_path / "page.md"

@@ -6,44 +6,15 @@ import numpy as np
 import pytest
 from rocsteady.core.classes.figures import figures_of_labels, figures_of_window
 
+from tests.support.classes_coverage import HARD, MODELS, Model, coverage, draw, values_of
 from tests.support.thorough import at_length
-
-Z = 1.959963984540054
-
-EQUAL = {d: (np.full(3, 1 / 3), d * np.eye(3)) for d in (0.5, 1.0, 2.3)}
-MODELS = {
-    **{f"three classes, {d}": (*model, 150) for d, model in EQUAL.items()},
-    "five classes": (np.full(5, 0.2), 2 * np.eye(5), 250),
-    "uneven": (np.array([0.1, 0.3, 0.6]), 1.5 * np.eye(3), 500),
-    "a hard pair": (np.array([0.25, 0.25, 0.5]), np.array([[1, 0.8, -2], [0.8, 1, -2], [-2, -2, 2]]), 200),
-}
-"""Shares of classes, means of the scores of each class, and so many events that each class has some 50."""
-
-
-def draw(rng, shares, means, events):
-    labels = rng.choice(len(shares), events, p=shares)
-    return labels, rng.normal(size=(events, len(shares))) + means[labels]
-
-
-def values_of(found):
-    return np.array([found.values.macro, found.values.weighted, found.values.m])
-
-
-def coverage(shares, means, events, draws):
-    rng = np.random.default_rng(1)
-    truth = values_of(figures_of_window(*draw(rng, shares, means, 400_000)))
-    hits = np.zeros(3)
-    for _ in range(draws):
-        found = figures_of_window(*draw(rng, shares, means, events))
-        hits += np.abs(values_of(found) - truth) <= Z * np.sqrt(found.variances)
-    return hits / draws, truth
 
 
 @pytest.mark.at_length
 @pytest.mark.parametrize("name", MODELS)
 def test_intervals_of_means_hold_the_truth_as_often_as_promised(name):
     draws = at_length(6_000, 800)
-    held, truth = coverage(*MODELS[name], draws)
+    held, truth = coverage(MODELS[name], draws)
     slack = 3 * np.sqrt(0.95 * 0.05 / draws) if draws < 2_000 else 0.0
     assert truth.max() <= 0.955
     assert (held >= 0.93 - slack).all(), held
@@ -54,9 +25,9 @@ def test_intervals_of_means_hold_the_truth_as_often_as_promised(name):
 @pytest.mark.parametrize("multi_label", [False, True])
 def test_variances_are_those_of_a_bootstrap(multi_label):
     rng = np.random.default_rng(5)
-    shares, means, _ = MODELS["a hard pair"]
-    labels, scores = draw(rng, shares, means, 800)
-    members = rng.random((800, 3)) < shares + 0.2
+    model = Model(np.array([0.25, 0.25, 0.5]), HARD, 800)
+    labels, scores = draw(model, rng, 800)
+    members = rng.random((800, 3)) < model.shares + 0.2
     scores = np.round(scores + members * multi_label, 1)
     draws = at_length(4_000, 600)
     values = []
