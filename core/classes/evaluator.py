@@ -255,10 +255,7 @@ class MulticlassEvaluator:
         """
         count = len(model_rows)
         if len(figures) != count * (1 + len(class_rows)) or any(len(rows) != count for rows in class_rows):
-            raise CorruptBytesError(  # parts of one state follow the same events
-                f"the state of {self.model!r} was damaged: its classes and all of them together are due for "
-                "different rows"
-            )
+            raise CorruptBytesError(f"the state of {self.model!r} was damaged: its parts give different rows")
         curves = [
             curve._replace(config=self.settings.config, class_=name)
             for name, rows in zip(self.settings.classes, class_rows, strict=False)
