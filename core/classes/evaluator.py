@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..arrays import Int64Array
 from ..encoding.fields import Reader
 from ..encoding.json import reading
-from ..errors import InputError, OtherConfigurationError, check_settings
+from ..errors import CorruptBytesError, InputError, OtherConfigurationError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.state import Remains
 from ..events.columns import TextColumn
@@ -255,7 +255,7 @@ class MulticlassEvaluator:
         """
         count = len(model_rows)
         if len(figures) != count * (1 + len(class_rows)) or any(len(rows) != count for rows in class_rows):
-            raise AssertionError(f"{len(figures)} figures, and rows {count}, {[*map(len, class_rows)]}")
+            raise CorruptBytesError(f"the state of {self.model!r} was damaged: its parts give different rows")
         curves = [
             curve._replace(config=self.settings.config, class_=name)
             for name, rows in zip(self.settings.classes, class_rows, strict=False)

@@ -36,9 +36,9 @@ def means_of(settings: ClassSettings, found: ClassFigures | None, counts: Int64A
     absent = tuple(name for name, count in zip(names, counts.tolist(), strict=True) if not count)
     blank = ClassMeans(classes=names, classes_absent=absent)
     if found is None:
-        reason = NO_DIVISION if settings.multi_label else REASONS[ONE_CLASS]
-        if len(absent) == len(names):
-            reason = NO_EVENTS
+        reason = NO_EVENTS if len(absent) == len(names) else REASONS[ONE_CLASS]
+        if settings.multi_label:  # events without any label may be in the window
+            reason = NO_DIVISION
         return blank._replace(reason=reason_clauses(dict.fromkeys(_FIGURES, reason)))
     values = found.values
     known: dict[str, Any] = {}

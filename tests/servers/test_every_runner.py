@@ -9,6 +9,7 @@ from io import StringIO
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from class_events import class_streams, lines_of
 from command import Ran, run, said
 from kafka_topics import produce
 from requirements import servers
@@ -238,23 +239,23 @@ def test_folds_of_learners_are_those_of_the_local_runner(instances, runner, tmp_
         assert table.equals(expected[name]), name
 
 
-def test_models_with_classes_have_the_rows_of_the_local_runner(runner, tmp_path):
-    rng = np.random.default_rng(2)
-    label = rng.integers(0, 3, 600)
-    scores = (rng.random((600, 3)) + 0.5 * np.eye(3)[label]).round(2)
-    events = [
-        {"model": f"m{number % 3}", "time": number * MINUTE, "y": "abc"[label[number]], "country": "NZ",
-         **{f"p_{name}": float(score) for name, score in zip("abc", scores[number], strict=True)}}
-        for number in range(600)
-    ]  # fmt: skip
-    for part in range(2):
-        lines = [json.dumps(event) for event in events[part::2]]
-        (tmp_path / f"s-{part}.jsonl").write_text("\n".join(lines) + "\n")
+@pytest.mark.parametrize("several", [False, True])
+def test_models_with_classes_have_the_rows_and_curves_of_the_local_runner(runner, several, tmp_path):
+    predictions, labels, _ = class_streams(600)
+    for name, records in (("p", predictions), ("l", labels)):
+        for part in range(2):
+            (tmp_path / f"{name}-{part}.jsonl").write_text(lines_of(records[part::2]))
+    label = ["--multi-label=y_*"] if several else ["--label=y"]
     how = [
-        str(tmp_path / "s-*.jsonl"), "--class-scores=p_*", "--label=y", "--time=time", "--time-unit=us",
-        "--window=last:100", "--every=40", "--slice=country",
+        str(tmp_path / "p-*.jsonl"), "--labels", str(tmp_path / "l-*.jsonl"), "--class-scores=p_*", *label,
+        "--id=id", "--time=sent", "--label-time=known", "--window=last:100", "--every=40", "--slice=country",
+        "--curves-every=90",
     ]  # fmt: skip
-    evaluate([*how, f"--output={tmp_path / 'local.csv'}"])
-    evaluate([*how, f"--output={tmp_path / 'there.csv'}"], runner)
-    assert (tmp_path / "there.csv").read_text() == (tmp_path / "local.csv").read_text()
-    assert '"m1","country=NZ","c",' in (tmp_path / "local.csv").read_text()
+    here, there = tmp_path / "local", tmp_path / "there"
+    for place, words in ((here, ()), (there, runner)):
+        place.mkdir()
+        evaluate([*how, f"--output={place / 'rows.csv'}", f"--curves={place / 'curves.csv'}"], words)
+    for name in ("rows.csv", "curves.csv"):
+        assert (there / name).read_text() == (here / name).read_text()
+    assert '"m1","country=DE","cat",' in (here / "rows.csv").read_text()
+    assert '"m1","country=DE","cat",' in (here / "curves.csv").read_text()

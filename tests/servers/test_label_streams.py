@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from class_events import class_streams, lines_of
 from kafka_topics import PATIENCE, evaluate, lines_in, produce, start, until
 from rocsteady import read_rows
 
@@ -139,3 +140,48 @@ def test_a_local_job_on_two_topics_that_is_killed_goes_on_with_both(broker):
     rows = rows_at("rows.jsonl")
     assert {place: row for place, row in same.items() if place in rows} == rows, said
     assert len(rows) >= len(same) - 4
+
+
+@pytest.mark.parametrize("kind", [("--label", "y"), ("--multi-label", "y_cat,y_dog,y_owl")])
+def test_a_job_with_class_scores_that_is_killed_again_and_again_goes_on(broker, kind):
+    predictions, labels, events = class_streams(900)
+    how = ("--class-scores", "p_cat,p_dog,p_owl", *kind, "--window", "last:100", "--every", "40",
+           "--time", "sent", "--id", "id", "--order", "time:0s")  # fmt: skip
+    Path("events.jsonl").write_text(lines_of(events))
+    assert evaluate("events.jsonl", *how, "--output", "same.jsonl") == 0
+    name = f"classes{len(kind[1])}"
+    urls = topics_of(broker, name)
+    kept = ("--output", "rows.jsonl", "--checkpoint", "kept", "--checkpoint-every", "50ms")
+    words = (*urls, *kept, *how, "--label-time", "known", "--label-lead", "0s", "--ttl", "2d")
+    # the last predictions are behind all labels, which would wait
+    predictions += [{**predictions[0], "id": "last", "sent": labels[-1]["known"] + 9}] * 2
+    cut = len(labels) // 4
+    for number in range(3):
+        if not number:
+            send(broker, name, "made", predictions)
+        send(broker, name, "known", labels[number * cut : (number + 1) * cut])
+        before = lines_in("rows.jsonl")
+        job = start(*words)
+        until(lambda known=before, job=job: lines_in("rows.jsonl") > known or job.poll() is not None)
+        assert job.poll() is None, job.communicate()
+        job.kill()
+        job.communicate()
+    same = {identity(row): row for row in read_rows("same.jsonl")}
+    last = max(row.row for row in same.values())
+    send(broker, name, "known", labels[3 * cut :])
+    job = start(*words)
+    until(lambda: len(found_in("rows.jsonl")) >= len(same) - 8 or job.poll() is not None)
+    said = stopped(job)
+    assert job.returncode == 0, said
+    found = found_in("rows.jsonl")
+    assert {place: row for place, row in same.items() if place in found} == found, said
+    assert {place[-1] for place in same.keys() - found.keys()} <= {last}
+
+
+def found_in(path):
+    """Rows that are not made by an end of the input alone."""
+    return {identity(row): row for row in read_rows(path) if row.seq % 40 == 0}
+
+
+def identity(row):
+    return row.model, row.class_, row.row

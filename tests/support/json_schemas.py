@@ -17,6 +17,7 @@ from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
 from rocsteady.transforms.sinks.kinds import (
     ALERTS,
     CLASS_ALERTS,
+    CLASS_CURVES,
     CLASS_ROLL_UPS,
     CLASS_ROWS,
     CURVES,
@@ -28,7 +29,12 @@ from rocsteady.transforms.sinks.kinds import (
 )
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
-KINDS = (ROWS, CLASS_ROWS, PAIRS, ROLL_UPS, CLASS_ROLL_UPS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES)
+KINDS = (
+    ROWS, CLASS_ROWS, PAIRS, ROLL_UPS, CLASS_ROLL_UPS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES,
+    CLASS_CURVES,
+)  # fmt: skip
+OF_CLASSES = (CLASS_ROWS, CLASS_ROLL_UPS, CLASS_ALERTS, CLASS_CURVES)
+"""Kinds that have the name of another kind, whose columns they have with others beside them."""
 REASONS_PAGE = FOLDER.parent / "reference/reasons.md"
 WORDS = {"kind": [*LETTER_KINDS], "reason": [reason.value for reason in Reason]}
 """The columns of a dead letter that hold one of a few words."""
@@ -66,9 +72,8 @@ def _property(field: pa.Field) -> dict[str, Any]:
 
 
 def path_of(kind: TableKind) -> Path:
-    """Return the file of a kind's schema; tables of jobs with class scores have names of their own."""
-    of_classes = "class-" * (kind in (CLASS_ROWS, CLASS_ALERTS, CLASS_ROLL_UPS))
-    return FOLDER / f"{of_classes}{kind.name}.json"
+    """Return the file of a kind's schema; rows and curves of classes are rows and curves, too."""
+    return FOLDER / f"{'class-' if kind in OF_CLASSES else ''}{kind.name}.json"
 
 
 def text_of(kind: TableKind) -> str:

@@ -98,10 +98,15 @@ def without_formulas(table: pa.Table) -> pa.Table:
 
 
 def _joined(lists: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return each list as one text: its values, joined by commas; nothing stands for null."""
+    """Return each list as one text: its values, joined by commas; nothing stands for null.
+
+    A comma or a backslash in a value has a backslash before it.
+    """
     texts = [
         pa.ListArray.from_arrays(
-            part.offsets, part.values.cast(pa.string()).fill_null(""), mask=part.is_null()
+            part.offsets,
+            pc.replace_substring_regex(part.values.cast(pa.string()).fill_null(""), r"([\\,])", r"\\\1"),
+            mask=part.is_null(),
         )
         for part in map(pa.concat_arrays, ([chunk] for chunk in lists.chunks))
     ]

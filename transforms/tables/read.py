@@ -254,8 +254,8 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
     for batch in pa.csv.open_csv(stream, parse_options=parse, convert_options=convert):
         table = pa.Table.from_batches([batch])
         for name in lists:
-            parts = [
-                None if text is None else text.split(",") * bool(text) for text in table[name].to_pylist()
+            parts: list[list[Any] | None] = [
+                None if text is None else _values_in(text) for text in table[name].to_pylist()
             ]
             kind = nullable.field(name).type
             if pa.types.is_floating(kind.value_type):
@@ -263,6 +263,26 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
             place = table.schema.get_field_index(name)
             table = table.set_column(place, nullable.field(name), pa.array(parts, kind))
         yield table
+
+
+def _values_in(text: str) -> list[str]:
+    r"""Return the values of a list in CSV, which are joined by commas.
+
+    >>> _values_in(r"a,b\,c,"), _values_in("")
+    (['a', 'b,c', ''], [])
+    """
+    if "\\" not in text:
+        return text.split(",") * bool(text)
+    values, at = [], -1
+    while at < len(text):  # behind a comma, or at the beginning
+        found = _VALUE.match(text, at + 1)
+        values.append(re.sub(r"\\(.)", r"\1", found[0] if found else "", flags=re.DOTALL))
+        at = found.end() if found else len(text)
+    return values
+
+
+_VALUE = re.compile(r"(?:[^\\,]|\\.|\\\Z)*", re.DOTALL)
+"""A value of a list in CSV: all before the next comma without a backslash before it."""
 
 
 def _json_tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
