@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Int64Array
-from ..encoding.fields import Reader
+from ..encoding.fields import Reader, packed_bytes
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError, OtherConfigurationError, check_settings
+from ..evaluator.adwin import Adwin
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.state import Remains
-from ..events.columns import TextColumn
 from ..events.inputs import as_array, as_binary, as_numbers, as_times, as_weights, warn_of
 from ..events.times import checked_unit, doubt_in
 from ..rows import slots
@@ -28,8 +28,11 @@ from ..rows.rows import Rows
 from ..settings.classes import class_text
 from ..settings.evaluator import EvaluatorSettings, SettingsChoices, without_defaults
 from ..settings.measure_names import MEASURES
+from ..settings.windows import Adaptive
+from .adaptive import ClassSignal
 from .events import ClassEvents
 from .settings import ClassSettings
+from .sides import of_each
 from .state import ClassState
 from .window import ClassWindow
 
@@ -88,8 +91,10 @@ class MulticlassEvaluator:
         self._of_model = ModelEvaluator(classes.of_model, model=model, slice=slice, pane=pane)
         self._of_classes = [
             ModelEvaluator(classes.of_class(name), model=model, slice=slice, pane=pane)
-            for name in classes.classes * classes.class_rows
+            for name in classes.evaluated
         ]
+        window = classes.evaluator.window
+        self._signal = ClassSignal(window) if isinstance(window, Adaptive) else None
         self._doubted = False
 
     def __len__(self) -> int:
@@ -218,33 +223,17 @@ class MulticlassEvaluator:
         """
         if not events.size:
             return ClassRows(Rows.empty(self.settings.config))
-        numbers = np.zeros(events.size)
-        labels, classes, predicted = numbers.astype(np.int8), None, None
-        if decided is not None:
-            names = self.settings.classes
-            classes = TextColumn(events.labels.astype(np.int32), names)
-            predicted = TextColumn(decided.astype(np.int32), names)
+        evaluators = self._of_model, *self._of_classes
+        if self._signal is not None and decided is not None:
+            found = self._signal.apply(self.settings, evaluators, self._window, events, times, decided)
+            parts = [self._joined(rows[0], rows[1:], means).rows for rows, means in found]
+            return ClassRows(Rows.concat(parts) if len(parts) > 1 else parts[0])
+        given = of_each(self.settings, len(self._of_classes), events, times, decided)
         # First the classes: what cannot be applied is refused by the first of them.
-        class_rows = [
-            self._apply_to_class(number, events, times, decided) for number in range(len(self._of_classes))
-        ]
-        model_rows = self._of_model.apply(numbers, labels, times, classes, predicted, events.weights)
-        figures = self._window.apply(events, times)
-        return self._joined(model_rows, class_rows, figures)
-
-    def _apply_to_class(
-        self, number: int, events: ClassEvents, times: Int64Array | None, decided: Int64Array | None
-    ) -> Rows:
-        scores = np.ascontiguousarray(events.scores[:, number])
-        if decided is None:
-            labels = events.labels[:, number].astype(np.int8)
-            return self._of_classes[number].apply(scores, labels, times, None, None, events.weights)
-        sides = self.settings.classes[number], ""
-        is_label, is_decided = events.labels == number, decided == number
-        return self._of_classes[number].apply(
-            scores, is_label.view(np.int8), times, TextColumn((~is_label).astype(np.int32), sides),
-            TextColumn((~is_decided).astype(np.int32), sides), events.weights,
-        )  # fmt: skip
+        pairs = list(zip(evaluators, given, strict=True))
+        class_rows = [evaluator.apply(*each) for evaluator, each in pairs[1:]]
+        model_rows = self._of_model.apply(*given[0])
+        return self._joined(model_rows, class_rows, self._window.apply(events, times))
 
     def _joined(
         self, model_rows: Rows, class_rows: Sequence[Rows], figures: Sequence[ClassMeans]
@@ -254,6 +243,7 @@ class MulticlassEvaluator:
         figures  what each of these rows says of all classes
         """
         count = len(model_rows)
+        class_rows = class_rows[: len(class_rows) * self.settings.class_rows]
         if len(figures) != count * (1 + len(class_rows)) or any(len(rows) != count for rows in class_rows):
             raise CorruptBytesError(f"the state of {self.model!r} was damaged: its parts give different rows")
         curves = [
@@ -341,7 +331,7 @@ class MulticlassEvaluator:
         number = self.settings.places.get(class_text(name))
         if number is None:
             raise InputError(f"class {name!r} is none of the classes ({_some(self.settings.places)})")
-        if not self._of_classes:
+        if not self.settings.class_rows:
             raise InputError("class_rows=False: classes have no measures of their own; leave it out")
         return self._of_classes[number].measures()
 
@@ -350,7 +340,9 @@ class MulticlassEvaluator:
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` gives. O(classes)."""
         of_classes = sum(each.snapshot_bytes() for each in (self._of_model, *self._of_classes))
-        return 500 + of_classes + 500 * len(self._of_classes) + self._window.snapshot_bytes
+        signal = 0 if self._signal is None else self._signal.adwin.snapshot_bytes()
+        of_settings = 1_500 + 650 * len(self._of_classes)  # in words, once for each evaluator
+        return of_settings + of_classes + self._window.snapshot_bytes + signal
 
     def live_bytes(self) -> int:
         """Estimate the evaluator's memory in bytes. O(classes)."""
@@ -360,7 +352,8 @@ class MulticlassEvaluator:
     def to_bytes(self) -> bytes:
         """Return a snapshot, from which `from_bytes` goes on. O(events held times classes)."""
         evaluators = [each.to_bytes() for each in (self._of_model, *self._of_classes)]
-        window = b"".join(self._window.pack())
+        signal = [] if self._signal is None else [packed_bytes(self._signal.adwin.to_bytes())]
+        window = b"".join([*self._window.pack(), *signal])
         return ClassState(self.settings, self.model, self.slice, self.pane, evaluators, window).pack()
 
     @classmethod
@@ -385,10 +378,12 @@ class MulticlassEvaluator:
             self._of_model = ModelEvaluator.from_bytes(of_model, chosen.of_model)
             self._of_classes = [
                 ModelEvaluator.from_bytes(each, chosen.of_class(name))
-                for name, each in zip(chosen.classes, of_classes, strict=False)
+                for name, each in zip(chosen.evaluated, of_classes, strict=False)
             ]
             reader = Reader(memoryview(state.window))
             self._window.read(reader)
+            if self._signal is not None:
+                self._signal.adwin = Adwin.from_bytes(reader.sized())
             reader.end()
         return self
 

@@ -20,7 +20,6 @@ from ..settings.classes import class_text
 from ..settings.evaluator import EvaluatorSettings, config_of
 from ..settings.evidence import DEFAULT_BLOCKS
 from ..settings.table import TableSettings
-from ..settings.windows import Adaptive
 
 MOST_CLASSES = 100_000
 """Most classes of a model: a row of the window is a matrix of their pairs."""
@@ -31,8 +30,8 @@ class ClassSettings:
     """How a model with a score of each class is evaluated.
 
     classes      the names of the classes, in the order of the scores. Numbers count by value (`class_text`).
-    evaluator    window, emission, measures and all else that the row of a class needs. Adaptive windows and
-                 sketches are refused, and so is `positive`.
+    evaluator    window, emission, measures and all else that the row of a class needs. Sketches are refused,
+                 and so is `positive`; with `multi_label` adaptive windows, too.
     multi_label  whether an event may be of any number of classes.
     class_rows   whether each class has rows of its own.
     intervals    whether the means of AUCs have intervals.
@@ -63,11 +62,11 @@ class ClassSettings:
         if "" in names:
             raise ConfigError("classes: a name is empty; give every class a name")
         settings = self.evaluator
-        if isinstance(settings.window, Adaptive):
+        if settings.window.signal is not None and self.multi_label:
             raise ConfigError(
-                f"window={str(settings.window)!r}: an adaptive window follows the signal of one score, and "
-                "there is one of each class; give LastEvents(k), LastDuration('7d'), Fading(half_life) or "
-                "AllEvents()"
+                f"window={str(settings.window)!r}: an adaptive window follows one signal, and an event of "
+                "several labels has one of each class; give LastEvents(k), LastDuration('7d'), "
+                "Fading(half_life) or AllEvents()"
             )
         if settings.sketch_bytes is not None:
             raise ConfigError(
@@ -99,6 +98,11 @@ class ClassSettings:
         """Whether the row of a class has the AUCs of the class against each other class."""
         return self.class_rows and not self.multi_label and 1 < len(self.classes) <= MOST_PAIRED
 
+    @cached_property
+    def evaluated(self) -> tuple[str, ...]:
+        """The classes that have evaluators, all or none: for their rows, or for placements as the signal."""
+        return self.classes * (self.class_rows or self.evaluator.window.signal == "placement")
+
     def of_class(self, name: str) -> EvaluatorSettings:
         """Return the settings of the rows of one class."""
         return self.evaluator if self.multi_label else replace(self.evaluator, positive=name)
@@ -110,7 +114,7 @@ class ClassSettings:
             self.evaluator,
             measures=None,
             curves=None,
-            probabilities=False,
+            probabilities=self.evaluator.window.signal == "brier",  # which asks for them
             evidence_below=None,
             evidence_blocks=DEFAULT_BLOCKS,
             block_gap=None,

@@ -2,7 +2,7 @@
 
 Wire form of a state, version 1: a frame (encoding/fields.py) with magic "RSCW"; payload: settings, model and
 slice (texts), whether there is a pane and its two ends (bool, i64, i64), the snapshots of the evaluators
-(each with its length), the window (`ClassWindow.pack`).
+(each with its length), the window (`ClassWindow.pack`), an adaptive window's `Adwin` with its length.
 Wire form of many states: u32 count, then each with its length.
 """
 
@@ -28,7 +28,8 @@ class ClassState(NamedTuple):
     model, slice  its name in rows
     pane          the Beam window of its rows; None: there is none
     evaluators    the snapshot of the decisions of all classes, then that of each class
-    window        the bytes of its `ClassWindow`
+    window        the bytes of its `ClassWindow`; behind them, with an adaptive window, those of its `Adwin`
+                  with their length
     """
 
     settings: ClassSettings
@@ -53,7 +54,7 @@ class ClassState(NamedTuple):
             settings = ClassSettings.from_json(reader.text())
             model, slice_ = reader.text(), reader.text()
             has_pane, *pane = reader.numbers("<?qq")
-            count = 1 + len(settings.classes) * settings.class_rows
+            count = 1 + len(settings.evaluated)
             evaluators = [reader.sized() for _ in range(count)]
             known_pane = (pane[0], pane[1]) if has_pane else None
             return cls(settings, model, slice_, known_pane, evaluators, bytes(reader.rest()))

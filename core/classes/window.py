@@ -59,9 +59,15 @@ class ClassWindow:
         return len(self._buffer)
 
     def apply(
-        self, events: ClassEvents, times: Int64Array | None, clock: int = NO_TIME
+        self,
+        events: ClassEvents,
+        times: Int64Array | None,
+        clock: int = NO_TIME,
+        given: Int64Array = NO_INT64,
     ) -> Sequence[ClassMeans]:
         """Apply events, or advance time to `clock`; return the means of the rows that fall due.
+
+        given  of adaptive windows: see `plan_steps`
 
         Where classes have rows, the means of each are behind those of the model.
         """
@@ -70,7 +76,7 @@ class ClassWindow:
         lines: list[FloatArray] = []
         if events.weights is not None:
             self._current = None
-        for plan in self._course.plan(events.size, times, NO_INT64, NO_INT8, clock):
+        for plan in self._course.plan(events.size, times, given, NO_INT8, clock):
             steps = plan.steps
             part = events.part(slice(plan.start, plan.start + plan.events))
             if self._half_life:
@@ -144,7 +150,7 @@ class ClassWindow:
     def snapshot_bytes(self) -> int:
         """About how many bytes `pack` gives."""
         events = self._buffer.events()
-        beside = sum(column is not None for column in (events.weights, events.ticks)) + self._by_time
+        beside = sum(column is not None for column in (events.weights, events.ticks)) + self._course.is_timed
         return _STATE.size + len(self) * (8 * int(events.scores.shape[1]) + 4 + 8 * beside)
 
     def pack(self) -> list[bytes]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -27,12 +27,42 @@ from ..rows.rows import Rows
 from ..settings.windows import Adaptive
 from .adwin import Adwin
 from .held import Columns
-from .unit_window import UnitWindow
-
-if TYPE_CHECKING:
-    from .weighted.window import WeightedWindow
 
 _LOOK_AHEAD = 2_048
+
+
+class Followed(Protocol):
+    """The window whose events have a signal: a `UnitWindow`, a `WeightedWindow`, or those of some classes."""
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether events have weights."""
+
+    def __len__(self) -> int:
+        """Return how many events the window holds."""
+
+    def hits(self) -> Int8Array:
+        """Return the hits of the events held, oldest first."""
+
+    def rarer(self, columns: Columns) -> Int8Array:
+        """Return 1 for each event that is placed: see `UnitWindow.rarer`."""
+
+
+class FollowedUnits(Followed, Protocol):
+    """A window whose events count 1 each."""
+
+    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
+        """Return the placements of chosen events; see `UnitWindow`."""
+
+
+class FollowedWeights(Followed, Protocol):
+    """A window whose events have weights."""
+
+    def masses(self) -> tuple[float, float]:
+        """Return the masses of both classes."""
+
+    def placement(self, label: int, score: float) -> float:
+        """Return the placement of an event that would come now."""
 
 
 Follow = Callable[[Columns, Int64Array, Int8Array, FloatArray], list[Rows]]
@@ -50,7 +80,7 @@ class AdaptiveSignal:
         _, self._most = window.rule
         self.adwin = Adwin(window.delta)
 
-    def follow(self, window: UnitWindow | WeightedWindow, columns: Columns, follow: Follow) -> list[Rows]:
+    def follow(self, window: Followed, columns: Columns, follow: Follow) -> list[Rows]:
         """Apply events to the window, which shrinks when ADWIN cuts; return the rows that fall due.
 
         follow  applies events to the window
@@ -59,21 +89,27 @@ class AdaptiveSignal:
             if self.name == "error":
                 values = (columns.label_codes != columns.predicted_codes).astype(np.float64)
             else:
-                values = (columns.scores - columns.labels) ** 2
+                values = self.squared_errors(columns)
             return follow(columns, self.adwin.update(values), np.ones(len(values), np.int8), NO_FLOATS)
         parts: list[Rows] = []
         start = 0
         while start < len(columns.scores):
             rest = columns.part(start, start + max(1, self._most - len(window)))
-            if isinstance(window, UnitWindow):
-                events, rows = self._follow_to_drop(window, rest, follow)
+            if window.has_weights:
+                events, rows = self._follow_to_check(cast(FollowedWeights, window), rest, follow)
             else:
-                events, rows = self._follow_to_check(window, rest, follow)
+                events, rows = self._follow_to_drop(cast(FollowedUnits, window), rest, follow)
             parts += rows
             start += events
         return parts
 
-    def _follow_to_drop(self, window: UnitWindow, columns: Columns, follow: Follow) -> tuple[int, list[Rows]]:
+    def squared_errors(self, columns: Columns) -> FloatArray:
+        """Return the squared error of each event's score."""
+        return np.asarray((columns.scores - columns.labels) ** 2)
+
+    def _follow_to_drop(
+        self, window: FollowedUnits, columns: Columns, follow: Follow
+    ) -> tuple[int, list[Rows]]:
         """Apply events up to the first at which ADWIN drops values; return their number, and the rows."""
         block = columns.part(0, _LOOK_AHEAD)
         fed = window.rarer(block)
@@ -89,7 +125,7 @@ class AdaptiveSignal:
         return end, parts
 
     def _follow_to_check(
-        self, window: WeightedWindow, columns: Columns, follow: Follow
+        self, window: FollowedWeights, columns: Columns, follow: Follow
     ) -> tuple[int, list[Rows]]:
         """Apply events up to the next check of ADWIN; return the number of events, and the rows.
 
@@ -111,14 +147,14 @@ class AdaptiveSignal:
         self.adwin.update(_defined(placements[fed[:end] == 1]))
         if end < len(block.scores):
             event = block.part(end, end + 1)
-            value = window.placement(int(event.labels[0]), float(event.scores[0]))
+            value = window.placement(int(event.labels[0]), event.scores[0])
             _, dropped = self.adwin.update_until_drop(_defined(np.array([value])))
             given = self._staying(window) if dropped else NO_INT64
             parts += follow(event, given, fed[end : end + 1], NO_FLOATS)
             end += 1
         return end, parts
 
-    def _staying(self, window: UnitWindow | WeightedWindow) -> Int64Array:
+    def _staying(self, window: Followed) -> Int64Array:
         """Return how many events the window holds after the event at which ADWIN dropped values.
 
         The window's events stay from the oldest event on whose value ADWIN still holds.

@@ -138,6 +138,13 @@ class WindowEngine:
         The caller has checked the events' times by `check_times`, and sets `is_whole` once all events of an
         update are applied.
         """
+        columns = self.begin(events)
+        if self.signal is None:
+            return self.reported(self.follow(columns))
+        return self.reported(self.signal.follow(self.window, columns, self.follow))
+
+    def begin(self, events: GivenEvents) -> Columns:
+        """Return events, checked as for `apply`, in columns for `follow`; `reported` is to end the update."""
         if self.evidence is not None and events.weights is not None:
             raise InputError(
                 f"events of {self._names[0]!r} have weights, and nothing is proven about the evidence of "
@@ -150,11 +157,7 @@ class WindowEngine:
             self._begin_weighted()
         if self.evidence is not None and self.classes.is_ranked:
             self.evidence.follow(columns.labels, columns.scores, columns.times, int(self.counters[SEQ]))
-        if self.signal is None:
-            parts = self._follow(columns)
-        else:
-            parts = self.signal.follow(self.window, columns, self._follow)
-        return self._reported(parts)
+        return columns
 
     def _begin_weighted(self) -> None:
         """Replace the unit window by a weighted window of the same events, each of weight 1."""
@@ -169,7 +172,7 @@ class WindowEngine:
 
         return WeightedWindow(self._settings, self.counters, self.classes)
 
-    def _reported(self, parts: list[Rows]) -> Rows:
+    def reported(self, parts: list[Rows]) -> Rows:
         """Join parts of rows into one, and set `reported_seq` to the event of the last row."""
         rows = Rows.concat(parts) if len(parts) > 1 else parts[0] if parts else self.fixed.no_rows
         if len(rows):
@@ -185,7 +188,7 @@ class WindowEngine:
             self.evidence.write(rows)
         self.evidence.settle()
 
-    def _follow(
+    def follow(
         self,
         columns: Columns,
         given: Int64Array = NO_INT64,
@@ -228,7 +231,7 @@ class WindowEngine:
         """Advance time to `clock`, microseconds UTC; return the rows of the grid points before it."""
         if not self.fixed.rule.grid or not self.counters[SEQ]:
             return self.fixed.no_rows
-        return self._reported(self._follow(self.classes.no_event(), clock=clock))
+        return self.reported(self.follow(self.classes.no_event(), clock=clock))
 
     @property
     def next_due(self) -> int:

@@ -165,7 +165,6 @@ class ModelEvaluator:
         engine = self._engine
         if not len(scores):
             return engine.fixed.no_rows
-        self._refuse_broken()
         if label_classes is not None and self.settings.positive is None:
             if self.settings.curves is not None:
                 self._refuse_without_positive()
@@ -174,9 +173,8 @@ class ModelEvaluator:
                     f"the labels of {self.model!r} are classes and none of them is named as positive, so "
                     "that nothing is placed; name it with positive=, or take Adaptive(signal='error')"
                 )
-        engine.fixed.check_times(times)  # of all events: curves apply them part by part
-        engine.classes.settle(label_classes is not None)
         events = GivenEvents(scores, labels, times, label_classes, predicted, weights)
+        self.prepare(events)
         stride = self.settings.curve_stride
         if stride and self.seq % stride + len(scores) >= stride:
             rows = self._apply_up_to_curves(events)
@@ -185,6 +183,16 @@ class ModelEvaluator:
         engine.is_whole = True
         return rows
 
+    def prepare(self, events: GivenEvents) -> WindowEngine:
+        """Check events before they are applied; return the engine that applies them.
+
+        Raises InputError if an earlier update was interrupted, or if the events do not fit those before.
+        """
+        self._refuse_broken()
+        self._engine.fixed.check_times(events.times)  # of all events: curves apply them part by part
+        self._engine.classes.settle(events.label_classes is not None)
+        return self._engine
+
     def _apply_up_to_curves(self, events: GivenEvents) -> Rows:
         """Apply events in parts, each ending with an event at which a curve is due."""
         parts, start, stride = [], 0, self.settings.curve_stride
@@ -192,7 +200,7 @@ class ModelEvaluator:
             piece = slice(start, start + stride - self.seq % stride)
             part = self._engine.apply(events.part(piece))
             if self.seq % stride == 0:
-                part = part.with_curves((self._curve_due(),))
+                part = part.with_curves((self.curve_due(),))
             parts.append(part)
             start = piece.stop
         return Rows.concat(parts)
@@ -254,7 +262,7 @@ class ModelEvaluator:
             rows = engine.last_row()
         stride = self.settings.curve_stride
         if draws and seq and not was_finished and (not stride or seq % stride):
-            return rows.with_curves((self._curve_due(),))
+            return rows.with_curves((self.curve_due(),))
         return rows
 
     def remains(self) -> Remains:
@@ -295,7 +303,8 @@ class ModelEvaluator:
             self._refuse_without_positive()
         return self._engine.window.curve()
 
-    def _curve_due(self) -> WindowCurve:
+    def curve_due(self) -> WindowCurve:
+        """Return the curve of the window now, as rows have it beside them."""
         engine = self._engine
         greatest = int(engine.counters[GREATEST])
         time = None if greatest == NO_TIME else greatest

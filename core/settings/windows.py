@@ -185,7 +185,7 @@ class Adaptive(EveryWindow):
     delta   nominal probability of a false alarm, in (0, 1). Nominal, as the values are not independent.
     signal  "placement": how well each event of the rarer class is placed among the other class. The mean
             placement is the AUC. "error": whether the decision at the threshold is wrong. "brier": the
-            squared error of a probability.
+            squared error of a probability. A model with a score of each class has one signal, too.
 
     All measures share one window. When ADWIN drops the values before a change, the window drops their events,
     and the next row has `drift` = True. The window holds at most two million events.

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet
 
 from ...core.compare.comparisons import OF_CLASSES, ComparisonRow
@@ -22,7 +21,6 @@ from ...core.prequential.instances import Task
 from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
-from ...core.rows.arrow import ROW_SCHEMA
 from ...core.settings.classes import class_text
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.state.compile_ahead import compiled_ahead
@@ -244,8 +242,6 @@ def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
 
     rows_path, comparisons_path, means_path, letters_path = tables
     rows, oddities = read_tables([rows_path], ANY_ROWS)
-    if "class" in rows.column_names:  # a page shows the rows of all classes
-        rows = rows.filter(pc.is_null(rows.column("class"))).select(ROW_SCHEMA.names)
     comparisons, _ = read_tables([comparisons_path], "comparisons")
     means, _ = read_tables([means_path], "means")
     write_report(

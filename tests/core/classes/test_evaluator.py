@@ -305,7 +305,7 @@ def test_what_cannot_be_used_is_named_and_nothing_is_applied(labels, scores, cho
         ({"classes": ["cat", "cat"]}, "'cat' is named twice"),
         ({"classes": ["1", 1.0]}, "'1' is named twice"),
         ({"classes": ["cat", ""]}, "a name is empty"),
-        ({"window": rs.Adaptive()}, "window='adaptive:0.002:placement'"),
+        ({"window": rs.Adaptive(), "multi_label": True}, "window='adaptive:0.002:placement'"),
         ({"sketch_bytes": 4096, "every": rs.EverySeconds("1h")}, "sketch_bytes=4096"),
         ({"positive": "cat"}, "positive='cat'"),
         ({"multi_label": 1}, "multi_label=1"),

@@ -139,6 +139,16 @@ def test_the_same_bytes_come_from_every_engine(capsys, engine):
     assert Path("other.parquet").read_bytes() == bytes_
 
 
+def test_an_adaptive_window_of_classes_gives_the_same_bytes_of_every_cut(capsys):
+    adapts = ("--window", "adaptive:0.2:error", "--every", "100")
+    how = HOW[: HOW.index("--window")]
+    rows = evaluated(capsys, "s.csv", *how, *SLICED, *adapts)
+    assert {row.drift for row in rows} <= {True, False}
+    bytes_ = Path("rows.parquet").read_bytes()
+    evaluated(capsys, "s.csv", *how, *SLICED, *adapts, *ENGINES["no cache"], output="other.parquet")
+    assert Path("other.parquet").read_bytes() == bytes_
+
+
 def test_a_stream_gives_the_rows_as_they_fall_due_and_goes_on_from_checkpoints(capsys):
     lines = [json.dumps(event) + "\n" for event in columns().to_pylist()]
     folder = Path("arriving")
@@ -302,7 +312,10 @@ def test_what_does_not_go_with_class_scores_is_refused_in_a_sentence(capsys, nam
         (("--class-scores", "p_*", "--multi-label", "y_cat,y_dog"), "class 'owl' has no column of its label"),
         (("--class-scores", "p_cat,p_dog", "--multi-label", "y_*"), "class 'owl' has no column of its score"),
         (("--class-scores", "p_*", "--multi-label", "y_*", "--label", "y"), "--label y with several labels"),
-        (("--class-scores", "p_*", "--window", "adaptive"), "an adaptive window follows the signal of one"),
+        (
+            ("--class-scores", "p_*", "--multi-label", "y_*", "--window", "adaptive"),
+            "an adaptive window follows one signal",
+        ),
         (("--class-scores", "p_*", "--evidence-below", "0.5", "--weight", "sent"), "--evidence-below"),
     ],
 )
@@ -441,7 +454,10 @@ def test_a_star_needs_elements_with_a_schema_and_yaml_takes_the_same_words():
             "flip_if_below_half=True with class_scores=: a class whose AUC",
         ),
         ({"multi_label": "y_a,y_b"}, "name these with class_scores="),
-        ({"class_scores": "p_a,p_b", "window": rs.Adaptive()}, "an adaptive window"),
+        (
+            {"class_scores": "p_a,p_b", "multi_label": "y_a,y_b", "window": rs.Adaptive()},
+            "an adaptive window",
+        ),
     ):
         with pytest.raises(rs.ConfigError, match=said):
             rs.EvaluateModels(**choices)

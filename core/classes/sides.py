@@ -1,0 +1,58 @@
+"""The events of a model as its evaluators take them: of all classes together, and of one against the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Int64Array
+from ..events.columns import TextColumn
+from ..events.inputs import GivenEvents
+from .events import ClassEvents
+from .settings import ClassSettings
+
+
+def of_each(
+    settings: ClassSettings,
+    classes: int,
+    events: ClassEvents,
+    times: Int64Array | None,
+    decided: Int64Array | None,
+) -> list[GivenEvents]:
+    """Return events as each evaluator takes them: the model's, then those of the first `classes` classes.
+
+    decided  the number of the class decided for each event; None with `multi_label`
+    """
+    of_classes = [_of_one(settings, number, events, times, decided) for number in range(classes)]
+    return [_of_all(settings, events, times, decided), *of_classes]
+
+
+def _of_all(
+    settings: ClassSettings, events: ClassEvents, times: Int64Array | None, decided: Int64Array | None
+) -> GivenEvents:
+    """Return events for the decisions of all classes, which no score ranks."""
+    none = np.zeros(events.size)
+    classes = predicted = None
+    if decided is not None:
+        classes = TextColumn(events.labels.astype(np.int32), settings.classes)
+        predicted = TextColumn(decided.astype(np.int32), settings.classes)
+    return GivenEvents(none, none.astype(np.int8), times, classes, predicted, events.weights)
+
+
+def _of_one(
+    settings: ClassSettings,
+    number: int,
+    events: ClassEvents,
+    times: Int64Array | None,
+    decided: Int64Array | None,
+) -> GivenEvents:
+    """Return events for one class, by its number, against all others; `decided` as in `of_each`."""
+    scores = np.ascontiguousarray(events.scores[:, number])
+    if decided is None:
+        labels = events.labels[:, number].astype(np.int8)
+        return GivenEvents(scores, labels, times, None, None, events.weights)
+    sides = settings.classes[number], ""
+    is_label, is_decided = events.labels == number, decided == number
+    return GivenEvents(
+        scores, is_label.view(np.int8), times, TextColumn((~is_label).astype(np.int32), sides),
+        TextColumn((~is_decided).astype(np.int32), sides), events.weights,
+    )  # fmt: skip
