@@ -136,9 +136,9 @@ class WatchedRows(NamedTuple):
                 return np.where(rows.drift < 0, np.nan, rows.drift)
             if name not in MEANS_COLUMNS:
                 return rows.number(name)
-            if rows.classes is None:
+            if rows.classes is None and len(rows):
                 raise InputError(f"rows of models with one score have no {name!r}, which a rule reads")
-            return rows.classes.number(name)
+            return np.empty(0) if rows.classes is None else rows.classes.number(name)
 
         numbers = numbers_of(columns, number, len(rows))
         keys, codes = _keys_of(rows)

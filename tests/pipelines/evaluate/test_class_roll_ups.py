@@ -94,6 +94,16 @@ def test_the_roll_ups_of_a_job_are_those_of_its_rows(capsys):
     assert found["auc_mean"].to_list() == table["auc_mean"].to_pylist()
 
 
+def test_a_rule_on_all_classes_watches_a_job_that_also_makes_roll_ups(capsys):
+    watch = ("--alert", "auc_macro < 0.9", "--alert", "auc_m < 0.7", "--alerts")
+    evaluated(capsys, *watch, "with.csv")
+    alone = ("evaluate", "s.csv", *CLASSES, *watch, "alone.csv", "--output", "alone.parquet")
+    assert call(capsys, *alone).status == 0
+    assert Path("with.csv").read_bytes() == Path("alone.csv").read_bytes()
+    opened = pa.csv.read_csv("with.csv").to_pydict()
+    assert {*opened["column"]} == {"auc_macro", "auc_m"}
+
+
 @pytest.mark.parametrize(
     "engine",
     [
