@@ -140,7 +140,10 @@ class ClassRows(Sequence[ClassRow]):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        return f"<ClassRows: {len(self):,} of {len(self.columns.names):,} classes>"
+        return f"<Class{repr(self.rows)[1:]}"
+
+    def _repr_html_(self) -> str:
+        return self.rows._repr_html_()
 
     @property
     def columns(self) -> ClassColumns:

@@ -22,6 +22,12 @@ _SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
 HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
 """The measures that a preview shows."""
 
+CLASS_HEADLINES = ("auc_macro", "auc_m")
+"""Those of the row of all classes."""
+
+_WITH_INTERVAL = ("auc", "auc_macro", "auc_weighted", "auc_m")
+_ENDS_OF_INTERVALS = frozenset(f"{name}_{end}" for name in _WITH_INTERVAL for end in ("low", "high"))
+
 _WIDTH = 100
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -53,17 +59,17 @@ def _moment(microseconds: int) -> str:
 def figures(record: tuple[Any, ...], names: Iterable[str]) -> list[tuple[str, str]]:
     """Return (name, figure) of the fields of a named tuple that are not null.
 
-    The ends of the AUC interval are part of the AUC's figure.
+    The ends of an interval are part of the figure of its AUC.
     """
     found = []
     for name in names:
         value = getattr(record, name)
-        if value is None or name in ("auc_low", "auc_high"):
+        if value is None or name in _ENDS_OF_INTERVALS:
             continue
         text = figure(name, value)
-        low, high = (getattr(record, f"auc_{end}", None) for end in ("low", "high"))
-        if name == "auc" and low is not None and high is not None:
-            text += f" [{figure('auc_low', low)}, {figure('auc_high', high)}]"
+        ends = [getattr(record, f"{name}_{end}", None) for end in ("low", "high")]
+        if name in _WITH_INTERVAL and None not in ends:
+            text += f" [{', '.join(figure(name, end) for end in ends)}]"
         found.append((name, text))
     return found
 

@@ -8,7 +8,7 @@ made only when a caller iterates or takes one row.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, overload
@@ -21,14 +21,16 @@ from ..process.console import name_text
 from ..settings.measure_names import MEASURES
 from .class_columns import ClassColumns
 from .columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
-from .display import HEADLINES, figures
+from .display import CLASS_HEADLINES, HEADLINES, figures
 from .records import MeasureRow, Measures
 
 if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
     from .arrow import DataFrame, Table
+    from .class_rows import ClassRow
     from .curves import WindowCurve
 
-_PREVIEWED = ("seq", "time", "window_events", *HEADLINES)
+_PREVIEWED = ("seq", "time", "window_events")
+_NAMES = ("model", "slice", "class_")
 _NAME_WIDTH = 40
 _ENDS = 5
 """Number of rows that a preview shows from the beginning, and from the end."""
@@ -152,7 +154,7 @@ class Rows(Sequence[MeasureRow]):
         names, cells, between = self._preview()
         if not cells:
             return f"<{self._title}>"
-        texts = sum(name in ("model", "slice") for name in names)
+        texts = sum(name in ("model", "slice", "class") for name in names)
         widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
         lines = [_aligned(line, widths, texts) for line in [names, *cells]]
         if between:
@@ -174,24 +176,35 @@ class Rows(Sequence[MeasureRow]):
     @property
     def _title(self) -> str:
         curves = f", {len(self.curves):,} curves" if self.curves else ""
-        return f"Rows: {len(self):,} of {len(self.keys):,} (model, slice){curves}"
+        of = "" if self.classes is None else f", {len(self.classes.names):,} classes"
+        return f"Rows: {len(self):,} of {len(self.keys):,} (model, slice){of}{curves}"
 
     def _preview(self) -> tuple[list[str], list[list[str]], int]:
         """Return column names, the cells of the first and the last rows, and how many rows lie between."""
         n = len(self)
         shown = range(n) if n <= 2 * _ENDS else [*range(_ENDS), *range(n - _ENDS, n)]
-        records = [self[index] for index in shown]
-        found = [dict(figures(row, _PREVIEWED)) for row in records]
-        names = [name for name in _PREVIEWED if any(name in of_row for of_row in found)]
-        titles = [name for name in ("model", "slice") if any(getattr(row, name) for row in records)]
+        records, of_classes = self._records(shown), () if self.classes is None else CLASS_HEADLINES
+        asked = (*_PREVIEWED, *of_classes, *HEADLINES)
+        found = [dict(figures(row, asked)) for row in records]
+        names = [name for name in asked if any(name in of_row for of_row in found)]
+        titles = [name for name in _NAMES if any(getattr(row, name, None) for row in records)]
         cells = [
             [
-                *(name_text(getattr(row, name), _NAME_WIDTH) for name in titles),
+                *(name_text(getattr(row, name) or "", _NAME_WIDTH) for name in titles),
                 *(of_row.get(name, "") for name in names),
             ]
             for row, of_row in zip(records, found, strict=True)
         ]
-        return [*titles, *names], cells, n - len(records)
+        return [*(name.rstrip("_") for name in titles), *names], cells, n - len(records)
+
+    def _records(self, places: Iterable[int]) -> Sequence[MeasureRow | ClassRow]:
+        """Return the rows at some places, with their classes if they have some."""
+        if self.classes is None:
+            return [self[place] for place in places]
+        from .class_rows import ClassRows
+
+        of_classes = ClassRows(self)
+        return [of_classes[place] for place in places]
 
     def integer(self, name: str) -> Int64Array:
         """Return the integer column of this `name`; NO_TIME stands for null."""
