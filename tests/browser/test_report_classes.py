@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from browser import opened
 from class_tables import CLASSES, class_rows
+from report_tables import alert_events
 from rocsteady.pipelines.report.report import write_report
 
 ROWS = class_rows()
@@ -63,6 +64,16 @@ def test_a_phone_shows_all_without_scrolling_the_page_sideways(browser, report, 
     with opened(browser, report, width=360, height=740, color_scheme=theme) as page:
         grid(page)
         assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_on_a_phone_open_alerts_are_not_written_over_the_change(browser, tmp_path):
+    write_report(ROWS, tmp_path / "r.html", alerts=alert_events({"model": "fallen", "row": 3}))
+    with opened(browser, tmp_path / "r.html", width=360, height=740) as page:
+        line = page.locator("#overview-table tbody tr").first
+        change, alerts = line.locator(".change"), line.locator(".open-alerts")
+        text = change.evaluate("(one) => one.scrollWidth")
+        left, right = change.bounding_box(), alerts.bounding_box()
+        assert left["x"] + text <= right["x"] or left["y"] + left["height"] <= right["y"]
 
 
 def test_without_javascript_the_worst_pairs_are_there(browser, report):
