@@ -30,6 +30,7 @@ _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
 
 _REASONS_SHOWN = 10
 _ALERTS_SHOWN = 20
+_NAMES_SHOWN = 10
 _FEW_EVENTS = 100
 """The fewest events for warnings: of fewer, all scores may be on one side of the threshold by chance."""
 _DAY = 86_400
@@ -323,8 +324,19 @@ def remedy_of(reason: str, fields: EventFields) -> str:
     known = {each.value: each for each in Reason}[reason]
     column = getattr(fields, known.option, None) or known.option
     where = f"in the column {column!r}" if column else ""
-    if known.option == "score" and fields.scores:
-        where = f"in the columns {', '.join(map(repr, fields.scores))}"
+    columns, remedy = fields.scores, known.remedy
+    if fields.class_scores:
+        columns, remedy = fields.class_scores, remedy.replace("--score", "--class-scores")
+    if known.option == "score" and columns:
+        where = f"in the columns {_first(columns)}"
     value = progress.refused(reason)
-    said = ", ".join([where] * bool(where) + ([] if value is None else [f"such as {value!r}"]))
-    return f"most often {reason}{f' ({said})' if said else ''}; {known.remedy}"
+    facts = [where] * bool(where) + ([] if value is None else [f"such as {value!r}"])
+    if known in (Reason.LABEL_NOT_A_CLASS, Reason.PREDICTED_NOT_A_CLASS):
+        facts.append(f"and the classes are {_first(fields.class_names)}")
+    said = ", ".join(facts)
+    return f"most often {reason}{f' ({said})' if said else ''}; {remedy}"
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first names of many, in quotes."""
+    return ", ".join([*map(repr, names[:_NAMES_SHOWN]), *["..."] * (len(names) > _NAMES_SHOWN)])

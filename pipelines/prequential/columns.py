@@ -145,7 +145,7 @@ def _classes(source: SourceFile, head: pa.RecordBatch, fields: EventFields) -> t
     if fields.positive is None and not any(name in LABELS for name in classes):
         raise InputError(
             f"{source.name}: the labels in {fields.label!r} are {shown}, and none is 1, 0, true or false; "
-            "name the positive one with --positive VALUE, or learn all of them with --multiclass"
+            "name the positive one with --positive VALUE, or learn all of them with --class-scores '*'"
         )
     if fields.positive is not None and fields.positive not in classes:
         raise InputError(

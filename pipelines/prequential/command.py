@@ -26,7 +26,7 @@ from ...core.settings.evaluator import EvaluatorSettings
 from ...core.state.compile_ahead import compiled_ahead
 from ...runners.preflight import problem
 from ...runners.presets import Runner
-from ...transforms.events.class_fields import by_value
+from ...transforms.events.class_fields import by_value, listed
 from ...transforms.events.fields import EventFields
 from ...transforms.events.lateness import Timing
 from ...transforms.files.formats import SourceFile, has_scheme
@@ -160,7 +160,12 @@ def _class_names(options: argparse.Namespace, columns: InstanceColumns) -> tuple
         return None
     if asked == "*":
         return tuple(sorted(columns.classes, key=by_value))
-    return tuple(class_text(name) for name in asked.split(","))
+    if "*" in asked:
+        raise ConfigError(
+            f"--class-scores {asked}: learners give the scores, so there are no columns of them; give '*' "
+            "for all classes of the labels, or name the classes, such as cat,dog"
+        )
+    return tuple(class_text(name) for _, name in listed(asked))
 
 
 def _settings(options: argparse.Namespace, columns: InstanceColumns) -> PrequentialSettings:

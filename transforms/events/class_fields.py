@@ -22,11 +22,12 @@ _SIGNS = "_.-:/ "
 
 
 def class_columns(name: str, asked: Any, there: Collection[str] | None = None) -> dict[str, str]:
-    """Return the column of each class, by the class.
+    r"""Return the column of each class, by the class.
 
     name   the setting, for errors: "class_scores=", "--class-scores "
     asked  "p_*", "p_cat,p_dog", a list of names, or a mapping from classes to names. In text,
-           "cat=score1,dog=score2" is such a mapping
+           "cat=score1,dog=score2" is such a mapping, and a comma, an equals sign or a backslash within a name
+           has a backslash before it
     there  the columns of the input; None: they are not known before events come
 
     The classes of a star are sorted: numbers by value, then other names. Raises ConfigError for names that
@@ -36,23 +37,50 @@ def class_columns(name: str, asked: Any, there: Collection[str] | None = None) -
     {'cat': 'p_cat', 'dog': 'p_dog'}
     >>> class_columns("class_scores=", "p_cat,p_cow"), class_columns("class_scores=", "cat,cow")
     ({'cat': 'p_cat', 'cow': 'p_cow'}, {'cat': 'cat', 'cow': 'cow'})
+    >>> class_columns("class_scores=", r"p a\, b,p c\=d")
+    {'a, b': 'p a, b', 'c=d': 'p c=d'}
     """
     if isinstance(asked, str) and "*" in asked:
         return _checked(name, asked, _of_star(name, asked, there))
     if isinstance(asked, str):
-        pairs = [part.rpartition("=") for part in asked.split(",")]
-        named = {class_: column for class_, sign, column in pairs if sign}
+        pairs = listed(asked)
+        named = [(class_, column) for class_, column in pairs if class_ is not None]
         if not named:
-            return _checked(name, asked, _of_list(name, asked, [column for _, _, column in pairs]))
+            return _checked(name, asked, _of_list(name, asked, [column for _, column in pairs]))
         if len(named) < len(pairs):
             raise ConfigError(
-                f"{name}{asked!r}: a class is named for some columns; give CLASS=COLUMN for all, or for none"
+                f"{name}{asked}: a class is named for some columns; give CLASS=COLUMN for all, or for none "
+                r"(a comma or = in a name is written \, or \=)"
             )
-        asked = named
+        return _checked(name, asked, named)
     if isinstance(asked, Mapping):
         return _checked(name, asked, [(class_, str(column)) for class_, column in asked.items()])
     names = list(asked) if isinstance(asked, Iterable) else []
     return _checked(name, asked, _of_list(name, asked, names))
+
+
+def listed(text: str) -> list[tuple[str | None, str]]:
+    r"""Return (class, column) of each part of a list in text; the class of a part without a sign is None.
+
+    A comma, an equals sign or a backslash with a backslash before it is part of a name.
+
+    >>> listed(r"a\,b\=p=q,c\=d")
+    [('a,b=p', 'q'), (None, 'c=d')]
+    """
+    parts: list[list[str]] = [[]]
+    for token in re.findall(r"\\[\\,=]|.", text, re.DOTALL):
+        if token == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    found = list[tuple[str | None, str]]()
+    for tokens in parts:
+        sign = max((place for place, token in enumerate(tokens) if token == "="), default=-1)
+        names = [
+            "".join(token[-1] for token in some) for some in (tokens[: max(sign, 0)], tokens[sign + 1 :])
+        ]
+        found.append((names[0] if sign >= 0 else None, names[1]))
+    return found
 
 
 def _of_star(name: str, asked: str, there: Collection[str] | None) -> list[tuple[str, str]]:
@@ -159,6 +187,11 @@ def _roles(scores: dict[str, str], labels: dict[str, str] | None, said: str) -> 
     roles: dict[str, Any] = {"class_names": tuple(scores), "class_scores": tuple(scores.values())}
     if labels is None:
         return roles
+    if scores.keys().isdisjoint(labels):
+        raise ConfigError(
+            f"{said}: the classes of scores are {', '.join(map(repr, scores))}, and those of labels "
+            f"{', '.join(map(repr, labels))}; name the class of each column: CLASS=COLUMN,..."
+        )
     for what, some, others in (("label", labels, scores), ("score", scores, labels)):
         if lacking := next((class_ for class_ in others if class_ not in some), None):
             raise ConfigError(

@@ -52,6 +52,12 @@ _CHECKED_APART = (
 )  # fmt: skip
 """The fields of `EventFields` that are not plain names."""
 
+_OTHER_ROLES = {
+    "label": "labels", "model": "names of models", "time": "times", "id": "ids", "weight": "weights",
+    "predicted": "predicted classes",
+}  # fmt: skip
+"""What the columns of fields have that have no class scores."""
+
 MAX_SLICE_NAME_BYTES = 255
 """The most bytes of a slice column's name, because of a batch's wire form."""
 
@@ -198,6 +204,7 @@ class EventFields:
         object.__setattr__(self, "slices", self._checked_slices())
         object.__setattr__(self, "features", self._checked_features())
         self._check_scores()
+        self._check_class_scores()
 
     def _checked_slices(self) -> tuple[tuple[str, ...], ...]:
         asked: object = self.slices
@@ -224,6 +231,19 @@ class EventFields:
         ):
             raise ConfigError(f"the feature {twice!r} is named twice; name each column once")
         return names
+
+    def _check_class_scores(self) -> None:
+        """Check that no column of class scores has another role, as with a star that fits too many names."""
+        others: dict[str | None, str] = dict.fromkeys(self.slice_columns, "slices")
+        for name, has in _OTHER_ROLES.items():
+            if name != "label" or not self.class_labels:
+                others[getattr(self, name)] = has
+        for column in self.class_scores:
+            if column in others:
+                raise ConfigError(
+                    f"the column {column!r} has {others[column]} and scores of a class; name the columns of "
+                    "scores with class_scores= (--class-scores), such as p_cat,p_dog"
+                )
 
     def _check_scores(self) -> None:
         """Check that each column of scores gives models of its own."""

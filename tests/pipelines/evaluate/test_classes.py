@@ -228,7 +228,10 @@ def test_the_decision_is_the_predicted_class_where_it_is_named(capsys):
     pa.csv.write_csv(table.append_column("said", pa.array(["eel"] * N)), "eel.csv")
     ran = call(capsys, "evaluate", "eel.csv", *HOW, "--predicted", "said", "--output", "rows.csv")
     assert ran.status == 3
-    assert "predicted class has no score (in the column 'said', such as 'eel')" in "\n".join(ran.lines)
+    assert (
+        "predicted class has no score (in the column 'said', such as 'eel', and the classes are 'cat',"
+        in "\n".join(ran.lines)
+    )
 
 
 # ---- readers of rows
@@ -308,9 +311,20 @@ def test_what_does_not_go_with_class_scores_is_refused_in_a_sentence(capsys, nam
         (("--class-scores", "p_cat,p_cat"), "are both of class 'cat'"),
         (("--class-scores", "cat=p_cat,dog=p_cat"), "the column 'p_cat' is named twice"),
         (("--class-scores", "cat=p_cat,p_dog"), "give CLASS=COLUMN for all, or for none"),
+        (("--class-scores", r"a\,b=p_cat,c\=d=p,x"), r"a comma or = in a name is written \, or \="),
+        (("--class-scores", "*", "--label", "y"), "the column 'y' has labels and scores of a class"),
+        (("--class-scores", "p_*", "--time", "p_cat"), "the column 'p_cat' has times and scores of a class"),
+        (
+            ("--class-scores", "p_*", "--slice", "p_cat"),
+            "the column 'p_cat' has slices and scores of a class",
+        ),
         (("--class-scores", ","), "the names of columns such as p_cat,p_dog"),
         (("--class-scores", "p_*", "--multi-label", "y_cat,y_dog"), "class 'owl' has no column of its label"),
         (("--class-scores", "p_cat,p_dog", "--multi-label", "y_*"), "class 'owl' has no column of its score"),
+        (
+            ("--class-scores", "p_cat,p_dog", "--multi-label", "y_cat,country"),
+            "the classes of scores are 'cat', 'dog', and those of labels 'y_cat', 'country'",
+        ),
         (("--class-scores", "p_*", "--multi-label", "y_*", "--label", "y"), "--label y with several labels"),
         (
             ("--class-scores", "p_*", "--multi-label", "y_*", "--window", "adaptive"),
@@ -323,6 +337,44 @@ def test_columns_that_give_no_classes_are_named(capsys, words, said):
     ran = call(capsys, "evaluate", "s.csv", *words, "--output", "rows.csv")
     assert ran.status == 2, ran
     assert said in ran.lines[-1]
+
+
+def test_names_with_commas_and_signs_are_named_in_a_list(capsys):
+    odd = {"p_cat": "is a cat, maybe", "p_dog": "is a dog=hound", "p_owl": "is a owl"}
+    table = columns().rename_columns([odd.get(name, name) for name in columns().column_names])
+    names = {"cat": "cat, maybe", "dog": "dog=hound", "owl": "owl"}
+    table = table.set_column(table.column_names.index("y"), "y", [[names[y] for y in table["y"].to_pylist()]])
+    pa.csv.write_csv(table, "odd.csv")
+    how = ("--label", "y", "--window", "last:200", "--every", "120")
+    wanted = evaluated(capsys, "odd.csv", "--class-scores", "is a *", *how)
+    assert {row.class_ for row in wanted} == {None, *names.values()}
+    as_list = r"is a owl,is a dog\=hound,is a cat\, maybe"
+    found = evaluated(capsys, "odd.csv", "--class-scores", as_list, *how)
+    assert {(row.class_, row.seq, row.auc) for row in found} == {
+        (row.class_, row.seq, row.auc) for row in wanted
+    }
+    named = r"dog\=hound=is a dog\=hound,cat\, maybe=is a cat\, maybe,owl=is a owl"
+    found = evaluated(capsys, "odd.csv", "--class-scores", named, *how)
+    assert {(row.class_, row.seq, row.auc) for row in found} == {
+        (row.class_, row.seq, row.auc) for row in wanted
+    }
+
+
+def test_the_remedy_names_the_columns_and_the_classes(capsys):
+    words = ("--label", "y", "--output", "rows.csv")
+    ran = call(
+        capsys, "evaluate", "s.csv", "--class-scores", "p_*", "--label", "country", "--output", "r.csv"
+    )
+    assert ran.status == 3
+    assert (
+        "most often label has no score (in the column 'country', such as 'AR', and the classes are 'cat', "
+        "'dog', 'owl'); check --label, and the names in --class-scores"
+    ) in ran.lines[-2]
+    ran = call(capsys, "evaluate", "s.csv", "--class-scores", "p_cat,country", *words)
+    assert ran.status == 3
+    assert (
+        "score is not a number (in the columns 'p_cat', 'country', such as 'AR'); check --class-scores"
+    ) in ran.lines[-2]
 
 
 def test_a_star_needs_files_and_the_same_classes_in_all_of_them(capsys):
@@ -350,7 +402,9 @@ def test_a_frame_gives_the_rows_of_the_command(capsys):
     assert [(line["model"], line["auc_m"], line["worst_pair"]) for line in summary] == [
         (row.model, row.auc_m, row.worst_pair) for row in newest
     ]
-    assert "900 events read = 900 applied" in repr(result)
+    shown = repr(result)
+    assert "900 events read = 900 applied" in shown
+    assert all(f"{row.auc_macro:.4f} [" in shown for row in newest)
 
 
 def test_a_frame_gives_the_page_and_figures_of_models_and_classes():

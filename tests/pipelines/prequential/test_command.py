@@ -232,13 +232,14 @@ class Evil:
 
 MISTAKES = {
     "--learner majority --output o": "label",
-    "--label class --learner majority --output o": "DOWN UP --positive --multiclass",
+    "--label class --learner majority --output o": "DOWN UP --positive --class-scores",
     "--label class --positive ON --learner majority --output o": "ON DOWN UP",
     "--label klass --positive UP --learner majority --output o": "'klass' --label",
     "--label class --positive UP --multiclass --learner majority --output o": "--positive --multiclass",
     "--label class --positive UP --class-scores * --learner majority --output o": "--positive UP --class",
     "--label class --multiclass --class-scores * --learner majority --output o": "--multiclass already",
     "--label class --class-scores UP,UP --learner majority --output o": "'UP' twice",
+    "--label class --class-scores p_* --learner majority --output o": "p_* '*' cat,dog",
     "--label class --class-scores UP, --learner majority --output o": "empty",
     "--label class --positive UP --compare auc_m --learner majority --output o": "auc_m --class-scores",
     "--label class --class-scores * --learner polynomial-auc --output o": "polynomial-auc two classes",
