@@ -444,11 +444,11 @@ def test_a_record_and_a_table_say_what_the_columns_say():
     assert "reason='auc_macro" in repr(rows[0])
     lines = repr(rows).splitlines()
     assert lines[0] == "<ClassRows: 10 of 1 (model, slice), 4 classes"
-    assert lines[1].split()[:3] == ["model", "class", "seq"]
+    assert lines[1].split()[:4] == ["model", "slice", "class", "seq"]
     assert "auc_macro" in lines[1]
     macro, low, high = rows[0].auc_macro, rows[0].auc_macro_low, rows[0].auc_macro_high
     assert f"{macro:.4f} [{low:.4f}, {high:.4f}]" in lines[2]
-    assert lines[3].split()[:2] == [rows[1].model, rows[1].class_]
+    assert lines[3].split()[:3] == [rows[1].model, rows[1].slice, rows[1].class_]
     assert f"<td>{macro:.4f} [{low:.4f}, {high:.4f}]</td>" in rows._repr_html_()
     assert f"auc_macro={macro:.4f} [{low:.4f}, {high:.4f}], auc_weighted=" in repr(rows[0])
     with pytest.raises(InputError, match="class 'cow' is none"):
