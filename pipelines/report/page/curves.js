@@ -40,6 +40,13 @@ function curvesAt(moment) {
   return state.models.filter((model) => found.has(model)).map((model) => found.get(model));
 }
 
+/** Where the chosen models have curves. */
+function elsewhere() {
+  const found = new Set(meta.curves.filter((curve) => state.models.includes(curve[0])).map((curve) => curve[1]));
+  const names = [...found].sort((a, b) => a - b).map(sliceName);
+  return names.length ? ` Choose ${names.slice(0, 5).join(", or ")}${names.length > 5 ? ", ..." : ""}.` : "";
+}
+
 /** The words and the places of the charts, before there is anything to draw; the moment's place, or -1. */
 function layOutCurves() {
   if (!meta.curves.length) return -1;
@@ -48,7 +55,7 @@ function layOutCurves() {
   byId("curves-body").hidden = list.length === 0;
   byId("curves-about").textContent = list.length
     ? meta.curvesAbout
-    : "There are no curves of the chosen models in this slice.";
+    : `There are no curves of the chosen models in this ${meta.parts[0]}.${elsewhere()}`;
   byId("curves-keys").hidden = list.length === 0;
   if (!list.length) return -1;
   const place = chosenMoment();
