@@ -288,7 +288,8 @@ def curve_blocks(
 
     def model_of(head: dict[str, Any]) -> int | None:
         """Return the place of a curve's model; None where the rows lack its model, slice, class or config."""
-        if (head["slice"], head[CLASS]) not in slices or (rows.configs and (head["config"] or "") not in configs):
+        known = (head["slice"], head[CLASS]) in slices
+        if not known or (rows.configs and (head["config"] or "") not in configs):
             return None
         place, _ = rows.shown.get((head["model"], head["config"] or ""), (models.get(head["model"]), 0))
         return place

@@ -102,7 +102,7 @@ class ReportRows:
 
     @property
     def part_words(self) -> tuple[str, str]:
-        """What one of `slices` is called, and several: where they are classes of models, they are called so."""
+        """The words for one of `slices`, and for several; these may be classes of models."""
         if self.classes is None:
             return "slice", "slices"
         if any(self.slices[place] for place in range(len(self.slices)) if place not in self.classes.parts):
