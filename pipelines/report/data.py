@@ -15,7 +15,7 @@ import base64
 import gzip
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -270,9 +270,11 @@ def curve_blocks(
     if CLASS not in table.column_names:
         table = table.append_column(CLASS, pa.nulls(table.num_rows, pa.string()))
     models = {name: at for at, name in enumerate(rows.models)}
-    slices: Mapping[tuple[str, str | None], int] = {(name, None): at for at, name in enumerate(rows.slices)}
-    if rows.classes is not None:  # only classes have curves
-        slices = {**rows.classes.places}
+    slices: dict[tuple[str, str | None], int] = {}
+    if rows.classes is None:
+        slices.update(((name, None), at) for at, name in enumerate(rows.slices))
+    else:  # only classes have curves
+        slices.update(rows.classes.places.items())
     names = ("model", "slice", CLASS, "pane_start", "seq", "config", "point")
     coded = [_codes(table.column(name)) for name in names]
     order = np.lexsort(coded[::-1])
