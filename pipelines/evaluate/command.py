@@ -218,8 +218,7 @@ def _page_of(job: Evaluation, options: argparse.Namespace) -> JobPage | None:
     settings = job.settings.evaluator
     tables = (("alerts", job.alerts), ("roll-ups", job.roll_ups), ("pairs", job.pairs))
     places = {what: made.path for what, made in tables if made is not None}
-    shows_curves = job.curves is not None and job.settings.classes is None
-    places |= {"curves": str(job.curves)} if shows_curves else {}
+    places |= {} if job.curves is None else {"curves": str(job.curves)}
     look = Look(job.title or TITLE, settings.confidence, job.reference, tuple(places))
     places = {"rows": job.output, **places}
     metadata = row_schema(settings).metadata

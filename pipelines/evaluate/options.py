@@ -250,7 +250,7 @@ def _curves(
     previous curve. A window without a fixed number of events has one curve, at the end. Raises ConfigError.
     """
     every = options.curves_every
-    if options.curves is None and (options.report is None or has_classes):
+    if options.curves is None and options.report is None:
         refuse_given(options, ": curves go to a file; name it with --curves PATH", "curves_every")
         return None
     if options.predicted is not None and positive is None and not has_classes:

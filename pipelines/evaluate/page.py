@@ -68,7 +68,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     ]
     rows, oddities = read_tables(files, ANY_ROWS)
     curves, elsewhere = None, []
-    if job.curves is not None and (is_streamed(job.curves) or job.settings.classes is not None):
+    if job.curves is not None and is_streamed(job.curves):
         elsewhere = [f"The curves are in {job.curves}, which this page does not show."]
     elif job.curves is not None:
         curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")

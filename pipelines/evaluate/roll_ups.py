@@ -75,11 +75,6 @@ def roll_ups_of(
         raise ConfigError(f"{said}: name where the roll-up rows go, with --roll-ups PATH")
     if options.roll_up_pooled:
         _check_pooled(options, settings)
-    if options.serve is not None and options.class_scores is not None:
-        raise ConfigError(
-            f"{said}: a page that is served shows no roll-ups of classes in this version; leave --serve "
-            "out, or make them from the rows, with rocsteady roll-up"
-        )
     stale = STALE if options.stale is None else parsed("--stale", options.stale, parse_lateness)
     try:
         chosen = RollUpSettings(tuple(options.roll_up), stale, settings.confidence, options.dependent)

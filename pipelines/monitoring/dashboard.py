@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .named import named
+from .named import named, of_auc
 from .series import PREFIX
 
 WORST = 20
@@ -48,12 +48,13 @@ def dashboard(auc_below: float) -> str:
 
 
 def _variables() -> list[Json]:
+    names = f"{named('model_auc')}|{named('model_auc_macro')}"
     any_series = f'{{__name__=~"{PREFIX}.+"}}'
     return [
         {"type": "datasource", "name": "source", "label": "Prometheus", "query": "prometheus"},
         _variable("job", "Jobs", f"label_values({any_series}, instance)")
         | {"multi": True, "includeAll": True, "current": {"text": ["All"], "value": ["$__all"]}},
-        _variable("model", "Model", f"label_values({named('model_auc')}{_JOBS}, model)"),
+        _variable("model", "Model", f'label_values({{__name__=~"{names}", instance=~"$job"}}, model)'),
     ]
 
 
@@ -71,9 +72,12 @@ def _variable(name: str, label: str, query: str) -> Json:
 
 def _rows_of_panels(auc_below: float) -> Sequence[tuple[int, Sequence[Json]]]:
     """Return the height of each row of panels, and its panels, which share the width."""
-    auc, low, high = (named(f"model_{name}") for name in ("auc", "auc_low", "auc_high"))
-    worst = f"bottomk({WORST}, {_by_model('auc')} >= 0)"
+    auc, high = of_auc(labels=_JOBS), of_auc("_high", _JOBS)
+    worst = f"bottomk({WORST}, {_by_model(auc)} >= 0)"
     # a NaN (an AUC of one class) is not >= 0, and would otherwise be the lowest of all
+    events, last = (
+        f"{named(f'model_{name}')}{_JOBS}" for name in ("window_events", "newest_event_timestamp_seconds")
+    )
     read, applied = (f"sum({_rate(name)})" for name in ("events_read", "events_applied"))
     kinds = ("dead_letters", "late", "unmatched", "duplicate")
     lost = " + ".join(f"(sum({_rate(kind)}) or vector(0))" for kind in kinds)
@@ -81,10 +85,10 @@ def _rows_of_panels(auc_below: float) -> Sequence[tuple[int, Sequence[Json]]]:
     age = f"time() - max by (instance) ({named('newest_event_timestamp_seconds')}{_JOBS})"
     return [
         (4, [
-            _number("Models", "Models that have an AUC.", f"count({auc}{_JOBS} >= 0)"),
+            _number("Models", "Models that have an AUC.", f"count({auc} >= 0)"),
             _number(f"Models below {auc_below:g}",
                 f"Models whose whole interval of the AUC lies below {auc_below:g}.",
-                f"count({high}{_JOBS} < {auc_below:g}) or vector(0)", red_from=1),
+                f"count({high} < {auc_below:g}) or vector(0)", red_from=1),
             _number("Alerts open", "Alerts of the jobs' own rules that have opened and not closed.",
                 f"sum({named('alerts_open')}{_JOBS})", red_from=1),
             _number("Records that do not count", "The share of dead letters in all records that were read.",
@@ -92,27 +96,27 @@ def _rows_of_panels(auc_below: float) -> Sequence[tuple[int, Sequence[Json]]]:
         ]),
         (9, [
             _lines("AUC of all models", "The best, the middle and the worst of the models.", [
-                (f"max({auc}{_JOBS} >= 0)", "best"),
-                (f"quantile(0.5, {auc}{_JOBS} >= 0)", "middle"),
-                (f"min({auc}{_JOBS} >= 0)", "worst"),
+                (f"max({auc} >= 0)", "best"),
+                (f"quantile(0.5, {auc} >= 0)", "middle"),
+                (f"min({auc} >= 0)", "worst"),
             ]),
             _table("Models that rank worst",
                 f"The {WORST} models with the lowest AUC now, its interval, events in the window, and time "
                 "since the last event.",
                 {
                     "AUC": worst,
-                    "from": f"{_by_model('auc_low')} and {worst}",
-                    "to": f"{_by_model('auc_high')} and {worst}",
-                    "events": f"{_by_model('window_events')} and {worst}",
-                    "last event": f"time() - {_by_model('newest_event_timestamp_seconds')} and {worst}",
+                    "from": f"{_by_model(of_auc('_low', _JOBS))} and {worst}",
+                    "to": f"{_by_model(high)} and {worst}",
+                    "events": f"{_by_model(events)} and {worst}",
+                    "last event": f"time() - {_by_model(last)} and {worst}",
                 }),
         ]),
         (9, [
             _lines("AUC of $model, with its interval",
                 "The model that is chosen above. In several jobs: the widest interval of its rows.", [
-                    (f"max({high}{_MODEL})", "to"),
-                    (f"max({auc}{_MODEL})", "AUC"),
-                    (f"min({low}{_MODEL})", "from"),
+                    (f"max({of_auc('_high', _MODEL)})", "to"),
+                    (f"max({of_auc(labels=_MODEL)})", "AUC"),
+                    (f"min({of_auc('_low', _MODEL)})", "from"),
                 ], band=("from", "to")),
         ]),
         (8, [
@@ -140,9 +144,9 @@ def _rate(name: str) -> str:
     return f"rate({named(name)}{_JOBS}[$__rate_interval])"
 
 
-def _by_model(name: str) -> str:
+def _by_model(query: str) -> str:
     """Return the query of a number of each model in each job."""
-    return f"max by (instance, model) ({named(f'model_{name}')}{_JOBS})"
+    return f"max by (instance, model) ({query})"
 
 
 def _placed(rows: Sequence[tuple[int, Sequence[Json]]]) -> list[Json]:

@@ -16,6 +16,18 @@ def named(name: str) -> str:
     return PREFIX + name + "_total" * (_known()[name].kind == "counter")
 
 
+def of_auc(end: str = "", labels: str = "") -> str:
+    """Return the query of the AUC of models; of models with a score of each class, it is the macro AUC.
+
+    end     "_low" or "_high" for an end of the interval
+    labels  the braces that choose samples
+
+    >>> of_auc("_low")
+    '(rocsteady_model_auc_low or rocsteady_model_auc_macro_low)'
+    """
+    return f"({named(f'model_auc{end}')}{labels} or {named(f'model_auc_macro{end}')}{labels})"
+
+
 @cache
 def _known() -> dict[str, Series]:
     """Return the series of jobs and of pages by their names."""

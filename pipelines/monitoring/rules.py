@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .named import named
+from .named import named, of_auc
 
 JOB = "rocsteady"
 """The first letters of the names of scraped jobs in Prometheus, their label `job`."""
@@ -38,7 +38,7 @@ def rules(auc_below: float) -> Sequence[Rule]:
         f"{by} (rate({named(kind)}[15m])) / {read} > 0.05" for kind in ("dead_letters", "late", "unmatched")
     )
     return [
-        Rule("ModelRanksBadly", f"{named('model_auc_high')} < {auc_below:g}", "15m", "warning",
+        Rule("ModelRanksBadly", f"{of_auc('_high')} < {auc_below:g}", "15m", "warning",
             f"Model {{{{ $labels.model }}}} ranks below {auc_below:g}: the interval of its AUC ends at "
             '{{ $value | printf "%.3f" }}.'),
         Rule("NoEvents", f"{read} == 0", "5m", "critical",

@@ -28,7 +28,7 @@ from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.columns import reasons_by_measure
 from ...core.settings.measure_names import MEASURES
 from ..words import counted
-from .classes.rows import CLASS_NUMBERS
+from .classes.rows import CLASS, CLASS_NUMBERS
 from .rows import ReportRows, floats
 
 HEADLINES = ("auc", "h", "ks", "kappa_m")
@@ -258,6 +258,8 @@ def curve_blocks(
 ) -> tuple[list[list[Any]], dict[str, str], str]:
     """Return the list of curves, their packed columns, and a note on the curves that were left out.
 
+    table  the columns of CURVE_SCHEMA, or of CLASS_CURVE_SCHEMA; None: no curves
+
     A curve is [model, slice, seq, time, positives, negatives, first point, points].
 
     Within the budget, whole models precede slices, and later moments precede earlier ones. The first curve
@@ -265,9 +267,15 @@ def curve_blocks(
     """
     if table is None or not table.num_rows:
         return [], {}, ""
+    if CLASS not in table.column_names:
+        table = table.append_column(CLASS, pa.nulls(table.num_rows, pa.string()))
     models = {name: at for at, name in enumerate(rows.models)}
-    slices = {name: at for at, name in enumerate(rows.slices)}
-    names = ("model", "slice", "pane_start", "seq", "config", "point")
+    slices: dict[tuple[str, str | None], int] = {}
+    if rows.classes is None:
+        slices.update(((name, None), at) for at, name in enumerate(rows.slices))
+    else:  # only classes have curves
+        slices.update(rows.classes.places.items())
+    names = ("model", "slice", CLASS, "pane_start", "seq", "config", "point")
     coded = [_codes(table.column(name)) for name in names]
     order = np.lexsort(coded[::-1])
     again = np.all([np.diff(codes[order]) == 0 for codes in coded], axis=0)
@@ -281,8 +289,9 @@ def curve_blocks(
     configs = {"", *rows.configs}
 
     def model_of(head: dict[str, Any]) -> int | None:
-        """Return the place of a curve's model; None where the rows lack its model, slice or config."""
-        if head["slice"] not in slices or (rows.configs and (head["config"] or "") not in configs):
+        """Return the place of a curve's model; None where the rows lack its model, slice, class or config."""
+        known = (head["slice"], head[CLASS]) in slices
+        if not known or (rows.configs and (head["config"] or "") not in configs):
             return None
         place, _ = rows.shown.get((head["model"], head["config"] or ""), (models.get(head["model"]), 0))
         return place
@@ -304,7 +313,7 @@ def curve_blocks(
         head, end, length = heads[at], ends[at], int(lengths[at])
         listed.append(
             [
-                places[at], slices[head["slice"]], head["seq"], head["time"],
+                places[at], slices[head["slice"], head[CLASS]], head["seq"], head["time"],
                 end["tp"], end["fp"], offset, length,
             ]
         )  # fmt: skip
@@ -336,7 +345,7 @@ def _lines(table: pa.Table, places: Int64Array) -> list[dict[str, Any]]:
     """
     part = table.take(pa.array(places))
     times = pc.coalesce(*(part.column(name).cast(pa.int64()) for name in ("time", "pane_end")))
-    part = part.select(["model", "slice", "seq", "tp", "fp", "config"]).append_column("time", times)
+    part = part.select(["model", "slice", CLASS, "seq", "tp", "fp", "config"]).append_column("time", times)
     lines: list[dict[str, Any]] = part.to_pylist()
     return lines
 

@@ -230,6 +230,7 @@ def _rows_meta(rows: ReportRows, drawn: ReportRows, base_of: dict[str, int]) -> 
         "ways": rows.ways,
         "wayOf": [way for _, way in bases],
         "slices": rows.slices,
+        "parts": rows.part_words,
         "series": drawn.series.tolist(),
         "kept": len(drawn),
         "columns": [name for name in rows.columns if name in held],

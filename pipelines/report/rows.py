@@ -26,6 +26,7 @@ from .classes.rows import (
     CLASS_NUMBERS,
     PageClasses,
     class_part,
+    in_order,
     label_beside,
     slices_with_classes,
 )
@@ -54,7 +55,8 @@ class EventCounters:
 class ReportRows:
     """n rows in order, in columns.
 
-    models, slices  texts; `series` refers to them by place
+    models, slices  texts, sorted; `series` refers to them by place. The classes of a slice stand behind it,
+                    in the order of the column `classes`
     series          int64[s, 4]: model, slice, first row and the row after the last
     columns         float64[n] by name
     reasons         texts of reasons; `reason_codes` is int64[n], a row's place in them (-1 = null)
@@ -96,11 +98,16 @@ class ReportRows:
 
     def counted_slices(self, count: int) -> str:
         """Write how many slices there are; where classes of a model are among them, they are counted, too."""
+        return f"{count:,} {self.part_words[count != 1]}"
+
+    @property
+    def part_words(self) -> tuple[str, str]:
+        """The words for one of `slices`, and for several; these may be classes of models."""
         if self.classes is None:
-            return counted(count, "slice")
+            return "slice", "slices"
         if any(self.slices[place] for place in range(len(self.slices)) if place not in self.classes.parts):
-            return f"{count:,} {'class or slice' if count == 1 else 'classes and slices'}"
-        return f"{count:,} {'class' if count == 1 else 'classes'}"
+            return "class or slice", "classes and slices"
+        return "class", "classes"
 
     def whole_models(self) -> Int64Array:
         """Return the series of whole models, a row of `series` each, in the order of the models."""
@@ -163,6 +170,9 @@ def report_rows(
     if CLASS in table.column_names:
         names, parts = slices_with_classes(names, table.column(CLASS))
     slice_codes, slices = coded(names)
+    if parts:
+        order, slices = in_order(slices, parts, table.column("classes"))
+        slice_codes = order[slice_codes]
     reason_codes, reasons = coded(table.column("reason"))
     _, configs = coded(table.column("config"))
     columns = row_columns(table)

@@ -14,6 +14,7 @@ from ...core.process.console import say
 from ...core.settings.evaluator import config_of
 from ...transforms.sinks.kinds import ALERT_SCHEMA, CLASS_ALERT_SCHEMA, CONFIDENCE_KEY, SETTINGS_KEY
 from ...transforms.tables.followed import Came
+from ...transforms.tables.read import of_all_classes
 from ..report.alerts import alerts_of
 from ..report.fleet.pairs import pairs_section
 from ..report.fleet.roll_ups import roll_ups_section
@@ -119,6 +120,7 @@ class Gathered:
         if what == "curves" and self.curves is not None:
             self.curves.add(table)
         elif what in self.beside:
+            table = of_all_classes(table) if what == "roll-ups" else table
             section = _BESIDE[what][1](table, self._confidence)
             if section is not None:  # else one wrong row would keep the page from being made
                 section.blocks(render)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
+import rocsteady as rs
 from browser import opened
 from class_tables import CLASSES, class_rows
 from report_tables import alert_events
@@ -95,3 +98,66 @@ def test_a_hundred_classes_fit_the_page(browser, tmp_path):
     with opened(browser, tmp_path / "r.html") as page:
         assert len(grid(page)) == 100
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.fixture(scope="module")
+def curved(tmp_path_factory):
+    """Rows and curves of two models with twelve classes, named by numbers."""
+    n, names = 1_200, [str(number) for number in range(12)]
+    rng = np.random.default_rng(6)
+    label = rng.integers(0, 12, n)
+    scores = (rng.random((n, 12)) + 0.4 * np.eye(12)[label]).round(3)
+    events = {"model": np.array(["m", "n"])[np.arange(n) % 2], "label": np.array(names)[label]}
+    events |= {f"p{name}": scores[:, place] for place, name in enumerate(names)}
+    found = rs.evaluate(pa.table(events), class_scores="p*", window="last:300", every="100", curves=300)
+    path = tmp_path_factory.mktemp("curved") / "report.html"
+    found.report(path)
+    return path, found.curves
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1_200), ("dark", 360)])
+def test_the_curve_of_a_class_is_drawn_like_that_of_a_slice(browser, curved, theme, width):
+    path, curves = curved
+    points = {(line["model"], line["seq"]): [] for line in curves.to_pylist() if line["class"] == "10"}
+    for line in curves.to_pylist():
+        if line["class"] == "10":
+            points[line["model"], line["seq"]].append((line["fp"] / line["negatives"],
+                                                       line["tp"] / line["positives"]))  # fmt: skip
+    with opened(browser, path, width=width, color_scheme=theme) as page:
+        page.locator("#curves").scroll_into_view_if_needed()
+        said = page.locator("#curves-about").inner_text()
+        assert said == (
+            "The chosen models have no curves of all events. Choose a class that has curves: class=0, "
+            "class=1, class=2, class=3, class=4, ...."
+        )
+        page.locator("#slice").select_option("class=10")
+        page.locator("#roc-chart").scroll_into_view_if_needed()
+        page.wait_for_function("document.getElementById('roc-chart').dataset.drawn === '1'")
+        drawn = page.evaluate(
+            """document.getElementById("roc-chart").data.filter((one) => one.kind === "roc")
+                .map((one) => [one.model, [...one.x], [...one.y]])"""
+        )
+        assert len(drawn) == 2
+        for model, x, y in drawn:
+            whole = points["mn"[model], 600]
+            assert set(zip(x, y, strict=True)) <= set(whole)
+            assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+        assert page.locator("#moment-text").inner_text().endswith("(2 of 2)")
+        page.locator("#calibration-chart").scroll_into_view_if_needed()
+        page.wait_for_function("document.getElementById('calibration-chart').data.length > 1")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_classes_are_called_classes_and_stand_in_their_order(browser, curved):
+    names = [f"class={number}" for number in range(12)]
+    with opened(browser, curved[0]) as page:
+        assert page.locator("#slice option").all_inner_texts() == ["all events", *names]
+        page.locator("#heatmap-table").scroll_into_view_if_needed()
+        page.wait_for_function("document.querySelectorAll('#heatmap-table thead th').length === 13")
+        assert page.locator("#heatmap-table thead th").all_inner_texts() == ["Model", *names]
+        page.locator("#slices").scroll_into_view_if_needed()
+        page.wait_for_function("document.getElementById('slices-chart').dataset.drawn")
+        labels = "[...document.querySelectorAll('#slices-chart .ytick text')].map((one) => one.textContent)"
+        assert page.evaluate(labels) == ["all events", *names]
+        assert page.locator("#slices-page").inner_text() == "12 classes and all events"
+        assert "rows: every class" in page.locator("#slices-caption").inner_text()

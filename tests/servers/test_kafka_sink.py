@@ -16,6 +16,7 @@ import pytest
 import rocsteady as rs
 from awkward_rows import some_rows
 from beam_runs import pipeline
+from fleet_tables import fleet_rows, pair_rows
 from json_schemas import FOLDER, KINDS, path_of, text_of
 from kafka_topics import PATIENCE
 from rocsteady.core.alerts.rows import AlertRow
@@ -26,7 +27,17 @@ from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters, in
 from rocsteady.transforms.kafka.client import check_topic
 from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
-from rocsteady.transforms.sinks.kinds import ALERTS, CLASS_ALERTS, CLASS_ROWS, DEAD_LETTERS, ROWS
+from rocsteady.transforms.sinks.kinds import (
+    ALERTS,
+    CLASS_ALERTS,
+    CLASS_CURVES,
+    CLASS_ROLL_UPS,
+    CLASS_ROWS,
+    DEAD_LETTERS,
+    PAIRS,
+    ROLL_UPS,
+    ROWS,
+)
 from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.followed import follow_tables
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
@@ -39,6 +50,12 @@ def rows_of_classes():
     """Rows of a model with a score of each of three classes, one of them without events."""
     evaluator = rs.MulticlassEvaluator(["a", "b", "c,d"], model="m", every=rs.EveryEvents(2))
     return evaluator.update(["a", "b", "a", "b"], np.arange(12).reshape(4, 3) % 5)
+
+
+def roll_ups_of_classes():
+    rows = rows_of_classes().to_arrow()
+    due = pa.array(np.array(rows["row"]) * HOUR, pa.int64()).cast(rows.schema.field("due").type)
+    return rs.roll_up(rows.set_column(rows.schema.get_field_index("due"), "due", due))
 
 
 TABLES = {
@@ -80,6 +97,11 @@ TABLES = {
         ],
         CLASS_ALERTS.schema,
     ),
+    ROLL_UPS.name: rs.roll_up(fleet_rows({"a": [0.8, 0.7], "é": [0.9, 0.8]}))
+    .combine_chunks()
+    .to_batches()[0],
+    "class-roll-up": roll_ups_of_classes().combine_chunks().to_batches()[0],
+    PAIRS.name: pair_rows({}, {"verdict": "better"}, model="é").combine_chunks().to_batches()[0],
     DEAD_LETTERS.name: DeadLetters.of(
         [
             DeadLetter("invalid", Reason.SCORE_MISSING, "f.csv", 7, None, None, None, '{"score": null}'),
@@ -135,7 +157,7 @@ def test_a_message_is_a_line_of_jsonl_with_its_identity(url, name):
     for message in messages:
         record = json.loads(message.value())
         valid(record)
-        assert (message.key() and message.key().decode()) == record["model"]
+        assert (message.key() and message.key().decode()) == record["model" if "model" in record else "group"]
         headers = {key: text.decode() for key, text in message.headers()}
         assert headers.pop("kind") == kind.name
         pane = headers.pop("pane", "")
@@ -291,7 +313,7 @@ def test_options_that_would_lose_rows_are_refused(url):
 
 def test_a_batch_of_no_kind_is_refused(url):
     with (
-        pytest.raises(Exception, match="is none of rows, alerts, dead letters or curves"),
+        pytest.raises(Exception, match="is none of rows, alerts, dead letters, curves, roll-ups or pairs"),
         pipeline() as built,
     ):
         _ = built | beam.Create([pa.record_batch({"a": [1]})]) | WriteKafka(url)
@@ -328,3 +350,38 @@ def test_rows_of_classes_come_back_from_a_topic(url):
     )
     table, repeats = distinct_rows([url])
     assert (table.num_rows, repeats) == (len(rows), 0)
+
+
+def test_records_of_classes_of_one_topic_are_followed_with_their_class(url):
+    rows = rows_of_classes().to_arrow()
+    tables = {
+        CLASS_ROWS: rows,
+        CLASS_ALERTS: pa.Table.from_batches([TABLES["class-alert"]]),
+        CLASS_CURVES: pa.Table.from_pylist(
+            [
+                {"model": "m", "slice": "", "class": name, "seq": 3, "window_events": 2, "positives": 1.0,
+                 "negatives": 1.0, "point": point, "tp": 1.0 * (point > 0), "fp": 1.0 * (point > 1),
+                 "threshold": None if not point else 0.5, "on_hull": True, "config": "c"}
+                for name in ("a", "c,d") for point in range(3)
+            ],
+            CLASS_CURVES.schema,
+        ),
+        CLASS_ROLL_UPS: roll_ups_of_classes(),
+    }  # fmt: skip
+    topic = KafkaTopic.parse(url)
+    for kind, table in tables.items():
+        writer = KafkaWriter(topic, kind)
+        writer.write(table.combine_chunks().to_batches()[0])
+        writer.finish()
+    stop = threading.Event()
+    for what, (kind, table) in zip(("rows", "alerts", "curves", "roll-ups"), tables.items(), strict=True):
+        found = []
+        follower = follow_tables(url, what, (), stop)
+        while sum(map(len, found)) < table.num_rows:
+            found.append(next(came.table for came in follower if came.table is not None))
+        assert {name for part in found for name in part["class"].to_pylist()} == set(
+            table["class"].to_pylist()
+        )
+        again = pa.concat_tables(found).to_pylist()
+        assert sorted(again, key=repr) == sorted(table.to_pylist(), key=repr), kind
+    stop.set()

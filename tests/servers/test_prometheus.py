@@ -55,6 +55,19 @@ tests:
             exp_annotations:
               summary: 'Model m ranks below 0.6: the interval of its AUC ends at 0.512.'
       - {eval_time: 42m, alertname: RocsteadyModelRanksBadly, exp_alerts: []}
+  - name: a model with classes falls at minute 11, beside one with a single score that stays
+    interval: 1m
+    input_series:
+      - {series: 'rocsteady_model_auc_macro_high{instance="a", model="k"}', values: '0.8x10 0.512x50'}
+      - {series: 'rocsteady_model_auc_high{instance="a", model="m"}', values: '0.8x60'}
+    alert_rule_test:
+      - {eval_time: 25m, alertname: RocsteadyModelRanksBadly, exp_alerts: []}
+      - eval_time: 27m
+        alertname: RocsteadyModelRanksBadly
+        exp_alerts:
+          - exp_labels: {severity: warning, instance: a, model: k}
+            exp_annotations:
+              summary: 'Model k ranks below 0.6: the interval of its AUC ends at 0.512.'
   - name: events stop at minute 10
     interval: 1m
     input_series:

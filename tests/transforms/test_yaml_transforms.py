@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from class_events import class_streams
 from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines.cli import main
 from rocsteady.transforms.yaml_transforms import AlertYaml, EvaluateModelsYaml, JoinLabelsYaml
@@ -120,3 +121,78 @@ def test_what_is_missing_or_one_too_many_is_named():
         EvaluateModelsYaml().expand({"a": None, "b": None})
     with pytest.raises(ConfigError, match="auc <"):
         AlertYaml("auc <")
+
+
+OF_CLASSES = """
+pipeline:
+  transforms:
+    - type: ReadFromCsv
+      name: Events
+      config: {path: "{{ folder }}/events.csv"}
+    - type: EvaluateModels
+      name: Evaluate
+      input: Events
+      config:
+        {model: model, time: sent, order: time, clock: runner, window: "last:60", every: 40,
+         slices: [country], class_scores: [p_cat, p_dog, p_owl], {{ label }}}
+    - type: WriteToJson
+      name: Rows
+      input: Evaluate.rows
+      config: {path: "{{ folder }}/out/rows.jsonl"}
+    - type: Alert
+      name: Watch
+      input: Evaluate.rows
+      config: {rules: ["auc_macro < 0.9", "auc_low < 0.75 where class = 'dog'"]}
+    - type: WriteToJson
+      name: Alerts
+      input: Watch
+      config: {path: "{{ folder }}/out/alerts.jsonl"}
+providers:
+  - type: python
+    config: {}
+    transforms:
+      EvaluateModels: rocsteady.transforms.yaml_transforms.EvaluateModelsYaml
+      Alert: rocsteady.transforms.yaml_transforms.AlertYaml
+"""
+
+
+def of_classes(folder, stem):
+    """Records of a folder in order; a field is `class_` where Beam has written the record."""
+    lines = [line for path in folder.glob(f"{stem}.jsonl*") for line in path.read_text().splitlines()]
+    records = [json.loads(line) for line in lines]
+    for record in records:
+        record["class"] = record.pop("class_", record.get("class"))
+    key = ("model", "slice", "row", "class", "rule", "state")
+    return sorted(records, key=lambda record: [str(record.get(name)) for name in key])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("label", ["label: y", "multi_label: [y_cat, y_dog, y_owl]"])
+def test_class_scores_in_a_list_give_the_rows_and_alerts_of_the_command(tmp_path, label):
+    yaml = pytest.importorskip("apache_beam.yaml.main", reason="needs pip install 'apache-beam[yaml]'")
+    pd.DataFrame(class_streams(600)[2]).to_csv(tmp_path / "events.csv", index=False)
+    text = OF_CLASSES.replace("{{ folder }}", str(tmp_path)).replace("{{ label }}", label)
+    yaml.run([f"--yaml_pipeline={text}", LOCAL])
+    name, columns = label.split(": ")
+    words = (
+        "--class-scores", "p_cat,p_dog,p_owl",
+        f"--{name.replace('_', '-')}", columns.strip("[]").replace(" ", ""),
+        "--time", "sent", "--window", "last:60", "--every", "40", "--slice", "country",
+        "--alert", "auc_macro < 0.9", "--alert", "auc_low < 0.75 where class = 'dog'",
+    )  # fmt: skip
+    files = ("--output", str(tmp_path / "rows.jsonl"), "--alerts", str(tmp_path / "alerts.jsonl"))
+    assert main(["evaluate", str(tmp_path / "events.csv"), *words, *files]) == 0
+    for stem, names in (
+        ("rows", ("model", "slice", "class", "row", "seq", "classes", "worst_class", "worst_pair")),
+        ("alerts", ("model", "slice", "class", "row", "rule", "state", "message")),
+    ):
+        ours, theirs = of_classes(tmp_path / "out", stem), of_classes(tmp_path, stem)
+        assert [[row[name] for name in names] for row in ours] == [
+            [row[name] for name in names] for row in theirs
+        ]
+        assert {row["class"] for row in ours} == (
+            {None, "cat", "dog", "owl"} if stem == "rows" else {None, "dog"}
+        )
+    for one, other in zip(*(of_classes(each, "rows") for each in (tmp_path / "out", tmp_path)), strict=True):
+        for name in ("auc", "auc_macro", "auc_m_low", "pair_aucs"):
+            assert one[name] == (other[name] if other[name] is None else pytest.approx(other[name], abs=1e-9))

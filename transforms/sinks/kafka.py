@@ -35,9 +35,12 @@ from .kinds import (
     ALERTS,
     CLASS_ALERTS,
     CLASS_CURVES,
+    CLASS_ROLL_UPS,
     CLASS_ROWS,
     CURVES,
     DEAD_LETTERS,
+    PAIRS,
+    ROLL_UPS,
     ROWS,
     TableKind,
     TableSink,
@@ -61,6 +64,9 @@ _SETTINGS = {
 }
 """Settings of the producer. Options may override all but the first two."""
 
+_KEYS = ("model", "group", "learner_a")
+"""The columns that may be the key of a message: the first of them that a record has."""
+
 _FIXED = ("acks", "enable.idempotence")
 _POLL_SECONDS = 0.2
 
@@ -76,7 +82,8 @@ def messages(batch: pa.RecordBatch, kind: TableKind) -> Iterator[tuple[bytes | N
         for column in kind.identity
     ]
     headers = map(list, zip(repeat(("kind", kind.name.encode()), len(values)), *identity, strict=True))
-    yield from zip(_as_bytes(batch.column("model")), values, headers, strict=True)
+    key = next(name for name in _KEYS if name in batch.schema.names)
+    yield from zip(_as_bytes(batch.column(key)), values, headers, strict=True)
 
 
 def _header(batch: pa.RecordBatch, column: str) -> list[bytes]:
@@ -223,7 +230,7 @@ def _remedy(error: Any) -> str:
 
 
 class WriteKafka(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
-    """Writes record batches of rows, alerts, dead letters or curves to a topic; the columns tell the kind.
+    """Writes record batches of rows, or of other records of rocsteady, to a topic; the columns tell the kind.
 
     url      kafka://host:port[,host:port]/topic
     options  of librdkafka, each "key=value" or "@FILE"
@@ -254,7 +261,10 @@ def kind_of(schema: pa.Schema) -> TableKind | None:
     """
     from .comparisons import COMPARISONS, MEANS
 
-    kinds = (ROWS, CLASS_ROWS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES, CLASS_CURVES, COMPARISONS, MEANS)
+    kinds = (
+        *(ROWS, CLASS_ROWS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES, CLASS_CURVES),
+        *(ROLL_UPS, CLASS_ROLL_UPS, PAIRS, COMPARISONS, MEANS),
+    )
     return next((kind for kind in kinds if kind.schema.names == schema.names), None)
 
 
@@ -273,7 +283,7 @@ class _Send(beam.DoFn):
             shown = ", ".join(batch.schema.names[:8])
             raise InputError(
                 f"{self._topic.url}: a record batch with the columns {shown} is none of rows, alerts, dead "
-                "letters or curves; give .batches or .curves of EvaluateModels"
+                "letters, curves, roll-ups or pairs; give .batches or .curves of EvaluateModels"
             )
         if kind.name not in self._writers:
             self._writers[kind.name] = KafkaWriter(self._topic, kind)

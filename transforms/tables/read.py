@@ -23,6 +23,7 @@ from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..sinks.kinds import (
     ALERT_SCHEMA,
     CLASS_ALERT_SCHEMA,
+    CLASS_CURVE_SCHEMA,
     CLASS_ROLL_UP_SCHEMA,
     CONFIDENCE_KEY,
     CURVE_SCHEMA,
@@ -81,6 +82,9 @@ _KINDS = {
     "pairs": (PAIR_SCHEMA, "rocsteady evaluate --pairs"),
 }
 """The columns of each kind of table, and the command that writes such tables."""
+
+_OF_CLASSES = {"alerts": CLASS_ALERT_SCHEMA, "curves": CLASS_CURVE_SCHEMA, "roll-ups": CLASS_ROLL_UP_SCHEMA}
+"""The columns of tables of models with a score of each class."""
 
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
@@ -150,8 +154,8 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     if what == ANY_ROWS:
         what = CLASS_ROWS if names is not None and "class" in names else "rows"
     schema, command = _KINDS[what]
-    if what == "alerts" and names is not None and "class" in names:
-        schema = CLASS_ALERT_SCHEMA
+    if names is not None and "class" in names:
+        schema = _OF_CLASSES.get(what, schema)
     if names is None:
         return schema.empty_table()
     missing = [name for name in NEEDED[what] if name not in names]
@@ -162,16 +166,14 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
             f"{source.name} holds rows of pairs of models, not rows of measures; give a file that {command} "
             "wrote"
         )
-    if what in ("rows", "curves") and not missing:
-        refuse_classes(source.name, names, what)
+    if what == "rows" and not missing:
+        refuse_classes(source.name, names)
     if missing:
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise InputError(
             f"{source.name} holds no {what} of rocsteady: it has no column {missing[0]!r} (it has {shown}); "
             f"give a file that {command} wrote"
         )
-    if what == "roll-ups" and "class" in names:
-        schema = CLASS_ROLL_UP_SCHEMA
     known = [column for column in schema if column.name in names]
     try:
         schema_of_file = pa.schema(known)
@@ -201,13 +203,8 @@ def of_all_classes(roll_ups: pa.Table) -> pa.Table:
     return roll_ups.filter(pc.is_null(roll_ups.column("class"))).drop_columns("class")
 
 
-def refuse_classes(name: str, columns: Sequence[str], what: str = "rows") -> None:
-    """Raise InputError for rows, or curves, of models with a score of each class, which few commands read."""
-    if "class" in columns and what == "curves":
-        raise InputError(
-            f"{name} holds curves of models with a score of each class, and a page does not show them in "
-            "this version; give curves of models with one score"
-        )
+def refuse_classes(name: str, columns: Sequence[str]) -> None:
+    """Raise InputError for rows of models with a score of each class, which few commands read."""
     if "class" in columns:
         raise InputError(
             f"{name} holds rows of models with a score of each class, which this command does not read "

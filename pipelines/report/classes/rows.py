@@ -109,6 +109,34 @@ def slices_with_classes(
     return pc.if_else(pc.is_null(classes), slices, named), parts
 
 
+def in_order(
+    slices: Sequence[str], parts: Mapping[str, tuple[str, str]], classes: pa.ChunkedArray
+) -> tuple[Int64Array, list[str]]:
+    """Return the new place of each name, and the names in order: classes in that of the lists of names.
+
+    parts    by the names of classes, the slice and the class
+    classes  the lists of rows; of several lists, the classes of the first come first
+
+    >>> places, names = in_order(
+    ...     ["", "b=1", "x=10", "x=2"],
+    ...     {"x=10": ("", "10"), "x=2": ("", "2")},
+    ...     pa.chunked_array([[["2", "10"]]]),
+    ... )
+    >>> places.tolist(), names
+    ([0, 3, 2, 1], ['', 'x=2', 'x=10', 'b=1'])
+    """
+    ranks = {name: rank for rank, name in enumerate(pc.list_flatten(classes).unique().to_pylist())}
+
+    def rank(place: int) -> tuple[str, int, str]:
+        of, one = parts.get(slices[place], (slices[place], None))
+        return of, -1 if one is None else ranks.get(one, len(ranks)), one or ""
+
+    order = sorted(range(len(slices)), key=rank)
+    places = np.empty(len(slices), np.int64)
+    places[order] = np.arange(len(slices))
+    return places, [slices[place] for place in order]
+
+
 def class_part(table: pa.Table) -> pa.Table:
     """Return the columns of rows that a page shows of classes."""
     return table.select([CLASS, *MEANS_COLUMNS])

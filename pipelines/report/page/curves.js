@@ -40,6 +40,14 @@ function curvesAt(moment) {
   return state.models.filter((model) => found.has(model)).map((model) => found.get(model));
 }
 
+/** Where the chosen models have curves. */
+function elsewhere() {
+  const found = new Set(meta.curves.filter((curve) => state.models.includes(curve[0])).map((curve) => curve[1]));
+  const names = [...found].sort((a, b) => a - b).map(sliceName);
+  const listed = `${names.slice(0, 5).join(", ")}${names.length > 5 ? ", ..." : ""}`;
+  return names.length ? ` Choose a ${meta.parts[0]} that has curves: ${listed}.` : "";
+}
+
 /** The words and the places of the charts, before there is anything to draw; the moment's place, or -1. */
 function layOutCurves() {
   if (!meta.curves.length) return -1;
@@ -48,7 +56,7 @@ function layOutCurves() {
   byId("curves-body").hidden = list.length === 0;
   byId("curves-about").textContent = list.length
     ? meta.curvesAbout
-    : "There are no curves of the chosen models in this slice.";
+    : `The chosen models have no curves of ${sliceName(state.slice)}.${elsewhere()}`;
   byId("curves-keys").hidden = list.length === 0;
   if (!list.length) return -1;
   const place = chosenMoment();

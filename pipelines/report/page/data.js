@@ -139,6 +139,11 @@ function counted(count, noun) {
   return `${counts.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** A number of slices; where classes are among them, they are counted, too. */
+function countedParts(count) {
+  return `${counts.format(count)} ${meta.parts[count === 1 ? 0 : 1]}`;
+}
+
 /** What a pager says and offers: where all is on one page, the number alone. */
 function showPages(id, said, page, pages) {
   byId(`${id}-page`).textContent = pages > 1 ? `${said}, page ${page + 1} of ${pages}` : said;

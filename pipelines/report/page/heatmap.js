@@ -58,7 +58,7 @@ async function drawHeatmap() {
     ? `Not compared in any model: ${lacking.slice(0, 10).map(sliceName).join(", ")}${lacking.length > 10 ? ", ..." : ""}. ` +
       (heat.what === "gap" ? "Without an interval of the AUC, or no other slice of the same columns." : "Too few labels, or no earlier window.")
     : "";
-  const said = counted(meta.heatmap.models.length, "model") + (left ? `, ${counted(left, "slice")} left out` : "");
+  const said = counted(meta.heatmap.models.length, "model") + (left ? `, ${countedParts(left)} left out` : "");
   showPages("heatmap", said, heat.page, pages);
   table.dataset.drawn = [heat.what, heat.group, heat.page].join("|");
 }

@@ -148,10 +148,10 @@ function fillSlices() {
   select.value = String(state.slice);
   byId("slice-more").textContent =
     matching.length > SLICES_LISTED
-      ? `${SLICES_LISTED} of ${counts.format(matching.length)} slices are listed: type to narrow them down.`
+      ? `${SLICES_LISTED} of ${countedParts(matching.length)} are listed: type to narrow them down.`
       : matching.length
         ? ""
-        : "No slice has this in its name.";
+        : `No ${meta.parts[0]} has this in its name.`;
 }
 
 function fillMeasures() {

@@ -86,7 +86,7 @@ function summary(measure) {
   for (const model of state.models) {
     const series = seriesOf(model, state.slice);
     if (!series) {
-      parts.push(`${meta.models[model]} has no rows in this slice`);
+      parts.push(`${meta.models[model]} has no rows in this ${meta.parts[0]}`);
       continue;
     }
     let low = Infinity;

@@ -1,10 +1,14 @@
 // The latest AUC of every slice, models beside each other, some slices at a time.
 
 const SLICES_AT_ONCE = 30;
-const SLICES_CAPTION =
-  "Points are the latest AUC, lines its interval; where a point is missing, the AUC is null. " +
-  "The numbers are in the table of latest values (rows: every slice).";
 const slices = { page: 0, order: "name", turn: 0 };
+
+function slicesCaption() {
+  return (
+    "Points are the latest AUC, lines its interval; where a point is missing, the AUC is null. " +
+    `The numbers are in the table of latest values (rows: every ${meta.parts[0]}).`
+  );
+}
 
 function slicesOfChosen() {
   const found = [];
@@ -28,7 +32,8 @@ function orderedSlices() {
         : Math.max(...state.models.map((model) => lastOf(model, slice, name) || 0));
     return Number.isNaN(value) ? -Infinity : value;
   };
-  if (slices.order === "name") return all.sort((a, b) => collator.compare(meta.slices[a], meta.slices[b]));
+  const byName = (a, b) => collator.compare(meta.slices[a], meta.slices[b]);
+  if (slices.order === "name") return meta.parts[0] === "slice" ? all.sort(byName) : all; // classes are in order
   const name = slices.order === "auc" ? "auc" : "window_events";
   const keys = new Map(all.map((slice) => [slice, best(slice, name)]));
   return all.sort((a, b) => keys.get(b) - keys.get(a) || a - b);
@@ -51,12 +56,12 @@ function layOutSlices() {
   slices.page = Math.min(slices.page, pages - 1);
   byId("slices-controls").hidden = false;
   const named = found.filter((slice) => meta.slices[slice] !== "").length;
-  const said = counted(named, "slice") + (named < found.length ? " and all events" : "");
+  const said = countedParts(named) + (named < found.length ? " and all events" : "");
   showPages("slices", said, slices.page, pages);
   const lines = Math.min(SLICES_AT_ONCE, found.length - slices.page * SLICES_AT_ONCE);
   const height = 56 + lines * Math.max(24, 10 + 9 * Math.min(state.models.length, 6));
   byId("slices-chart").style.height = `${height}px`;
-  byId("slices-caption").textContent = SLICES_CAPTION;
+  byId("slices-caption").textContent = slicesCaption();
   return true;
 }
 
@@ -85,7 +90,7 @@ async function drawSlices() {
     state.models.every((model) => Number.isNaN(lastOf(model, slice, "auc"))),
   );
   byId("slices-caption").textContent =
-    SLICES_CAPTION +
+    slicesCaption() +
     (without.length
       ? ` Null here: ${without.map(sliceName).slice(0, 10).join(", ")}${without.length > 10 ? ", ..." : ""}.`
       : "");

@@ -55,7 +55,7 @@ function readFragment() {
   const slice = meta.slices.indexOf(asked.get("slice") || "");
   state.slice = slice >= 0 ? slice : Math.max(meta.slices.indexOf(""), 0);
   if (slice < 0 && asked.has("slice"))
-    missing.push(`The link names the slice “${asked.get("slice")}”, which is not here: ${sliceName(state.slice)} are shown.`);
+    missing.push(`The link names the ${meta.parts[0]} “${asked.get("slice")}”, which is not here: ${sliceName(state.slice)} are shown.`);
   const names = asked.getAll("model");
   const named = names.map((name) => meta.models.indexOf(name)).filter((model) => model >= 0);
   const strangers = names.filter((name) => !meta.models.includes(name));

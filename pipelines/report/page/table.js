@@ -107,7 +107,7 @@ async function drawLatest() {
   const of = {
     whole: "model, over all its events",
     slice: `model in ${sliceName(state.slice)}`,
-    all: "model and slice",
+    all: `model and ${meta.parts[0]}`,
   }[latest.scope];
   byId("latest-about").textContent = `The last row of every ${of}. Choose a column's title to sort.`;
   const { sort, down, page, filter, scope, wide } = latest;

@@ -162,11 +162,6 @@ def test_a_page_shows_the_roll_ups_of_all_classes(capsys):
         assert read["auc_mean"].to_pylist() == wanted
     for given in (table, polars.from_arrow(table)):
         assert given_table(given, "roll-ups")["auc_mean"].to_pylist() == wanted
-    outputs = ("--serve", "127.0.0.1:0", "--output", "r.csv", "--roll-ups", "g.csv")
-    Path("arriving").mkdir()
-    ran = call(capsys, "evaluate", "arriving", "--follow", *CLASSES, *GROUPS, *outputs)
-    assert ran.status == 2
-    assert "a page that is served shows no roll-ups of classes in this version" in ran.lines[-1]
 
 
 def test_one_ranking_of_all_events_is_refused(capsys):

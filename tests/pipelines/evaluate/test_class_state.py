@@ -14,7 +14,8 @@ import pytest
 import rocsteady as rs
 from beam_runs import pipeline
 from class_events import NAMES, class_streams, lines_of, read
-from command import call
+from command import call, run, start
+from live_job import wait_for
 
 HOW = ("--class-scores", "p_cat,p_dog,p_owl", "--model", "model", "--time", "sent", "--id", "id")
 KINDS = {"one class": ("--label", "y"), "several": ("--multi-label", "y_cat,y_dog,y_owl")}
@@ -238,3 +239,48 @@ def test_curves_are_of_rows_of_classes():
     ]  # fmt: skip
     assert {curve.config for curve in rows.rows.curves} == {evaluator.settings.config}
     assert [curve.class_ for curve in evaluator.finish().rows.curves] == ["a", "b"]
+
+
+@kinds
+def test_a_running_stream_gives_its_state_when_it_is_asked(capsys, kind, events):
+    """A job takes up the state, and makes the rows behind it."""
+    wanted = evaluated(capsys, "all.jsonl", *KINDS[kind], *ROWS, "--order", "time:0s")
+    arriving = Path("arriving")
+    arriving.mkdir()
+    (arriving / "1.jsonl").write_text(lines_of(events[:170]) + "no event\n")
+    words = (
+        *HOW, *KINDS[kind], *ROWS, "--control", "ask.json", "--output", "live.jsonl",
+        "--dead-letters", "dead.jsonl",
+    )  # fmt: skip
+    job = start("evaluate", "arriving", "--follow", *words)
+    try:
+        wait_for(lambda: Path("dead.jsonl").exists() and Path("dead.jsonl").read_text())  # of the last line
+        exported = call(capsys, "state", "export", "--control", "ask.json", "--output", "state")
+        assert exported.status == 0, exported
+        (arriving / "2.jsonl").write_text(lines_of(events[170:]))
+        (arriving / "_END").touch()
+        _, told = job.communicate(timeout=120)
+    finally:
+        job.kill()
+    assert job.returncode == 0, told
+    assert_same(read("live.jsonl"), wanted)
+    words = (*KINDS[kind], *ROWS, "--order", "time:0s", "--import-state", "state")
+    then = evaluated(capsys, "then.jsonl", *words)
+    known = {(row.model, row.slice, row.row, row.class_) for row in then}
+    of_all = [row for row in wanted if (row.model, row.slice, row.row, row.class_) in known]
+    assert_same(then, of_all)
+    assert {row.class_ for row in then} == {None, *NAMES}
+    assert any(row.row > 1 for row in then)
+
+
+@pytest.mark.slow
+def test_worker_processes_give_the_bytes_of_this_one(capsys):
+    words = ("all.jsonl", *HOW, "--label", "y", *ROWS)
+    alerts = ("--alert", "auc_macro < 0.9", "--alert", "auc < 0.8 where class = 'dog'")
+    files = ("--output", "one.parquet", "--curves", "one-c.parquet", "--alerts", "one-a.parquet")
+    assert call(capsys, "evaluate", *words, *alerts, *files).status == 0
+    workers = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+    ran = run("evaluate", *words, *alerts, *(word.replace("one", "two") for word in files), *workers)
+    assert ran.status == 0, ran
+    for name in ("one.parquet", "one-c.parquet", "one-a.parquet"):
+        assert Path(name.replace("one", "two")).read_bytes() == Path(name).read_bytes()

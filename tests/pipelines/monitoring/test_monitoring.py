@@ -111,7 +111,8 @@ def test_a_series_that_is_not_defined_cannot_be_named():
 def test_the_limit_and_the_addresses_are_those_that_are_given(tmp_path, capsys):
     words = ("--auc-below", "0.75", "--scrape", "[::1]:9100", "--scrape", "models.example.com:8080")
     assert call(capsys, "monitoring", tmp_path, *words).status == 0
-    assert rules_of(tmp_path)[0]["expr"] == "rocsteady_model_auc_high < 0.75"
+    highs = "(rocsteady_model_auc_high or rocsteady_model_auc_macro_high)"
+    assert rules_of(tmp_path)[0]["expr"] == f"{highs} < 0.75"
     board = json.loads((tmp_path / "dashboard.json").read_text())
     assert board["panels"][1]["title"] == "Models below 0.75"
     (scraped,) = settings_of(tmp_path)["scrape_configs"]

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from class_events import class_streams, lines_of
 from otlp_receiver import points, receiver
 from prometheus_client.parser import text_string_to_metric_families
 from report_tables import evaluated_rows
@@ -61,6 +62,26 @@ def test_a_job_sends_its_counters_and_newest_rows_at_its_end(tmp_path, capsys):
         (("model", model),): max(event["at"] for event in events if event["model"] == model) for model in "ab"
     }
     assert "rocsteady_model_evidence" not in metrics, "NaN is not sent"
+
+
+def test_a_job_with_class_scores_sends_the_macro_auc_of_its_models_and_the_auc_of_each_class(tmp_path):
+    (tmp_path / "e.jsonl").write_text(lines_of(class_streams()[2]))
+    rows = tmp_path / "rows.jsonl"
+    with receiver() as (address, received):
+        words = ["--class-scores", "p_cat,p_dog,p_owl", "--label", "y", "--slice", "country", "--every", "10"]
+        words += ["--output", str(rows), "--otlp", address]
+        assert main(["evaluate", str(tmp_path / "e.jsonl"), *words]) == 0
+    metrics, _ = received.newest()
+    written = [json.loads(line) for line in rows.read_text().splitlines()]
+    newest = {(row["model"], row["slice"], row["class"]): row for row in written}
+    assert points(metrics["rocsteady_model_auc_macro"]) == {
+        (("model", model),): newest[model, "", None]["auc_macro"] for model in ("m0", "m1")
+    }
+    assert points(metrics["rocsteady_class_auc"]) == {
+        (("class", of), ("model", model), ("slice", part)): row["auc"]
+        for (model, part, of), row in newest.items() if of
+    }  # fmt: skip
+    assert "rocsteady_model_auc" not in metrics
 
 
 def test_every_series_is_sent_under_the_name_that_prometheus_fetches(monkeypatch):

@@ -23,7 +23,7 @@ from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.report.verdicts import judge_rows
 
 ROWS = class_rows()
-SLICES = ["", "class=<owl>", "class=cat", r"class=dog\=x\,y"]
+SLICES = ["", "class=cat", r"class=dog\=x\,y", "class=<owl>"]
 
 
 def of(table, model, name):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+import rocsteady as rs
 from class_tables import CLASSES, class_rows
+from fleet_tables import fleet_rows
 from report_tables import alert_events
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.alerts import alerts_of
@@ -64,6 +66,20 @@ def test_alerts_of_classes_are_told_apart(keeper):
         gathered.take(of_alerts, Came(table, {}))
     assert gathered.troubles == {}
     assert [alert.slice for alert in alerts_of(gathered.alerts)] == ["class=cat", r"class=dog\=x\,y"]
+
+
+def test_roll_ups_of_all_classes_are_shown_and_those_of_a_class_are_not():
+    gathered = Keeper(Look(followed=("roll-ups",))).gathered
+    plain = rs.roll_up(fleet_rows({"a": [0.8, 0.7], "b": [0.9, 0.8]}))
+    of_classes = pa.concat_tables(
+        [
+            plain.add_column(1, "class", pa.array([name] * len(plain), pa.string()))
+            for name in ("cat", None, "dog")
+        ]
+    )
+    gathered.take(Source("roll-ups", "roll-ups", iter(())), Came(of_classes, {}))
+    assert gathered.troubles == {}
+    assert gathered.beside["roll-ups"].table.to_pylist() == plain.to_pylist()
 
 
 def test_the_api_names_the_class_of_a_row(keeper):

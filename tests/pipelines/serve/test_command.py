@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import signal
@@ -114,6 +115,56 @@ def test_a_job_serves_its_tables_and_counts_and_serve_shows_the_same_tables(tmp_
     with serve("rows.jsonl", *outputs) as (_, port):
         until(lambda: has_everything(asked(port)[2]) and b"members &gt; 1" in asked(port)[2])
         assert counts_on(asked(port)[2])[0][0] == "Applied"
+
+
+OF_CLASSES = (
+    "--class-scores", "10=a,9=b,x=c", "--label", "label", "--time", "t", "--every", "1h", "--window",
+    "last:300", "--slice", "c1", "--roll-up", "models", "--curves-every", "200", "--alert", "members > 1",
+    "--alert", "auc < 2",
+)  # fmt: skip
+
+
+def events_of_classes(n):
+    for number in range(n):
+        label = number * 7 % 3
+        scores = [number * factor % 100 / 150 + 0.3 * (label == at) for at, factor in enumerate((37, 41, 43))]
+        for model in "mn":
+            yield {"model": model, "t": 1_772_323_200 + 60 * number, "c1": "xy"[number % 2],
+                   "label": ("10", "9", "x")[label], **dict(zip("abc", scores, strict=True))}  # fmt: skip
+
+
+def has_classes(port):
+    """Whether the page has the curves of all classes, and the alerts; and its means of groups."""
+    page = asked(port)[2]
+    meta = json.loads(re.search(rb'id="meta">(.*?)</script>', page, re.DOTALL)[1])
+    curves = {(meta["models"][curve[0]], meta["slices"][curve[1]]) for curve in meta["curves"]}
+    parts = [part + name for part in ("", "c1=x,", "c1=y,") for name in ("class=10", "class=9", "class=x")]
+    alerts = b"members &gt; 1" in page and b"auc &lt; 2" in page
+    if curves != {(model, part) for model in "mn" for part in parts} or not alerts:
+        return None
+    chart = asked(port, f"/api/blocks/{meta['at']}/roll_ups_chart")
+    (group,) = json.loads(gzip.decompress(chart[2]))["series"] if chart[0] == 200 else [None]
+    return group and group["name"]
+
+
+def test_the_page_of_a_job_with_class_scores_has_its_curves_roll_ups_and_alerts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tables = ("roll-ups", "curves", "alerts")
+    outputs = [word for what in tables for word in (f"--{what}", f"{what}.jsonl")]
+    with job("-", *OF_CLASSES, *outputs, "--serve", "127.0.0.1:0", output="rows.jsonl") as running:
+        for event in events_of_classes(800):
+            running.send(json.dumps(event).encode() + b"\n")
+        said = b""
+        while b"shows the rows" not in said:
+            said += running.process.stderr.readline()
+        port = int(re.search(rb":(\d+)/ shows", said)[1])
+        until(lambda: has_classes(port) == "models")
+        assert running.end()[0] == 0
+    with serve("rows.jsonl", *outputs) as (_, port):
+        until(lambda: has_classes(port) == "models")
+        lines = [json.loads(line) for line in (tmp_path / "roll-ups.jsonl").read_text().splitlines()]
+        last = [line["auc_mean"] for line in lines if line["class"] is None][-1]
+        until(lambda: f">{last:.3f}".encode() in asked(port)[2].partition(b'id="roll_ups"')[2])
 
 
 def test_a_token_from_a_file_guards_the_page(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from report_tables import curve
 from rocsteady.pipelines.serve.curves import Curves
@@ -30,7 +31,7 @@ def test_points_in_pieces_and_in_any_order_give_the_curve_at_once():
         pieces.add(table.slice(place, 1))
     key = [(name, "ascending") for name in ("model", "seq", "point")]
     assert pieces.table.sort_by(key).equals(whole.table.sort_by(key))
-    assert whole.table.sort_by(key).to_pylist() == table.sort_by(key).to_pylist()
+    assert whole.table.drop_columns("class").sort_by(key).to_pylist() == table.sort_by(key).to_pylist()
     assert whole.came == pieces.came == 3
 
 
@@ -71,3 +72,18 @@ def test_numbers_that_are_no_numbers_are_not_shown():
         schema = pa.schema([field.with_nullable(True) for field in CURVE_SCHEMA])
         curves.add(pa.Table.from_pylist(table, schema))
         assert told(curves) == []
+
+
+def test_curves_of_classes_are_told_apart_and_the_newest_of_each_class_stays():
+    def of(name, seq):
+        table = points("a", seq)
+        return table.add_column(2, "class", pa.array([name] * len(table)))
+
+    size = len(points("a", 1))
+    curves = Curves(3 * size)
+    for seq in (1, 2, 3):
+        curves.add(pa.concat_tables([of("cat", seq), of("dog", seq)]))
+    ends = curves.table.filter(pc.equal(curves.table["point"], size - 1))
+    assert (curves.came, curves.table.num_rows) == (6, 3 * size)
+    assert sorted(zip(ends["class"].to_pylist(), ends["seq"].to_pylist(), strict=True))[-1] == ("dog", 3)
+    assert ("cat", 3) in zip(ends["class"].to_pylist(), ends["seq"].to_pylist(), strict=True)
