@@ -209,8 +209,6 @@ def test_every_class_has_a_roc_curve_in_every_format(capsys, kind, events):
     )
     live = pa.Table.from_pylist([json.loads(line) for line in Path("live.jsonl").read_text().splitlines()])
     assert curves_in(live) == wanted
-    ran = call(capsys, "report", "rows.parquet", "--curves", "curves.parquet", "--output", "r.html")
-    assert ran.status == 2
 
 
 def test_a_frame_and_a_collection_give_the_curves_of_the_command(capsys, events):
