@@ -29,9 +29,8 @@ def report_page(rows: ReportRows, **tables: Any) -> str:
     facts.blocks["plotly"] = packed_library()
     facts.blocks.update({name: packed_text(text) for name, text in facts.texts.items()})
     return render(
-        "page.html", blocks=facts.blocks, meta=script_json(facts.meta), live=None,
-        curved=rows.classes is None, **facts.shown,
-    )  # fmt: skip
+        "page.html", blocks=facts.blocks, meta=script_json(facts.meta), live=None, curved=True, **facts.shown
+    )
 
 
 def check_report_path(path: str | os.PathLike[str]) -> None:

@@ -164,13 +164,6 @@ def test_a_page_without_aucs_of_pairs_says_why(tmp_path):
     assert "1 model with 101 classes" in re.sub(r"\s+", " ", page)
 
 
-def test_a_page_without_curves_of_classes_asks_for_none(tmp_path):
-    write_report(ROWS, tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
-    assert "#curves" not in page.split("</nav>")[0].split("<nav")[1]
-    assert re.search(r'<section id="curves"[^>]* hidden>', page)
-
-
 def test_figures_of_all_events_are_told_from_those_of_a_class_that_fell(tmp_path):
     rows = class_rows(classes=[f"c{number}" for number in range(30)], n=6_000, window=1_500, every=750)
     write_report(rows, tmp_path / "r.html")
