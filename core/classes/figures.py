@@ -26,26 +26,25 @@ Variances
     scores p and 1 - p all three variances are DeLong's.
     With weights, n is the effective size (sum w)^2 / sum w^2, and means are weighted.
 
-Cost of a window of k events: C sorts, and O(C k). With intervals, 5 ms for 10 classes and 10,000 events.
+Cost of a window of k events: O(C k), and with weights C sorts. With intervals and without weights, 1.4 ms
+for 10 classes and 10,000 events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, Int64Array
+from .counted import scan_counted, scratch
 from .population import Population
 from .scan import add_changes, scan_order, spreads_of_classes
 from .values import Values, values_of
 
 _NOTHING = 1e-30
 """Variances below count as 0: their roots are below the rounding of an AUC."""
-
-Orders = Callable[[int], Int64Array]
-"""Gives, for the number of a score, the events by that score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,6 @@ def figures_of_window(
     scores: FloatArray,
     weights: FloatArray | None = None,
     ages: FloatArray | None = None,
-    orders: Orders | None = None,
 ) -> ClassFigures | None:
     """Return the figures of k events, each of one class; None if fewer than two classes have events.
 
@@ -76,7 +74,6 @@ def figures_of_window(
     scores   float64[k, C]
     weights  float64[k], finite and above 0; None: each event counts 1
     ages     float64[k], the age of each event in half-lives; None: the events do not fade
-    orders   the orders of the scores, if they are known
 
     >>> labels = np.array([0, 1, 2, 0, 1, 2])
     >>> scores = np.array(
@@ -86,25 +83,27 @@ def figures_of_window(
     >>> found.values.aucs.tolist(), round(found.values.m, 3), found.variances.round(4).tolist()
     ([0.875, 0.875, 1.0], 0.917, [0.0132, 0.0161, 0.0139])
     """
-    classes, codes = np.unique(labels, return_inverse=True)
+    there = np.bincount(labels) > 0
+    classes = np.flatnonzero(there)
     if len(classes) < 2:
         return None
+    codes = (np.cumsum(there) - 1)[labels]
     population = Population(codes, len(classes), weights, ages)
     pairs = np.zeros((len(classes), len(classes)), population.masses.dtype)
-    aucs = np.empty(len(classes))
-    scan = _Scan(population)
+    scan = Scan(population)
     mass_shares = population.masses * population.all_factors
     mass_shares = mass_shares / mass_shares.sum()
     shares = np.stack([np.full(len(classes), 1 / len(classes)), mass_shares])
     has_variances = population.has_enough()
-    for own, number in enumerate(classes.tolist()):
-        order, column = _ordered(scores, number, orders)
-        factors = population.factors(own)
-        rest = scan.follow(order, column, own, factors, pairs[own])
-        right = np.dot(pairs[own], factors) if not population.is_unit else pairs[own].sum()
-        aucs[own] = right / (2.0 * population.masses[own] * rest)
-        if has_variances:
-            scan.add_changes(own, factors, rest, shares[:, own])
+    if population.is_unit:
+        order = np.argsort(scores[np.arange(len(labels)), labels])
+        aucs = scan.count(scores, classes, order, shares, pairs, has_variances)
+    else:
+        aucs = np.empty(len(classes))
+        for own, number in enumerate(classes.tolist()):
+            aucs[own] = scan.weigh(
+                scores[:, number], own, population.factors(own), shares[:, own], pairs[own], has_variances
+            )
     pair_aucs = np.asarray(pairs / (2.0 * population.masses[:, np.newaxis] * population.masses), np.float64)
     values = values_of(aucs, mass_shares, pair_aucs)
     if not has_variances:
@@ -136,15 +135,15 @@ def figures_of_labels(
     changes, has_variances = np.zeros((2, len(members))), True
     for place, number in enumerate(classes.tolist()):
         population = Population(1 - members[:, number].astype(np.int64), 2, weights, ages)
-        scan = _Scan(population, changes)
-        order, column = _ordered(scores, number, None)
-        pairs = np.zeros((1, 2), population.masses.dtype)[0]
-        factors = np.ones(2)
-        rest = scan.follow(order, column, 0, factors, pairs)
-        aucs[place] = pairs[1] / (2.0 * population.masses[0] * rest)
+        scan = Scan(population, changes)
+        pairs = np.zeros((1, 2), population.masses.dtype)
         has_variances &= population.has_enough()
-        if has_variances:
-            scan.add_changes(0, factors, rest, shares[:, place])
+        its, own = shares[:, place : place + 1], np.flatnonzero(members[:, number])
+        if population.is_unit:
+            order = own[np.argsort(scores[own, number])]
+            aucs[place] = scan.count(scores, classes[place : place + 1], order, its, pairs, has_variances)[0]
+        else:
+            aucs[place] = scan.weigh(scores[:, number], 0, np.ones(2), its[:, 0], pairs[0], has_variances)
     values = values_of(aucs, masses / masses.sum(), np.empty((0, 0)))
     if not has_variances:
         return ClassFigures(classes, values, None)
@@ -160,12 +159,7 @@ def _known(variances: list[float]) -> FloatArray:
     return found
 
 
-def _ordered(scores: FloatArray, number: int, orders: Orders | None) -> tuple[Int64Array, FloatArray]:
-    column = np.ascontiguousarray(scores[:, number])
-    return np.argsort(column) if orders is None else orders(number), column
-
-
-class _Scan:
+class Scan:
     """The scans of the orders of one population, and what events change in its means."""
 
     def __init__(self, population: Population, changes: FloatArray | None = None) -> None:
@@ -177,13 +171,56 @@ class _Scan:
         self._weights = population.weights.astype(np.float64)
         self._pair_shares = 0.5 / population.masses
 
-    def follow(
+    def count(
+        self,
+        scores: FloatArray,
+        columns: Int64Array,
+        order: Int64Array,
+        shares: FloatArray,
+        pairs: Any,
+        has_variances: bool,
+    ) -> FloatArray:
+        """Scan events that count 1 each for the first classes; fill `pairs`, and return their AUCs.
+
+        Arguments as for `scan_counted`. Adds what each event changes in the AUCs, if they have variances.
+        """
+        population, scanned = self._of, len(columns)
+        masses = population.masses[:scanned]
+        rest = np.asarray(len(population.codes) - masses, np.float64)
+        scales = np.empty((2, 0))
+        if has_variances:
+            beyond = rest * rest / rest - 1.0
+            scales = 1 / np.sqrt([masses * population.beyond[:scanned], rest * beyond])
+        scan_counted(
+            np.ascontiguousarray(scores), columns, population.codes, order, population.counts,
+            np.ascontiguousarray(shares), scales, pairs, self._missed_in_pairs, self._changes,
+            *scratch(len(population.codes), population.classes, int(population.counts.max())),
+        )  # fmt: skip
+        return np.asarray(pairs.sum(axis=1) / (2.0 * masses * rest))
+
+    def weigh(
+        self,
+        column: FloatArray,
+        own: int,
+        factors: FloatArray,
+        shares: FloatArray,
+        pairs: FloatArray,
+        has_variances: bool,
+    ) -> float:
+        """Scan weighted events for class `own`, whose score is `column`; as `count` for one class."""
+        column = np.ascontiguousarray(column)
+        rest = self._follow(np.argsort(column), column, own, factors, pairs)
+        if has_variances:
+            self._add_changes(own, factors, rest, shares)
+        return float(np.dot(pairs, factors) / (2.0 * self._of.masses[own] * rest))
+
+    def _follow(
         self,
         order: Int64Array,
         column: FloatArray,
         own: int,
         factors: FloatArray,
-        pairs: Int64Array | FloatArray,
+        pairs: FloatArray,
     ) -> float:
         """Scan one order; fill the row of its pairs, and return the mass of all other classes."""
         population = self._of
@@ -198,7 +235,7 @@ class _Scan:
         )  # fmt: skip
         return mass
 
-    def add_changes(self, own: int, factors: FloatArray, rest: float, shares: FloatArray) -> None:
+    def _add_changes(self, own: int, factors: FloatArray, rest: float, shares: FloatArray) -> None:
         """Add what each event changes in the AUC of one class, times the class's shares."""
         population = self._of
         others = factors.copy()

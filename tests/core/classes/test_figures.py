@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from rocsteady.core.classes.figures import figures_of_labels, figures_of_window
+from rocsteady.core.classes.figures import Scan, figures_of_labels, figures_of_window
+from rocsteady.core.classes.population import Population
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 
 from tests.support.classes_oracle import classes_truth, one_hot
@@ -84,6 +85,41 @@ def test_weighted_figures_are_those_of_all_pairs_of_events(kind, scale):
     weights = np.random.default_rng(1).integers(1, 9, len(labels)) * scale
     truth = classes_truth(one_hot(labels, 3), scores.tolist(), [Fraction(weight) for weight in weights])
     assert_same(figures_of_window(labels, scores, weights), truth, 3)
+
+
+def spread_scores(kind, seed, events):
+    """Return scores, some of which defeat tables of equal slots."""
+    scores = np.random.default_rng(seed).random((events, 3))
+    if kind == "steep":
+        return scores**60
+    if kind == "both ends":
+        return np.where(scores < 0.5, -1e300, 1e300) * scores**9 * 1e8
+    if kind == "least numbers":
+        return np.floor(scores * 300) * 5e-324
+    if kind == "outliers":
+        return np.where(scores > 0.99, scores * 1e200, scores)
+    return np.round(scores, 2) if kind == "tied" else scores
+
+
+@pytest.mark.parametrize("kind", ["even", "tied", "steep", "both ends", "least numbers", "outliers"])
+@pytest.mark.parametrize("events", [40, 290, 1300])
+@pytest.mark.parametrize("shares", [(0.5, 0.3, 0.2), (0.01, 0.01, 0.98)])
+def test_counted_events_have_the_figures_of_a_scan_of_all_orders_to_the_last_bit(kind, events, shares):
+    labels = np.random.default_rng(events).choice(3, events, p=shares)
+    labels[:6] = 0, 1, 2, 0, 1, 2
+    scores = spread_scores(kind, events, events)
+    assert np.isfinite(scores).all()
+    found = figures_of_window(labels, scores)
+    population = Population(labels, 3, None, None)
+    scan, pairs = Scan(population), np.zeros((3, 3), np.int64)
+    means = np.stack([np.full(3, 1 / 3), population.masses / events])
+    aucs = [scan.weigh(scores[:, own], own, np.ones(3), means[:, own], pairs[own], True) for own in range(3)]
+    assert found.values.aucs.tolist() == aucs
+    assert (
+        found.values.pair_aucs == pairs / (2.0 * population.masses[:, np.newaxis] * population.masses)
+    ).all()
+    scan.add_shares(found.values)
+    assert found.variances.tolist() == [*scan.variances(), scan.variance_of_m()]
 
 
 @pytest.mark.parametrize("kind", ["random", "tied", "absent class"])
