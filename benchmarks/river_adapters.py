@@ -1,5 +1,7 @@
 """The metrics of `rs.river` beside river's RollingROCAUC, in turns: microseconds per event, as Markdown.
 
+`RollingM` of more than two classes is beside scikit-learn, which computes each value from the whole window.
+
     python -m benchmarks.river_adapters
 
 Each chunk of events goes to one metric after the other; the figure is the median chunk, the ratio the median
@@ -15,9 +17,11 @@ from typing import Any
 import numpy as np
 import rocsteady as rs
 from river import metrics
+from sklearn.metrics import roc_auc_score
 
 CHUNK = 500
 WINDOWS = (100, 1_000, 10_000, 100_000)
+CLASSES = (3, 10, 100)
 
 
 def chunk(rng: np.random.Generator) -> tuple[list[bool], list[float], list[bool]]:
@@ -53,6 +57,30 @@ def compare(window: int, stride: int) -> dict[str, list[float]]:
     return spent
 
 
+def compare_classes(classes: int, window: int) -> tuple[float, float, float]:
+    """Return what RollingM takes with a value after every event, and after every 100th, and scikit-learn."""
+    rng = np.random.default_rng(window)
+    metric = rs.river.RollingM(window)
+
+    def events(count: int) -> tuple[list[int], list[dict[int, float]], np.ndarray]:
+        labels = rng.integers(0, classes, count)
+        scores = rng.dirichlet(np.ones(classes), count)
+        return labels.tolist(), [dict(enumerate(row)) for row in scores.tolist()], scores
+
+    labels, predictions, scores = events(window)
+    microseconds(metric, labels, predictions, CHUNK)
+    took = [
+        statistics.median(microseconds(metric, *events(CHUNK)[:2], stride) for _ in range(9))
+        for stride in (1, 100)
+    ]
+    theirs = []
+    for _ in range(3):
+        start = time.thread_time_ns()
+        roc_auc_score(labels, scores, multi_class="ovo")
+        theirs.append((time.thread_time_ns() - start) / 1e3)
+    return took[0], took[1], statistics.median(theirs)
+
+
 def main() -> None:
     print(
         "| window | get after every | RollingROCAUC of river | RollingAUC | H | KS | KappaM | AUC / river |"
@@ -65,6 +93,13 @@ def main() -> None:
             rivers, ours, *_ = spent.values()
             ratio = statistics.median(a / b for a, b in zip(ours, rivers, strict=True))
             print(f"| {window:,} | {stride} | {figures} | {ratio:.2f}x |", flush=True)
+    print("| classes | window | RollingM | scikit-learn, a value | scikit-learn / RollingM |")
+    print("|---|---|---|---|---|")
+    for classes in CLASSES:
+        for window in (1_000, 10_000):
+            dense, sparse, theirs = compare_classes(classes, window)
+            shown = f"{dense:.1f} / {sparse:.1f} | {theirs:,.0f} | **{theirs / dense:,.0f}x**"
+            print(f"| {classes} | {window:,} | {shown} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -78,11 +78,30 @@ class CurrentPairs:
             row, entered = row + due, entered + count
         return lines
 
-    def _apply(self, events: ClassEvents, coming: int, steps: Steps, lines: FloatArray) -> None:
+    def now(self) -> FloatArray:
+        """Return the line of figures of the events held."""
+        return self._line_after(0, 0)
+
+    def take_out(self, place: int) -> FloatArray:
+        """Take out the event at a place, as from the buffer; return the line of figures of the others."""
+        line = self._line_after(place, 1)
+        self._buffer.take_out(place)
+        return line
+
+    def _line_after(self, place: int, gone: int) -> FloatArray:
+        """Return the line of figures after `gone` events from a place on have left the orders."""
+        line: FloatArray = np.full((1, FIGURES + self._classes), np.nan)
+        step = Steps(np.array([-1]), np.array([ROW_DUE], np.int8), np.array([gone]), np.zeros(0, np.int64))
+        self._apply(self._buffer.events(), len(self._buffer), step, line, place)
+        return line.ravel()
+
+    def _apply(
+        self, events: ClassEvents, coming: int, steps: Steps, lines: FloatArray, oldest: int = 0
+    ) -> None:
         aucs, pair_aucs, shares = self._scratch
         labels = np.asarray(events.labels, np.int64)
         follow_orders(
-            self._orders, labels, events.scores, 0, coming, steps.flags, steps.leaving, aucs, pair_aucs,
+            self._orders, labels, events.scores, oldest, coming, steps.flags, steps.leaving, aucs, pair_aucs,
             shares, lines,
         )  # fmt: skip
 

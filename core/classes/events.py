@@ -82,6 +82,15 @@ class EventBuffer:
         """Drop the oldest events."""
         self._first += count
 
+    def take_out(self, place: int) -> None:
+        """Drop the event at a place, the oldest event being at 0. O(place C)."""
+        for column in self._columns:
+            if column is not None and place:
+                column[self._first + 1 : self._first + place + 1] = column[
+                    self._first : self._first + place
+                ].copy()
+        self._first += 1
+
     def follow(self, coming: ClassEvents, steps: Steps) -> None:
         """Add and drop what some steps say; `coming` has the events that enter, in order."""
         if not len(steps.shifts) or not steps.shifts.any():

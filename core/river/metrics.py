@@ -5,8 +5,8 @@ river hands a metric one event at a time, and one call costs as much as a thousa
 have gathered. The values do not depend on when the events are applied.
 
 An undefined value is NaN, never a made-up 0, and `reason` says why. If the value of a metric is NaN, its
-comparison with any other metric by `>` is false in both orders. Every event counts once: a weight other than
-1 is refused.
+comparison with any other metric by `>` is false in both orders. Every event counts once, and a weight other
+than 1 is refused, except by the means of the AUCs of classes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..measures.at_row import curvature_of, h_measure
 from ..score_tree.store import NOTHING
 from ..settings.costs import Cost, parse_cost
 from ..settings.evaluator import EvaluatorSettings
-from .rolling import RollingDecisions, RollingRanking, TreeRow
+from .rolling import RollingClassScores, RollingDecisions, RollingRanking, TreeRow
 
 __all__ = [
     "RollingAUC",
@@ -30,6 +30,9 @@ __all__ = [
     "RollingKappa",
     "RollingKappaM",
     "RollingKappaPer",
+    "RollingM",
+    "RollingMacroAUC",
+    "RollingWeightedAUC",
 ]
 
 
@@ -108,6 +111,73 @@ class RollingKS(RollingRanking):
 
     def _measure(self, row: TreeRow) -> float:
         return float(row["ks"])
+
+
+# ---- of a score of each class
+
+
+class RollingMacroAUC(RollingClassScores):
+    """Mean over classes of the AUC of a class against all others, of the last events, exact.
+
+    A prediction is a dict from class to score, on any scale. Classes need not be known beforehand. A class
+    that a dict lacks has the score 0 there, also before the class appears. An empty dict gives 1 / C to each
+    of the C classes that the metric has met so far. Classes that are no label in the window are left out of
+    the mean. With two classes and scores p and 1 - p, the mean is the AUC to the last bit.
+
+    For C classes and a window of k events, an update and its value take O(C (log k + k / 96 + 96) + C^2).
+    With weights, with 1,000 events or more between two values, or with more than 127 classes, a value takes
+    O(C k log k) whenever it is asked for. `revert` takes O(C k). Memory: O(C k).
+
+    window_size  how many events the window holds
+
+    >>> import rocsteady as rs
+    >>> metric = rs.river.RollingMacroAUC(window_size=4)
+    >>> predictions = [{"a": 0.2, "b": 0.8}, {"a": 0.6, "b": 0.4}, {"b": 0.5, "c": 0.5}, {"a": 0.1, "c": 0.9}]
+    >>> for y, p in zip(["a", "b", "b", "c"], predictions):
+    ...     metric.update(y, p)
+    >>> metric  # a 2/3, b 1/2, c 1
+    RollingMacroAUC: 72.22%
+    """
+
+    _name = "macro"
+
+
+class RollingWeightedAUC(RollingClassScores):
+    """Mean over classes of the AUC of a class against all others, by the events of the class, exact.
+
+    Predictions, classes and cost are as in `RollingMacroAUC`.
+
+    window_size  how many events the window holds
+
+    >>> import rocsteady as rs
+    >>> metric = rs.river.RollingWeightedAUC(window_size=4)
+    >>> predictions = [{"a": 0.2, "b": 0.8}, {"a": 0.6, "b": 0.4}, {"b": 0.5, "c": 0.5}, {"a": 0.1, "c": 0.9}]
+    >>> for y, p in zip(["a", "b", "b", "c"], predictions):
+    ...     metric.update(y, p)
+    >>> metric  # half of the events are of class b
+    RollingWeightedAUC: 66.67%
+    """
+
+    _name = "weighted"
+
+
+class RollingM(RollingClassScores):
+    """Hand & Till's M (2001) of the last events: the mean AUC of two classes alone, over all pairs, exact.
+
+    Predictions, classes and cost are as in `RollingMacroAUC`.
+
+    window_size  how many events the window holds
+
+    >>> import rocsteady as rs
+    >>> metric = rs.river.RollingM(window_size=4)
+    >>> predictions = [{"a": 0.2, "b": 0.8}, {"a": 0.6, "b": 0.4}, {"b": 0.5, "c": 0.5}, {"a": 0.1, "c": 0.9}]
+    >>> for y, p in zip(["a", "b", "b", "c"], predictions):
+    ...     metric.update(y, p)
+    >>> metric
+    RollingM: 75.00%
+    """
+
+    _name = "m"
 
 
 # ---- of predicted classes

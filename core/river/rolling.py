@@ -1,12 +1,13 @@
 """Base classes of rocsteady's metrics for river: waiting events, their entry and removal, a value's reason.
 
-`Rolling` is the base of all metrics, `RollingRanking` of measures of scores, `RollingDecisions` of measures
-of predicted classes.
+`Rolling` is the base of all metrics, `RollingRanking` of measures of scores, `RollingClassScores` of measures
+of a score of each class, `RollingDecisions` of measures of predicted classes.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..score_tree.rows import ROW
 from ..score_tree.store import NOTHING, checked_capacity
 from ..score_tree.window import ScoreWindow, keeps_hull_for
 from ..settings.windows import LastEvents
+from .class_window import ClassScores, ScoreOfEachClass
 from .decision_window import DecisionWindow
 
 try:
@@ -26,7 +28,7 @@ except ImportError:
     raise MissingPackageError(
         "rs.river needs the package river, which is not installed here; run: pip install river"
     ) from None
-from river.base import Estimator
+from river.base import Classifier, Estimator
 from river.metrics import ROCAUC
 from river.metrics.base import BinaryMetric, ClassificationMetric, MultiClassMetric
 
@@ -63,8 +65,10 @@ class Rolling(ClassificationMetric):
         """Add an event to the window; the oldest event leaves if the window is full.
 
         y_true  the label
-        y_pred  of AUC, H and KS a score, or a dict from class to probability; of the other metrics a class
-        w       1: every event counts once. Another weight raises InputError
+        y_pred  of AUC, H and KS a score, or a dict from class to probability; of MacroAUC, WeightedAUC and M
+                a dict; of the other metrics a class
+        w       of MacroAUC, WeightedAUC and M how much the event counts, finite and above 0; of the other
+                metrics 1: every event counts once. Another weight raises InputError
         """
         label, prediction = self._checked(y_true, y_pred, w)
         labels, predictions = self._waiting
@@ -96,7 +100,7 @@ class Rolling(ClassificationMetric):
         shown = f"{value:{self._fmt}}" if reason is None else f"nan ({reason})"
         return f"{type(self).__name__}: {shown}"
 
-    def _checked(self, y_true: Any, y_pred: Any, w: float) -> tuple[int, Any]:
+    def _checked(self, y_true: Any, y_pred: Any, w: float) -> tuple[Any, Any]:
         """Return an event in the form in which it waits. Raises InputError if the event cannot be used."""
         if w != 1.0:
             raise InputError(f"{type(self).__name__}: w={w!r}; every event counts once, leave w out")
@@ -123,7 +127,7 @@ class Rolling(ClassificationMetric):
         """Apply events in order."""
         self._window.extend(labels, predictions)
 
-    def _take_out(self, label: int, prediction: Any) -> bool:
+    def _take_out(self, label: Any, prediction: Any) -> bool:
         """Remove the oldest event with this label and prediction; return whether the window held one."""
         return bool(self._window.take_out(label, prediction))
 
@@ -210,6 +214,67 @@ class RollingRanking(Rolling, BinaryMetric):
         self.__dict__.update(state)
         self._window = self._new_window()
         self._window.load(*state["_window"])
+
+
+class RollingClassScores(Rolling, MultiClassMetric):
+    """Base of the means of the AUCs of classes, of any number and kind."""
+
+    _name: str
+    _window: ScoreOfEachClass
+
+    def __init__(self, window_size: int = 1000) -> None:
+        self._begin(window_size)
+        self._window = ScoreOfEachClass(self.window_size)
+
+    def works_with(self, model: Estimator) -> bool:
+        """Whether the metric suits a model: classifiers, which give a probability of each class."""
+        return isinstance(model, Classifier)
+
+    @property
+    def requires_labels(self) -> bool:
+        """False: the metric needs a score of each class, on any scale."""
+        return False
+
+    @property
+    def works_with_weights(self) -> bool:
+        """True: an event counts as much as its weight says."""
+        return True
+
+    def _checked(self, y_true: Any, y_pred: Any, w: Any) -> tuple[Hashable, ClassScores]:
+        name = type(self).__name__
+        if not isinstance(y_pred, dict):
+            raise InputError(
+                f"{name}: y_pred={y_pred!r}: give a dict from class to score, as predict_proba_one does"
+            )
+        try:
+            scores = {each: float(score) for each, score in y_pred.items()}
+        except (TypeError, ValueError, OverflowError):
+            scores = {None: math.nan}
+        if not all(map(math.isfinite, scores.values())):
+            raise InputError(
+                f"{name}: y_pred={y_pred!r} holds a score that is not finite; leave the event out"
+            )
+        for each in scores:
+            if each is None or each != each:
+                self._refuse_missing(f"a class of y_pred={y_pred!r}", each, "class for each score")
+        self._refuse_missing("y_true", y_true, "class")
+        try:
+            hash(y_true)
+        except TypeError:
+            raise InputError(f"{name}: y_true={y_true!r}: a class can be the key of a dict") from None
+        try:
+            weight = math.nan if isinstance(w, str) else float(w)
+        except (TypeError, ValueError, OverflowError):
+            weight = math.nan
+        if not 0.0 < weight < math.inf:
+            raise InputError(f"{name}: w={w!r}: a weight is a finite number above 0; leave the event out")
+        return y_true, ClassScores(scores, weight)
+
+    def _now(self) -> tuple[float, str | None]:
+        values = self._window.values()
+        if values is not None:
+            return float(getattr(values, self._name)), None
+        return math.nan, REASONS[ONE_CLASS] if len(self._window) else "no events"
 
 
 class RollingDecisions(Rolling, MultiClassMetric):

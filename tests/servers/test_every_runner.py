@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from contextlib import redirect_stderr
 from io import StringIO
@@ -9,7 +10,7 @@ from io import StringIO
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from class_events import class_streams, lines_of
+from class_events import NAMES, class_streams, lines_of
 from command import Ran, run, said
 from kafka_topics import produce
 from requirements import servers
@@ -239,18 +240,22 @@ def test_folds_of_learners_are_those_of_the_local_runner(instances, runner, tmp_
         assert table.equals(expected[name]), name
 
 
+def of_classes(folder, predictions, labels):
+    """Write records into two files each; return the words of a command on them."""
+    for name, records in (("p", predictions), ("l", labels)):
+        for part in range(2):
+            (folder / f"{name}-{part}.jsonl").write_text(lines_of(records[part::2]))
+    return [
+        str(folder / "p-*.jsonl"), "--labels", str(folder / "l-*.jsonl"), "--class-scores=p_*", "--id=id",
+        "--time=sent", "--label-time=known", "--every=40", "--slice=country",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_models_with_classes_have_the_rows_and_curves_of_the_local_runner(runner, several, tmp_path):
     predictions, labels, _ = class_streams(600)
-    for name, records in (("p", predictions), ("l", labels)):
-        for part in range(2):
-            (tmp_path / f"{name}-{part}.jsonl").write_text(lines_of(records[part::2]))
-    label = ["--multi-label=y_*"] if several else ["--label=y"]
-    how = [
-        str(tmp_path / "p-*.jsonl"), "--labels", str(tmp_path / "l-*.jsonl"), "--class-scores=p_*", *label,
-        "--id=id", "--time=sent", "--label-time=known", "--window=last:100", "--every=40", "--slice=country",
-        "--curves-every=90",
-    ]  # fmt: skip
+    label = "--multi-label=y_*" if several else "--label=y"
+    how = [*of_classes(tmp_path, predictions, labels), label, "--window=last:100", "--curves-every=90"]
     here, there = tmp_path / "local", tmp_path / "there"
     for place, words in ((here, ()), (there, runner)):
         place.mkdir()
@@ -259,3 +264,22 @@ def test_models_with_classes_have_the_rows_and_curves_of_the_local_runner(runner
         assert (there / name).read_text() == (here / name).read_text()
     assert '"m1","country=DE","cat",' in (here / "rows.csv").read_text()
     assert '"m1","country=DE","cat",' in (here / "curves.csv").read_text()
+
+
+@pytest.mark.parametrize("signal", ["placement", "brier"])
+def test_adaptive_windows_of_classes_are_those_of_the_local_runner(runner, signal, tmp_path):
+    predictions, labels, _ = class_streams(1_200)
+    late = {label["id"] for label in labels[600:]}
+    for prediction in predictions:
+        scores = [prediction[f"p_{name}"] / 2 for name in NAMES]
+        if prediction["id"] in late:
+            scores = scores[1:] + scores[:1]  # the model gives each class the score of the next class
+        prediction |= {f"p_{name}": score for name, score in zip(NAMES, scores, strict=True)}
+    how = [*of_classes(tmp_path, predictions, labels), "--label=y", f"--window=adaptive:0.05:{signal}"]
+    how += ["--probabilities"] * (signal == "brier")
+    here, there = tmp_path / "here.csv", tmp_path / "there.csv"
+    for output, words in ((here, ()), (there, runner)):
+        evaluate([*how, f"--output={output}"], words)
+    assert there.read_text() == here.read_text()
+    rows = [row for row in csv.DictReader(StringIO(here.read_text())) if row["class"] == ""]
+    assert any(int(row["window_events"]) < int(row["seq"]) for row in rows)

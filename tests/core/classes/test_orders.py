@@ -76,3 +76,25 @@ def test_orders_have_the_events_of_the_window_and_its_pairs(kind, size):
         else:
             assert tuple(lines[-1, :3]) == (found.values.macro, found.values.weighted, found.values.m)
         assert (current._orders.used <= buckets_for(held.size) + 1).all()
+
+
+@pytest.mark.parametrize("size", [2, 400])
+def test_an_event_may_leave_from_any_place(size):
+    rng = np.random.default_rng(size)
+    labels, scores = rng.integers(0, 3, size), np.round(rng.normal(size=(size, 3)), 1)
+    buffer = EventBuffer(ClassEvents(labels[:0], scores[:0]))
+    buffer.add(ClassEvents(labels, scores))
+    current = CurrentPairs(3, buffer)
+    for held in range(size - 1, -1, -1):
+        place = (0, held, int(rng.integers(0, held + 1)))[held % 3]
+        labels, scores = np.delete(labels, place), np.delete(scores, place, axis=0)
+        line = current.take_out(place)
+        np.testing.assert_array_equal(line, current.now())
+        np.testing.assert_array_equal(buffer.events().labels, labels)
+        np.testing.assert_array_equal(buffer.events().scores, scores)
+        check(current._orders, labels, scores)
+        found = figures_of_window(labels, scores)
+        if found is None:
+            assert np.isnan(line[0])
+        else:
+            assert tuple(line[:3]) == (found.values.macro, found.values.weighted, found.values.m)
