@@ -32,6 +32,8 @@ _REASONS_SHOWN = 10
 _ALERTS_SHOWN = 20
 _FEW_EVENTS = 100
 """The fewest events for warnings: of fewer, all scores may be on one side of the threshold by chance."""
+_NAMED = 12
+"""Most columns that a line names."""
 _DAY = 86_400
 
 
@@ -321,10 +323,15 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
 def remedy_of(reason: str, fields: EventFields) -> str:
     """Return the remedy for the most frequent reason of invalid records."""
     known = {each.value: each for each in Reason}[reason]
-    column = getattr(fields, known.option, None) or known.option
-    where = f"in the column {column!r}" if column else ""
-    if known.option == "score" and fields.scores:
-        where = f"in the columns {', '.join(map(repr, fields.scores))}"
+    columns, remedy = (getattr(fields, known.option, None) or known.option,), known.remedy
+    if known.option == "score" and fields.class_scores:
+        columns, remedy = fields.class_scores, remedy.replace("--score", "--class-scores")
+    elif known.option == "label" and fields.class_labels:
+        columns, remedy = fields.class_labels, "write 1 or 0 for each class, or check --multi-label"
+    elif known.option == "score" and fields.scores:
+        columns = fields.scores
+    named = ", ".join(map(repr, columns[:_NAMED])) + ", ..." * (len(columns) > _NAMED)
+    where = f"in the column{'s' * (len(columns) > 1)} {named}" if known.option else ""
     value = progress.refused(reason)
     said = ", ".join([where] * bool(where) + ([] if value is None else [f"such as {value!r}"]))
-    return f"most often {reason}{f' ({said})' if said else ''}; {known.remedy}"
+    return f"most often {reason}{f' ({said})' if said else ''}; {remedy}"

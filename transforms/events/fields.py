@@ -198,6 +198,7 @@ class EventFields:
         object.__setattr__(self, "slices", self._checked_slices())
         object.__setattr__(self, "features", self._checked_features())
         self._check_scores()
+        self._check_class_scores()
 
     def _checked_slices(self) -> tuple[tuple[str, ...], ...]:
         asked: object = self.slices
@@ -239,6 +240,22 @@ class EventFields:
                     f"the columns of scores {name!r} and {longer!r} may give two models one name, such as "
                     f"'x/{longer}'; rename one of them"
                 )
+
+    def _check_class_scores(self) -> None:
+        """Check that no column of class scores says something else of an event, as a star may find."""
+        columns = {*self.class_scores}
+        for field in ("label", "predicted", "time", "id", "weight", "model")[bool(self.class_labels) :]:
+            if (column := getattr(self, field)) in columns:
+                raise ConfigError(
+                    f"class_scores= (--class-scores) has the column {column!r}, which is the {field} of an "
+                    f"event ({field}=, {OPTIONS[field]}); name the columns of scores alone, such as "
+                    "p_cat,p_dog"
+                )
+        if twice := next((name for name in self.class_labels if name in columns), None):
+            raise ConfigError(
+                f"the column {twice!r} is one of class_scores= (--class-scores) and of multi_label= "
+                "(--multi-label); name the columns of scores, and those of labels"
+            )
 
     @property
     def score_columns(self) -> tuple[str, ...]:

@@ -316,6 +316,9 @@ def test_what_does_not_go_with_class_scores_is_refused_in_a_sentence(capsys, nam
             ("--class-scores", "p_*", "--multi-label", "y_*", "--window", "adaptive"),
             "an adaptive window follows one signal",
         ),
+        (("--class-scores", "*", "--label", "y"), "has the column 'y', which is the label of an event"),
+        (("--class-scores", "p_*", "--label", "y", "--time", "p_cat"), "'p_cat', which is the time of an"),
+        (("--class-scores", "p_*", "--multi-label", "p_*"), "the column 'p_cat' is one of class_scores="),
         (("--class-scores", "p_*", "--evidence-below", "0.5", "--weight", "sent"), "--evidence-below"),
     ],
 )
@@ -323,6 +326,17 @@ def test_columns_that_give_no_classes_are_named(capsys, words, said):
     ran = call(capsys, "evaluate", "s.csv", *words, "--output", "rows.csv")
     assert ran.status == 2, ran
     assert said in ran.lines[-1]
+
+
+def test_where_every_record_is_refused_the_columns_of_classes_are_named(capsys):
+    Path("e.csv").write_text("p_a,p_b,y_a,y_b,y\nhigh,.2,yes,no,a\nlow,.8,no,no,b\n")
+    lines = call(capsys, "evaluate", "e.csv", "--class-scores", "p_*", "--label", "y").lines
+    said = "(in the columns 'p_a', 'p_b', such as 'high'); check --class-scores"
+    assert any(line.endswith(said) for line in lines)
+    Path("e.csv").write_text("p_a,p_b,y_a,y_b\n.1,.2,yes,no\n")
+    lines = call(capsys, "evaluate", "e.csv", "--class-scores", "p_*", "--multi-label", "y_*").lines
+    said = "(in the columns 'y_a', 'y_b', such as 'yes'); write 1 or 0 for each class, or check --multi-label"
+    assert any(line.endswith(said) for line in lines)
 
 
 def test_a_star_needs_files_and_the_same_classes_in_all_of_them(capsys):
