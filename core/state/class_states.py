@@ -80,7 +80,8 @@ def carried(
         window.read(reader)
         reader.end()
     held = len(evaluators[0].evaluators[0].scores)
-    if held < len(window):
+    # In a fading window an event of a silent class stays longer than in the evaluator of decisions.
+    if held < len(window) and not settings.evaluator.window.ticks:
         window.keep_newest(held)
     packed = [each.pack() for each in evaluators]
     return state._replace(settings=settings, evaluators=packed, window=b"".join(window.pack()))

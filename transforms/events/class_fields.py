@@ -49,8 +49,10 @@ def class_columns(name: str, asked: Any, there: Collection[str] | None = None) -
                 f"{name}{asked!r}: a class is named for some columns; give CLASS=COLUMN for all, or for none"
             )
         asked = named
-    if isinstance(asked, Mapping):
+    if isinstance(asked, Mapping) and asked:
         return _checked(name, asked, [(class_, str(column)) for class_, column in asked.items()])
+    if isinstance(asked, set | frozenset):
+        raise ConfigError(f"{name}{asked!r}: a set has no order, and classes have one; give a list")
     names = list(asked) if isinstance(asked, Iterable) else []
     return _checked(name, asked, _of_list(name, asked, names))
 
