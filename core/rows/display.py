@@ -19,6 +19,10 @@ _COUNTS = frozenset((*COUNT_COLUMNS, "weight", "positives", "negatives", "tp", "
 _SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
 """Fields in units of the score, or without an upper end: shown with significant digits, not decimals."""
 
+_BOUNDED = ("auc", "auc_macro", "auc_weighted", "auc_m")
+"""The measures whose figures have their intervals."""
+_BOUNDS = frozenset(f"{name}_{end}" for name in _BOUNDED for end in ("low", "high"))
+
 HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
 """The measures that a preview shows."""
 
@@ -51,19 +55,19 @@ def _moment(microseconds: int) -> str:
 
 
 def figures(record: tuple[Any, ...], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return (name, figure) of the fields of a named tuple that are not null.
+    """Return (name, figure) of the fields of a named tuple that are there and not null.
 
-    The ends of the AUC interval are part of the AUC's figure.
+    The ends of the interval of an AUC are part of the AUC's figure.
     """
     found = []
     for name in names:
-        value = getattr(record, name)
-        if value is None or name in ("auc_low", "auc_high"):
+        value = getattr(record, name, None)
+        if value is None or name in _BOUNDS:
             continue
         text = figure(name, value)
-        low, high = (getattr(record, f"auc_{end}", None) for end in ("low", "high"))
-        if name == "auc" and low is not None and high is not None:
-            text += f" [{figure('auc_low', low)}, {figure('auc_high', high)}]"
+        low, high = (getattr(record, f"{name}_{end}", None) for end in ("low", "high"))
+        if name in _BOUNDED and low is not None and high is not None:
+            text += f" [{figure(name, low)}, {figure(name, high)}]"
         found.append((name, text))
     return found
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
     from .arrow import DataFrame, Table
     from .curves import WindowCurve
 
-_PREVIEWED = ("seq", "time", "window_events", *HEADLINES)
+_NAMES = ("model", "slice", "class")
+_PREVIEWED = ("seq", "time", "window_events", "auc_macro", *HEADLINES)
 _NAME_WIDTH = 40
 _ENDS = 5
 """Number of rows that a preview shows from the beginning, and from the end."""
@@ -152,7 +153,7 @@ class Rows(Sequence[MeasureRow]):
         names, cells, between = self._preview()
         if not cells:
             return f"<{self._title}>"
-        texts = sum(name in ("model", "slice") for name in names)
+        texts = sum(name in _NAMES for name in names)
         widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
         lines = [_aligned(line, widths, texts) for line in [names, *cells]]
         if between:
@@ -182,14 +183,19 @@ class Rows(Sequence[MeasureRow]):
         shown = range(n) if n <= 2 * _ENDS else [*range(_ENDS), *range(n - _ENDS, n)]
         records = [self[index] for index in shown]
         found = [dict(figures(row, _PREVIEWED)) for row in records]
+        named = [{"model": row.model, "slice": row.slice} for row in records]
+        if self.classes is not None:
+            for index, of_row, texts in zip(shown, found, named, strict=True):
+                of_row |= figures(self.classes.means[index], _PREVIEWED)
+                texts["class"] = self.classes.name(index) or ""
         names = [name for name in _PREVIEWED if any(name in of_row for of_row in found)]
-        titles = [name for name in ("model", "slice") if any(getattr(row, name) for row in records)]
+        titles = [name for name in _NAMES if any(texts.get(name) for texts in named)]
         cells = [
             [
-                *(name_text(getattr(row, name), _NAME_WIDTH) for name in titles),
+                *(name_text(texts[name], _NAME_WIDTH) for name in titles),
                 *(of_row.get(name, "") for name in names),
             ]
-            for row, of_row in zip(records, found, strict=True)
+            for texts, of_row in zip(named, found, strict=True)
         ]
         return [*titles, *names], cells, n - len(records)
 

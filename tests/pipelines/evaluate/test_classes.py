@@ -367,6 +367,14 @@ def test_a_frame_gives_the_rows_of_the_command(capsys):
     assert "900 events read = 900 applied" in repr(result)
 
 
+@pytest.mark.parametrize(
+    ("scores", "said"), [({}, "give a pattern such as"), ({"p_cat", "p_dog"}, "a set has no order")]
+)
+def test_names_of_columns_that_say_no_order_are_refused(scores, said):
+    with pytest.raises(rs.ConfigError, match=said):
+        rs.evaluate(columns(), class_scores=scores, label="y")
+
+
 def test_a_frame_gives_the_page_and_figures_of_models_and_classes():
     result = rs.evaluate(columns(), class_scores="p_*", label="y", window="last:200", every=120)
     assert result.report("r.html", reference="1 row") > 1_000_000
