@@ -27,6 +27,8 @@ HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
 """The measures that a preview shows."""
 
 _WIDTH = 100
+_LISTED = 10
+"""Most values of a list, such as that of classes, that are shown."""
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
@@ -41,6 +43,8 @@ def figure(name: str, value: Any) -> str:
         return _moment(value)
     if name in _COUNTS:
         return f"{value:,.0f}"
+    if isinstance(value, tuple) and len(value) > _LISTED:
+        return f"{str(value[:_LISTED])[:-1]}, ... {len(value):,} in all)"
     if isinstance(value, bool) or not isinstance(value, float):
         return str(value)
     return f"{value:.6g}" if name in _SCORES else f"{value:.4f}"

@@ -313,6 +313,10 @@ def test_rows_are_shown_with_their_classes_and_macro_aucs():
     assert of_model.split()[:5] == ["m", "8", "8", "1.0000", "[1.0000,"]
     assert [line.split()[1] for line in of_classes] == list(NAMES)
     assert "<th>class</th>" in rows._repr_html_()
+    many = MulticlassEvaluator([f"c{number}" for number in range(2_000)], class_rows=False)
+    many.update(["c0", "c1"], np.eye(2, 2_000))
+    (row,) = many.finish()
+    assert "classes=('c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9', ... 2,000 in all)" in repr(row)
 
 
 @pytest.mark.parametrize(
