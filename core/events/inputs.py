@@ -92,10 +92,9 @@ def as_binary(
         numbers = np.array([_number(label) for label in labels.ravel().tolist()]).reshape(labels.shape)
     bad = np.flatnonzero((numbers != 0.0) & (np.abs(numbers) != 1.0))  # ten times as fast as np.isin
     if len(bad):
-        place = np.unravel_index(bad[0], labels.shape)
-        wrong = labels[place]
+        wrong = labels.ravel()[bad[0]]
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong  # 2, not np.int64(2)
-        at = ", ".join(map(str, place))
+        at = ", ".join(map(str, np.unravel_index(bad[0], labels.shape)))
         raise InputError(f"labels[{at}] is {wrong!r}: a label is 1, 0, -1, True or False; {remedy}")
     return np.asarray(numbers == 1.0, np.int8)
 

@@ -323,7 +323,8 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
 def remedy_of(reason: str, fields: EventFields) -> str:
     """Return the remedy for the most frequent reason of invalid records."""
     known = {each.value: each for each in Reason}[reason]
-    columns, remedy = (getattr(fields, known.option, None) or known.option,), known.remedy
+    columns: tuple[str, ...] = (getattr(fields, known.option, None) or known.option,)
+    remedy = known.remedy
     if known.option == "score" and fields.class_scores:
         columns, remedy = fields.class_scores, remedy.replace("--score", "--class-scores")
     elif known.option == "label" and fields.class_labels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -316,7 +317,7 @@ def test_rows_are_shown_with_their_classes_and_macro_aucs():
     many = MulticlassEvaluator([f"c{number}" for number in range(2_000)], class_rows=False)
     many.update(["c0", "c1"], np.eye(2, 2_000))
     (row,) = many.finish()
-    assert "classes=('c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9', ... 2,000 in all)" in repr(row)
+    assert re.search(r"classes=\('c0', 'c1', .*'c9', ... 2,000 in all\), classes_absent=", repr(row))
 
 
 @pytest.mark.parametrize(
