@@ -82,7 +82,7 @@ class MulticlassEvaluator:
             chosen = without_defaults(choices)
             settings = EvaluatorSettings(**chosen) if settings is None else replace(settings, **chosen)
             names: Any = classes  # what is no list of names is refused by the settings
-            if isinstance(classes, Iterable) and not isinstance(classes, str):
+            if isinstance(classes, Iterable) and not isinstance(classes, str | set | frozenset):
                 names = tuple(classes)
             classes = ClassSettings(names, settings, multi_label, class_rows, intervals)
         self.settings = classes
@@ -189,7 +189,7 @@ class MulticlassEvaluator:
                     f"labels of shape {members.shape} for scores of shape {found.shape}: with multi_label "
                     "give 1 or 0 for each event and class"
                 )
-            binary = as_binary(members.ravel(), "with multi_label give 1 or 0 for each event and class")
+            binary = as_binary(members, "with multi_label give 1 or 0 for each event and class")
             return ClassEvents(binary.reshape(found.shape) == 1, found + 0.0, weight_array)
         return ClassEvents(self._numbers_of("labels", labels, len(found)), found + 0.0, weight_array)
 

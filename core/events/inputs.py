@@ -85,16 +85,17 @@ def as_binary(
     labels: npt.NDArray[Any],
     remedy: str = "name the positive class with positive= where labels are classes",
 ) -> Int8Array:
-    """Return 1/0 labels from 1/0, 1/-1 or booleans."""
+    """Return 1/0 labels from 1/0, 1/-1 or booleans, in the same shape."""
     try:
         numbers = labels.astype(np.float64, casting="same_kind" if labels.dtype.kind == "c" else "unsafe")
     except (TypeError, ValueError, OverflowError):
-        numbers = np.array([_number(label) for label in labels.tolist()])
+        numbers = np.array([_number(label) for label in labels.ravel().tolist()]).reshape(labels.shape)
     bad = np.flatnonzero((numbers != 0.0) & (np.abs(numbers) != 1.0))  # ten times as fast as np.isin
     if len(bad):
-        wrong = labels[bad[0]]
+        wrong = labels.ravel()[bad[0]]
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong  # 2, not np.int64(2)
-        raise InputError(f"labels[{bad[0]}] is {wrong!r}: a label is 1, 0, -1, True or False; {remedy}")
+        at = ", ".join(map(str, np.unravel_index(bad[0], labels.shape)))
+        raise InputError(f"labels[{at}] is {wrong!r}: a label is 1, 0, -1, True or False; {remedy}")
     return np.asarray(numbers == 1.0, np.int8)
 
 

@@ -19,16 +19,16 @@ _COUNTS = frozenset((*COUNT_COLUMNS, "weight", "positives", "negatives", "tp", "
 _SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
 """Fields in units of the score, or without an upper end: shown with significant digits, not decimals."""
 
+_BOUNDED = ("auc", "auc_macro", "auc_weighted", "auc_m")
+"""The measures whose figures have their intervals."""
+_BOUNDS = frozenset(f"{name}_{end}" for name in _BOUNDED for end in ("low", "high"))
+
 HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
 """The measures that a preview shows."""
 
-CLASS_HEADLINES = ("auc_macro", "auc_m")
-"""Those of the row of all classes."""
-
-_WITH_INTERVAL = ("auc", "auc_macro", "auc_weighted", "auc_m")
-_ENDS_OF_INTERVALS = frozenset(f"{name}_{end}" for name in _WITH_INTERVAL for end in ("low", "high"))
-
 _WIDTH = 100
+_LISTED = 10
+"""Most values of a list, such as that of classes, that are shown."""
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
@@ -43,6 +43,8 @@ def figure(name: str, value: Any) -> str:
         return _moment(value)
     if name in _COUNTS:
         return f"{value:,.0f}"
+    if isinstance(value, tuple) and len(value) > _LISTED:
+        return f"{str(value[:_LISTED])[:-1]}, ... {len(value):,} in all)"
     if isinstance(value, bool) or not isinstance(value, float):
         return str(value)
     return f"{value:.6g}" if name in _SCORES else f"{value:.4f}"
@@ -57,19 +59,19 @@ def _moment(microseconds: int) -> str:
 
 
 def figures(record: tuple[Any, ...], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return (name, figure) of the fields of a named tuple that are not null.
+    """Return (name, figure) of the fields of a named tuple that are there and not null.
 
-    The ends of an interval are part of the figure of its AUC.
+    The ends of the interval of an AUC are part of the AUC's figure.
     """
     found = []
     for name in names:
-        value = getattr(record, name)
-        if value is None or name in _ENDS_OF_INTERVALS:
+        value = getattr(record, name, None)
+        if value is None or name in _BOUNDS:
             continue
         text = figure(name, value)
-        ends = [getattr(record, f"{name}_{end}", None) for end in ("low", "high")]
-        if name in _WITH_INTERVAL and None not in ends:
-            text += f" [{', '.join(figure(name, end) for end in ends)}]"
+        low, high = (getattr(record, f"{name}_{end}", None) for end in ("low", "high"))
+        if name in _BOUNDED and low is not None and high is not None:
+            text += f" [{figure(name, low)}, {figure(name, high)}]"
         found.append((name, text))
     return found
 

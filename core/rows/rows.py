@@ -8,7 +8,7 @@ made only when a caller iterates or takes one row.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, overload
@@ -21,16 +21,15 @@ from ..process.console import name_text
 from ..settings.measure_names import MEASURES
 from .class_columns import ClassColumns
 from .columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
-from .display import CLASS_HEADLINES, HEADLINES, figures
+from .display import HEADLINES, figures
 from .records import MeasureRow, Measures
 
 if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
     from .arrow import DataFrame, Table
-    from .class_rows import ClassRow
     from .curves import WindowCurve
 
-_PREVIEWED = ("seq", "time", "window_events")
-_NAMES = ("model", "slice", "class_")
+_NAMES = ("model", "slice", "class")
+_PREVIEWED = ("seq", "time", "window_events", "auc_macro", "auc_m", *HEADLINES)
 _NAME_WIDTH = 40
 _ENDS = 5
 """Number of rows that a preview shows from the beginning, and from the end."""
@@ -154,7 +153,7 @@ class Rows(Sequence[MeasureRow]):
         names, cells, between = self._preview()
         if not cells:
             return f"<{self._title}>"
-        texts = sum(name in ("model", "slice", "class") for name in names)
+        texts = sum(name in _NAMES for name in names)
         widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
         lines = [_aligned(line, widths, texts) for line in [names, *cells]]
         if between:
@@ -183,28 +182,23 @@ class Rows(Sequence[MeasureRow]):
         """Return column names, the cells of the first and the last rows, and how many rows lie between."""
         n = len(self)
         shown = range(n) if n <= 2 * _ENDS else [*range(_ENDS), *range(n - _ENDS, n)]
-        records, of_classes = self._records(shown), () if self.classes is None else CLASS_HEADLINES
-        asked = (*_PREVIEWED, *of_classes, *HEADLINES)
-        found = [dict(figures(row, asked)) for row in records]
-        names = [name for name in asked if any(name in of_row for of_row in found)]
-        titles = [name for name in _NAMES if any(getattr(row, name, None) for row in records)]
+        records = [self[index] for index in shown]
+        found = [dict(figures(row, _PREVIEWED)) for row in records]
+        named = [{"model": row.model, "slice": row.slice} for row in records]
+        if self.classes is not None:
+            for index, of_row, texts in zip(shown, found, named, strict=True):
+                of_row |= figures(self.classes.means[index], _PREVIEWED)
+                texts["class"] = self.classes.name(index) or ""
+        names = [name for name in _PREVIEWED if any(name in of_row for of_row in found)]
+        titles = [name for name in _NAMES if any(texts.get(name) for texts in named)]
         cells = [
             [
-                *(name_text(getattr(row, name) or "", _NAME_WIDTH) for name in titles),
+                *(name_text(texts[name], _NAME_WIDTH) for name in titles),
                 *(of_row.get(name, "") for name in names),
             ]
-            for row, of_row in zip(records, found, strict=True)
+            for texts, of_row in zip(named, found, strict=True)
         ]
-        return [*(name.rstrip("_") for name in titles), *names], cells, n - len(records)
-
-    def _records(self, places: Iterable[int]) -> Sequence[MeasureRow | ClassRow]:
-        """Return the rows at some places, with their classes if they have some."""
-        if self.classes is None:
-            return [self[place] for place in places]
-        from .class_rows import ClassRows
-
-        of_classes = ClassRows(self)
-        return [of_classes[place] for place in places]
+        return [*titles, *names], cells, n - len(records)
 
     def integer(self, name: str) -> Int64Array:
         """Return the integer column of this `name`; NO_TIME stands for null."""

@@ -69,7 +69,7 @@ def carried(
     if settings is None:
         raise AssertionError("a table without classes has no states of models with classes")
     settings = replace(settings, class_rows=state.settings.class_rows)
-    of_each = [settings.of_model, *(settings.of_class(name) for name in settings.classes)]
+    of_each = [settings.of_model, *(settings.of_class(name) for name in settings.evaluated)]
     evaluators = [
         carry(Snapshot.unpack(data), TableSettings(each))
         for data, each in zip(state.evaluators, of_each, strict=False)
@@ -78,9 +78,10 @@ def carried(
     with reading("a snapshot of a model with classes"):
         reader = Reader(memoryview(state.window))
         window.read(reader)
-        reader.end()
+        signal = bytes(reader.rest())  # of an adaptive window; `MulticlassEvaluator.from_bytes` reads it
     held = len(evaluators[0].evaluators[0].scores)
-    if held < len(window):
+    # In a fading window an event of a silent class stays longer than in the evaluator of decisions.
+    if held < len(window) and not settings.evaluator.window.ticks:
         window.keep_newest(held)
     packed = [each.pack() for each in evaluators]
-    return state._replace(settings=settings, evaluators=packed, window=b"".join(window.pack()))
+    return state._replace(settings=settings, evaluators=packed, window=b"".join([*window.pack(), signal]))

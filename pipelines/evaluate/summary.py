@@ -322,13 +322,15 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
 def remedy_of(reason: str, fields: EventFields) -> str:
     """Return the remedy for the most frequent reason of invalid records."""
     known = {each.value: each for each in Reason}[reason]
-    column = getattr(fields, known.option, None) or known.option
-    where = f"in the column {column!r}" if column else ""
-    columns, remedy = fields.scores, known.remedy
-    if fields.class_scores:
+    columns: tuple[str, ...] = (getattr(fields, known.option, None) or known.option,)
+    remedy = known.remedy
+    if known.option == "score" and fields.class_scores:
         columns, remedy = fields.class_scores, remedy.replace("--score", "--class-scores")
-    if known.option == "score" and columns:
-        where = f"in the columns {_first(columns)}"
+    elif known.option == "label" and fields.class_labels:
+        columns, remedy = fields.class_labels, "write 1 or 0 for each class, or check --multi-label"
+    elif known.option == "score" and fields.scores:
+        columns = fields.scores
+    where = f"in the column{'s' * (len(columns) > 1)} {_first(columns)}" if known.option else ""
     value = progress.refused(reason)
     facts = [where] * bool(where) + ([] if value is None else [f"such as {value!r}"])
     if known in (Reason.LABEL_NOT_A_CLASS, Reason.PREDICTED_NOT_A_CLASS):

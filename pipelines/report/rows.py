@@ -272,9 +272,16 @@ def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]])
     words = []
     for config, hashed in zip(configs, hashes, strict=True):
         of = settings.get(config, {})
-        others = [f"{name} {of.get(name)}" for name in differ] if config in settings else []
+        others = [f"{name} {_shortened(of.get(name))}" for name in differ] if config in settings else []
         words.append(", ".join([str(of.get("window", hashed)), *others]))
     return words if len(set(words)) == len(words) else hashes
+
+
+def _shortened(value: object) -> str:
+    """Return a setting as text; of a long list, such as that of classes, the first ones and the number."""
+    if not isinstance(value, list) or len(value) <= 5:
+        return str(value)
+    return f"{str(value[:5])[:-1]}, ... {len(value):,} in all]"
 
 
 def _once(

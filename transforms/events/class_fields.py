@@ -53,8 +53,10 @@ def class_columns(name: str, asked: Any, there: Collection[str] | None = None) -
                 r"(a comma or = in a name is written \, or \=)"
             )
         return _checked(name, asked, named)
-    if isinstance(asked, Mapping):
+    if isinstance(asked, Mapping) and asked:
         return _checked(name, asked, [(class_, str(column)) for class_, column in asked.items()])
+    if isinstance(asked, set | frozenset):
+        raise ConfigError(f"{name}{asked!r}: a set has no order, and classes have one; give a list")
     names = list(asked) if isinstance(asked, Iterable) else []
     return _checked(name, asked, _of_list(name, asked, names))
 

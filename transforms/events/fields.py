@@ -235,6 +235,7 @@ class EventFields:
     def _check_class_scores(self) -> None:
         """Check that no column of class scores has another role, as with a star that fits too many names."""
         others: dict[str | None, str] = dict.fromkeys(self.slice_columns, "slices")
+        others |= dict.fromkeys(self.class_labels, "labels of a class")
         for name, has in _OTHER_ROLES.items():
             if name != "label" or not self.class_labels:
                 others[getattr(self, name)] = has

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -297,10 +298,33 @@ def test_what_cannot_be_used_is_named_and_nothing_is_applied(labels, scores, cho
     assert ev.seq == len(ev) == 0
 
 
+@pytest.mark.parametrize("wrong", [2, None])
+def test_a_label_of_a_class_that_cannot_be_used_is_named_with_its_place(wrong):
+    ev = MulticlassEvaluator(NAMES, multi_label=True)
+    with pytest.raises(InputError, match=rf"labels\[1, 2\] is {wrong}: .* with multi_label give 1 or 0"):
+        ev.update([[1, 0, 0, 1], [0, 1, wrong, 0]], [[1, 2, 3, 4]] * 2)
+    assert ev.seq == len(ev) == 0
+
+
+def test_rows_are_shown_with_their_classes_and_macro_aucs():
+    ev = MulticlassEvaluator(NAMES, every=rs.EveryEvents(8), model="m")
+    rows = ev.update(NAMES * 2, [[4, 1, 1, 1], [1, 4, 1, 1], [1, 1, 4, 1], [1, 1, 1, 4]] * 2).rows
+    _, names, of_model, *of_classes = repr(rows).splitlines()
+    assert names.split()[:6] == ["model", "class", "seq", "window_events", "auc_macro", "auc_m"]
+    assert of_model.split()[:5] == ["m", "8", "8", "1.0000", "[1.0000,"]
+    assert [line.split()[1] for line in of_classes] == list(NAMES)
+    assert "<th>class</th>" in rows._repr_html_()
+    many = MulticlassEvaluator([f"c{number}" for number in range(2_000)], class_rows=False)
+    many.update(["c0", "c1"], np.eye(2, 2_000))
+    (row,) = many.finish()
+    assert re.search(r"classes=\('c0', 'c1', .*'c9', ... 2,000 in all\), classes_absent=", repr(row))
+
+
 @pytest.mark.parametrize(
     ("choices", "said"),
     [
         ({"classes": "cat"}, "classes='cat': give the names"),
+        ({"classes": {"cat"}}, "classes={'cat'}: give the names of the classes, in the order"),
         ({"classes": []}, "give the names of the classes"),
         ({"classes": ["cat", "cat"]}, "'cat' is named twice"),
         ({"classes": ["1", 1.0]}, "'1' is named twice"),

@@ -70,6 +70,30 @@ def test_a_job_goes_on_with_the_state_of_another_one_over_other_shards(capsys, k
     assert_same(first, [row for row in wanted if row not in later(wanted, first)])
 
 
+def test_a_job_goes_on_with_the_state_of_adaptive_windows(capsys):
+    more = (*KINDS["one class"], "--window", "adaptive", "--every", "40")
+    wanted = evaluated(capsys, "all.jsonl", *more)
+    first = evaluated(capsys, "first.jsonl", *more, "--export-state", "state")
+    then = evaluated(capsys, "then.jsonl", *more, "--import-state", "state")
+    assert then
+    assert_same(then, later(wanted, first))
+
+
+def test_a_class_that_is_silent_for_many_half_lives_stays_in_a_state(capsys, events):
+    for number, event in enumerate(events):
+        event["sent"] = 1_700_000_000 + number * 60
+        if number > 60 and event["y"] == "owl":
+            event["y"] = "cat"
+    for name, part in (("all", events), ("first", events[:170]), ("then", events[170:])):
+        Path(f"{name}.jsonl").write_text(lines_of(part))
+    more = (*KINDS["one class"], "--window", "fading:1m", "--every", "40")
+    wanted = evaluated(capsys, "all.jsonl", *more)
+    first = evaluated(capsys, "first.jsonl", *more, "--export-state", "state")
+    then = evaluated(capsys, "then.jsonl", *more, "--import-state", "state")
+    assert all(row.auc_m is not None for row in then if row.class_ is None)
+    assert_same(then, later(wanted, first))
+
+
 @kinds
 @pytest.mark.parametrize(
     "change",

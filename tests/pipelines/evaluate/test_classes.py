@@ -330,6 +330,10 @@ def test_what_does_not_go_with_class_scores_is_refused_in_a_sentence(capsys, nam
             ("--class-scores", "p_*", "--multi-label", "y_*", "--window", "adaptive"),
             "an adaptive window follows one signal",
         ),
+        (
+            ("--class-scores", "p_*", "--multi-label", "p_*"),
+            "'p_cat' has labels of a class and scores",
+        ),
         (("--class-scores", "p_*", "--evidence-below", "0.5", "--weight", "sent"), "--evidence-below"),
     ],
 )
@@ -377,6 +381,17 @@ def test_the_remedy_names_the_columns_and_the_classes(capsys):
     ) in ran.lines[-2]
 
 
+def test_where_every_record_is_refused_the_columns_of_classes_are_named(capsys):
+    Path("e.csv").write_text("p_a,p_b,y_a,y_b,y\nhigh,.2,yes,no,a\nlow,.8,no,no,b\n")
+    lines = call(capsys, "evaluate", "e.csv", "--class-scores", "p_*", "--label", "y").lines
+    said = "(in the columns 'p_a', 'p_b', such as 'high'); check --class-scores"
+    assert any(line.endswith(said) for line in lines)
+    Path("e.csv").write_text("p_a,p_b,y_a,y_b\n.1,.2,yes,no\n")
+    lines = call(capsys, "evaluate", "e.csv", "--class-scores", "p_*", "--multi-label", "y_*").lines
+    said = "(in the columns 'y_a', 'y_b', such as 'yes'); write 1 or 0 for each class, or check --multi-label"
+    assert any(line.endswith(said) for line in lines)
+
+
 def test_a_star_needs_files_and_the_same_classes_in_all_of_them(capsys):
     Path("arriving").mkdir()
     ran = call(capsys, "evaluate", "arriving", "--follow", *HOW, "--output", "rows.csv")
@@ -405,6 +420,14 @@ def test_a_frame_gives_the_rows_of_the_command(capsys):
     shown = repr(result)
     assert "900 events read = 900 applied" in shown
     assert all(f"{row.auc_macro:.4f} [" in shown for row in newest)
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"), [({}, "give a pattern such as"), ({"p_cat", "p_dog"}, "a set has no order")]
+)
+def test_names_of_columns_that_say_no_order_are_refused(scores, said):
+    with pytest.raises(rs.ConfigError, match=said):
+        rs.evaluate(columns(), class_scores=scores, label="y")
 
 
 def test_a_frame_gives_the_page_and_figures_of_models_and_classes():

@@ -150,6 +150,14 @@ def test_a_model_that_is_called_like_another_with_its_settings_stays_a_model_of_
     assert table.bases() == [("m", 0), ("m", 1), ("m (config ffff)", 0)]
 
 
+def test_settings_in_which_rows_differ_name_the_first_of_many_classes():
+    other = filled([("m", 4)], seed=1, config=pa.array(["ffff"] * 4))
+    made = {"0123456789ab": {"window": "all", "classes": ["a", "b"]}}
+    made["ffff"] = {"window": "all", "classes": [f"c{number}" for number in range(2_000)]}
+    note = report_rows(pa.concat_tables([filled([("m", 5)]), other]), settings=made).notes[0]
+    assert "classes ['a', 'b'], all, classes ['c0', 'c1', 'c2', 'c3', 'c4', ... 2,000 in all])" in note
+
+
 def in_window(window, every=100, n=3_000, spoiled=(0.5, 1.0)):
     """Rows of a model with an event an hour, a part of which it ranks worse; and by `config` the settings."""
     settings = EvaluatorSettings(window=parse_window(window), every=parse_every(str(every)))
