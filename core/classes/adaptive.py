@@ -28,7 +28,6 @@ from ..evaluator.engine import WindowEngine
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.held import Columns
 from ..evaluator.unit_window import UnitWindow
-from ..evaluator.weighted.window import WeightedWindow
 from ..events.inputs import GivenEvents
 from ..rows.class_columns import ClassMeans
 from ..rows.rows import Rows
@@ -168,7 +167,7 @@ class ClassWindows:
     def placement(self, label: int, score: FloatArray) -> float:
         """Return the placement of an event that would come now; NaN where all events are of its class."""
         window = self._classes[label].window
-        assert isinstance(window, WeightedWindow)
+        assert not isinstance(window, UnitWindow)
         return window.placement(1, float(score[label]))
 
 
