@@ -65,8 +65,7 @@ class ClassSettings:
         if settings.window.signal is not None and self.multi_label:
             raise ConfigError(
                 f"window={str(settings.window)!r}: an adaptive window follows one signal, and an event of "
-                "several labels has one of each class; give LastEvents(k), LastDuration('7d'), "
-                "Fading(half_life) or AllEvents()"
+                "several labels has one of each class; give another kind of window"
             )
         if settings.sketch_bytes is not None:
             raise ConfigError(

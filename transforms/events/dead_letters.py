@@ -261,9 +261,7 @@ class RejectedLetters:
             fields.time or "time": known["time"],
             fields.id or "id": known["id"],
             fields.weight or "weight": None if records.weights is None else pa.array(records.weights),
-            fields.predicted or "predicted": (
-                None if records.predicted is None else texts_of(records.predicted)
-            ),
+            fields.predicted or "predicted": self._predicted(records),
             **{name: texts_of(column) for name, column in records.slices},
         }
         if self.instances:
@@ -271,6 +269,11 @@ class RejectedLetters:
                 del own[name]
             own |= {name: pa.array(column, from_pandas=True) for name, column in records.features}
         return own
+
+    def _predicted(self, records: EventBatch) -> pa.Array | None:
+        """Return the predicted classes; None where records have none, since the greatest score decides."""
+        decided = records.class_scores is not None and self.fields.predicted is None
+        return None if records.predicted is None or decided else texts_of(records.predicted)
 
     def _scores(self, records: EventBatch) -> _Columns:
         """Return the scores of events."""
