@@ -13,7 +13,8 @@ class Clock:
     """What `time.monotonic` and `time.sleep` are while a test has it: no test waits, and none is too late.
 
     They are so for the thread that makes the clock. Other threads, as those that jobs of other tests left,
-    have the clock on the wall.
+    have the clock on the wall. A sleep of less than a millisecond waits for such a thread: that sleep is
+    real, and takes no time of this clock.
 
     now     seconds
     slept   whether anybody slept
@@ -26,13 +27,17 @@ class Clock:
         self._at_sleep = at_sleep
         self._due: list[tuple[float, Callable[[], object]]] = []
         mine, monotonic, sleep = threading.get_ident(), time.monotonic, time.sleep
+
+        def is_mine(seconds: float) -> bool:
+            return seconds >= 0.001 and threading.get_ident() == mine
+
         monkeypatch.setattr(
             time, "monotonic", lambda: self.now if threading.get_ident() == mine else monotonic()
         )
         monkeypatch.setattr(
             time,
             "sleep",
-            lambda seconds: (self.sleep if threading.get_ident() == mine else sleep)(seconds),
+            lambda seconds: (self.sleep if is_mine(seconds) else sleep)(seconds),
         )
 
     def at(self, moment: float, action: Callable[[], object]) -> None:
