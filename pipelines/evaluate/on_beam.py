@@ -40,13 +40,12 @@ from ...transforms.files.formats import SourceFile
 from ...transforms.sinks.batches import InBatches
 from ...transforms.sinks.kinds import (
     ALERTS,
-    CLASS_ALERTS,
-    CLASS_ROLL_UPS,
+    CURVES,
     DEAD_LETTERS,
     ROLL_UPS,
     TableKind,
     curve_batches,
-    kind_of_curves,
+    kind_for,
     kind_of_rows,
     row_schema,
 )
@@ -186,7 +185,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
-    rolled = None
+    rolled, has_classes = None, job.settings.classes is not None
     if job.roll_ups is not None:
         rolled = rolled_up(
             rows,
@@ -194,7 +193,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
             job.settings.shards,
             job.cache_bytes,
             job.sinks,
-            ROLL_UPS if job.settings.classes is None else CLASS_ROLL_UPS,
+            kind_for(ROLL_UPS, has_classes=has_classes),
         )
     if job.alerts is not None:
         from ...transforms.evaluate.alert import Alert
@@ -210,14 +209,14 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
                 watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
                 watched.append(watched_rows | label >> watch)
         alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()
-        kind_of_alerts = ALERTS if job.settings.classes is None else CLASS_ALERTS
+        kind_of_alerts = kind_for(ALERTS, has_classes=has_classes)
         alerts = alerts | "Alerts in columns" >> InBatches(kind_of_alerts)
         for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
             if path is not None:
                 _ = alerts | label >> write_batches(path, kind_of_alerts, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
-        of_curves = kind_of_curves(job.settings.classes)
+        of_curves = kind_for(CURVES, has_classes=has_classes)
         _ = curves | "Write curves" >> write_batches(job.curves, of_curves, job.sinks)
     return pipeline
 

@@ -46,12 +46,12 @@ from ...transforms.events.fields import RECORD_COUNTERS, check_keywords
 from ...transforms.events.lateness import Timing, time_span
 from ...transforms.events.validate import validate_as
 from ...transforms.sinks.kinds import (
-    CLASS_ROWS,
+    CURVES,
     DEAD_LETTERS,
     ROWS,
     TableKind,
     curve_batches,
-    kind_of_curves,
+    kind_for,
     sorted_table,
 )
 from .evaluated import Evaluated
@@ -215,14 +215,14 @@ class _FrameEvaluation:
                 self._apply(packets.heartbeats(settled, high_water))
         self._apply(packets.ends(high_water))
         self._apply([("", EndOfInput().pack())])
-        rows = Rows.concat(self._rows)
+        rows, has_classes = Rows.concat(self._rows), self._settings.classes is not None
         tables = {
             "rows": _sorted(
-                ROWS if self._settings.classes is None else CLASS_ROWS,
+                kind_for(ROWS, has_classes=has_classes),
                 [rows_to_arrow(rows)] if len(rows) else [],
             ),
             "dead letters": _sorted(DEAD_LETTERS, [letters.batch for letters in self._letters]),
-            "curves": _sorted(kind_of_curves(self._settings.classes), curve_batches(rows)),
+            "curves": _sorted(kind_for(CURVES, has_classes=has_classes), curve_batches(rows)),
         }
         counts = dict(self._counts)
         for name, number in self._table.counts().items():

@@ -14,27 +14,9 @@ import pyarrow as pa
 from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.columns import REASONS
 from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
-from rocsteady.transforms.sinks.kinds import (
-    ALERTS,
-    CLASS_ALERTS,
-    CLASS_CURVES,
-    CLASS_ROLL_UPS,
-    CLASS_ROWS,
-    CURVES,
-    DEAD_LETTERS,
-    PAIRS,
-    ROLL_UPS,
-    ROWS,
-    TableKind,
-)
+from rocsteady.transforms.sinks.kinds import DEAD_LETTERS, KINDS, OF_CLASSES, TableKind
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
-KINDS = (
-    ROWS, CLASS_ROWS, PAIRS, ROLL_UPS, CLASS_ROLL_UPS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES,
-    CLASS_CURVES,
-)  # fmt: skip
-OF_CLASSES = (CLASS_ROWS, CLASS_ROLL_UPS, CLASS_ALERTS, CLASS_CURVES)
-"""Kinds that have the name of another kind, whose columns they have with others beside them."""
 REASONS_PAGE = FOLDER.parent / "reference/reasons.md"
 WORDS = {"kind": [*LETTER_KINDS], "reason": [reason.value for reason in Reason]}
 """The columns of a dead letter that hold one of a few words."""
@@ -73,7 +55,7 @@ def _property(field: pa.Field) -> dict[str, Any]:
 
 def path_of(kind: TableKind) -> Path:
     """Return the file of a kind's schema; rows and curves of classes are rows and curves, too."""
-    return FOLDER / f"{'class-' if kind in OF_CLASSES else ''}{kind.name}.json"
+    return FOLDER / f"{'class-' if kind in OF_CLASSES.values() else ''}{kind.name}.json"
 
 
 def text_of(kind: TableKind) -> str:

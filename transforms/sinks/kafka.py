@@ -31,20 +31,7 @@ from ..beam.metrics import count
 from ..events.text import by_type, json_objects, rfc3339
 from ..kafka.client import client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka
-from .kinds import (
-    ALERTS,
-    CLASS_ALERTS,
-    CLASS_CURVES,
-    CLASS_ROLL_UPS,
-    CLASS_ROWS,
-    CURVES,
-    DEAD_LETTERS,
-    PAIRS,
-    ROLL_UPS,
-    ROWS,
-    TableKind,
-    TableSink,
-)
+from .kinds import KINDS, TableKind, TableSink
 
 Headers = list[tuple[str, bytes]]
 
@@ -256,15 +243,12 @@ class WriteKafka(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]])
 def kind_of(schema: pa.Schema) -> TableKind | None:
     """Return the kind with the columns of a schema; None for unknown columns.
 
-    >>> kind_of(ROWS.schema).name
+    >>> kind_of(KINDS[0].schema).name
     'row'
     """
     from .comparisons import COMPARISONS, MEANS
 
-    kinds = (
-        *(ROWS, CLASS_ROWS, ALERTS, CLASS_ALERTS, DEAD_LETTERS, CURVES, CLASS_CURVES),
-        *(ROLL_UPS, CLASS_ROLL_UPS, PAIRS, COMPARISONS, MEANS),
-    )
+    kinds = (*KINDS, COMPARISONS, MEANS)
     return next((kind for kind in kinds if kind.schema.names == schema.names), None)
 
 

@@ -250,17 +250,22 @@ DEAD_LETTERS = TableKind(
 CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)
 CLASS_CURVES = CURVES._replace(schema=CLASS_CURVE_SCHEMA, order=CLASS_CURVE_ORDER, identity=CLASS_CURVE_ORDER)
 
+OF_CLASSES = {kind.name: kind for kind in (CLASS_ROWS, CLASS_ALERTS, CLASS_CURVES, CLASS_ROLL_UPS)}
+"""The kinds of tables of models with a score of each class, by the names that they share with other kinds."""
 
-def kind_of_curves(classes: Classes | None) -> TableKind:
-    """Return the kind of the curves of models with these classes; None: of models with one score."""
-    return CURVES if classes is None else CLASS_CURVES
+KINDS = (ROWS, ALERTS, PAIRS, ROLL_UPS, DEAD_LETTERS, CURVES, *OF_CLASSES.values())
+"""The kinds of all tables of an evaluation."""
 
 
-def kind_of_alerts(schema: pa.Schema) -> TableKind:
-    """Return the kind of alerts that have some columns."""
-    return CLASS_ALERTS if "class" in schema.names else ALERTS
+def kind_for(kind: TableKind, *, has_classes: bool) -> TableKind:
+    """Return the kind of this name for models with a score of each class, or the kind itself.
+
+    >>> kind_for(ALERTS, has_classes=True) is CLASS_ALERTS, kind_for(PAIRS, has_classes=True) is PAIRS
+    (True, True)
+    """
+    return OF_CLASSES.get(kind.name, kind) if has_classes else kind
 
 
 def kind_of_rows(schema: pa.Schema) -> TableKind:
     """Return the kind of rows that have some columns, perhaps with other metadata."""
-    return (CLASS_ROWS if "class" in schema.names else ROWS)._replace(schema=schema)
+    return kind_for(ROWS, has_classes="class" in schema.names)._replace(schema=schema)

@@ -32,14 +32,11 @@ from ..files.stored import joined, names_in
 from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
 from ..sinks.kinds import (
-    CLASS_ALERTS,
-    CLASS_CURVES,
-    CLASS_ROLL_UPS,
-    CLASS_ROWS,
     CONFIDENCE_KEY,
     ROWS,
     SETTINGS_KEY,
     TableKind,
+    kind_for,
 )
 from ..sinks.open import is_folder
 from ..sources.files.listing import list_sources
@@ -349,13 +346,9 @@ def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bo
 _CLASS = re.compile(rb'(?<!\\)"class": ')
 """The key that records of models with a score of each class have, and other records have not."""
 
-_OF_CLASSES = {kind.name: kind for kind in (CLASS_ROWS, CLASS_ALERTS, CLASS_CURVES, CLASS_ROLL_UPS)}
-"""The kinds of records of models with a score of each class, by their names in messages."""
-
 
 def _table_of(messages: list[Any], topic: KafkaTopic, kind: TableKind) -> pa.Table:
-    if kind.name in _OF_CLASSES and any(_CLASS.search(message.value()) for message in messages):
-        kind = _OF_CLASSES[kind.name]
+    kind = kind_for(kind, has_classes=any(_CLASS.search(message.value()) for message in messages))
     table = _records_in([message.value() for message in messages], kind)
     if table is not None:
         return table

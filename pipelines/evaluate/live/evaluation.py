@@ -30,9 +30,6 @@ from ....transforms.events.dead_letters import DeadLetters, RejectedLetters, in_
 from ....transforms.events.fields import RECORD_COUNTERS, Role
 from ....transforms.sinks.kinds import (
     ALERTS,
-    CLASS_ALERTS,
-    CLASS_CURVES,
-    CLASS_ROLL_UPS,
     CURVES,
     DEAD_LETTERS,
     PAIRS,
@@ -41,6 +38,7 @@ from ....transforms.sinks.kinds import (
     TableKind,
     TableSink,
     curve_batches,
+    kind_for,
 )
 from ....transforms.sources.streams.reader import Step
 from ....transforms.state.folder import write_state
@@ -71,10 +69,9 @@ KINDS = {
 def kinds_of(job: Evaluation) -> dict[str, TableKind]:
     """Return the kinds of a job's tables by `Output.content`."""
     settings = job.settings
-    kinds = KINDS | {"rows": rows_of(settings.evaluator, settings.classes)}
-    if settings.classes is None:
-        return kinds
-    return kinds | {"alerts": CLASS_ALERTS, "curves": CLASS_CURVES, "roll-ups": CLASS_ROLL_UPS}
+    has_classes = settings.classes is not None
+    kinds = {content: kind_for(kind, has_classes=has_classes) for content, kind in KINDS.items()}
+    return kinds | {"rows": rows_of(settings.evaluator, settings.classes)}
 
 
 Sinks = dict[str, list[TableSink]]
