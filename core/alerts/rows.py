@@ -22,7 +22,7 @@ from ..encoding.fields import Reader, framed, packed_key, packed_text, read_key,
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
-from ..rows.class_columns import MEANS_COLUMNS
+from ..rows.class_columns import MEANS_COLUMNS, as_numbers
 from ..rows.class_rows import ClassRow, ClassRows
 from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
 from ..rows.differences import comparable_half_width
@@ -164,10 +164,7 @@ class WatchedRows(NamedTuple):
         ]
 
         def number(name: str) -> FloatArray:
-            values = [getattr(row, name) for row in rows]
-            if name in ("classes", "classes_absent"):
-                values = [None if names is None else len(names) for names in values]
-            return np.array(values, np.float64)  # None gives NaN
+            return as_numbers(getattr(row, name) for row in rows)
 
         return cls(
             tuple(columns),

@@ -24,7 +24,7 @@ from ..kernels.compile import Integer, entry, inlined, kernel
 from ..kernels.records import whole
 
 FEW: Final = 96
-"""Most scores that are compared one by one."""
+"""The most scores of a class that are compared one after another, without a table."""
 
 PARTS: Final = 16
 """Parts of a table of places."""

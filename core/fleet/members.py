@@ -25,7 +25,7 @@ from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
 from ..ids.sharding import shard_of
-from ..rows.class_columns import MEANS_COLUMNS, ClassColumns
+from ..rows.class_columns import MEANS_COLUMNS, ClassColumns, as_numbers
 from ..rows.class_rows import ClassRow
 from ..rows.columns import REASONS, reasons_by_measure
 from ..rows.records import MeasureRow
@@ -157,8 +157,7 @@ class MemberRows:
             )
 
         def number(name: str) -> FloatArray:
-            values = [getattr(row, name) for row in rows]
-            return np.array([len(each) if isinstance(each, tuple) else each for each in values], np.float64)
+            return as_numbers(getattr(row, name) for row in rows)
 
         return cls.of_columns(
             [row.model for row in rows],

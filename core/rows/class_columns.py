@@ -6,9 +6,9 @@ has the means of the classes' AUCs; the row of a class has the measures of the c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -75,7 +75,12 @@ MOST_PAIRED = 100
 """Most classes of which the row of a class says the AUC against each other class."""
 
 NO_MEANS = ClassMeans()
-"""What a row says of all classes where it says nothing of them."""
+"""The means of a row that has none: all are null, without a reason."""
+
+
+def as_numbers(values: Iterable[Any]) -> FloatArray:
+    """Return values of one column as numbers: of a list its length; NaN stands for null. O(n), in Python."""
+    return np.array([len(each) if isinstance(each, tuple) else each for each in values], np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +119,7 @@ class ClassColumns:
 
     def number(self, name: str) -> FloatArray:
         """Return a column of `ClassMeans`, of a list its length; NaN stands for null. O(rows), in Python."""
-        values = [getattr(means, name) for means in self.means]
-        return np.array([len(each) if isinstance(each, tuple) else each for each in values], np.float64)
+        return as_numbers(getattr(means, name) for means in self.means)
 
     def name(self, index: int) -> str | None:
         """Return the class of a row; None: the row is of all classes."""

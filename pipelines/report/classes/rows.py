@@ -51,7 +51,7 @@ class PageClasses:
         return replace(self, table=self.table.take(pa.array(places)))
 
     def means(self, row: int) -> dict[str, Any]:
-        """Return what one row says of all classes."""
+        """Return the columns of a row of a model: its macro AUC, M, worst class and so on, by name."""
         found: dict[str, Any] = self.table.slice(row, 1).to_pylist()[0]
         return found
 
