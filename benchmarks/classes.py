@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +24,7 @@ from rocsteady.core.classes.events import ClassEvents
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.table.class_pool import warm_up
 
-from .core import CHUNK, Chunk, compile_baseline, machine, numbers, ratio, table, take_turns
+from .core import CHUNK, Chunk, compile_baseline, machine, numbers, pb_ds, ratio, table, take_turns
 from .pages import with_commit
 from .processes import Run, run
 
@@ -85,24 +84,7 @@ def binary(events: Events, stride: int) -> Chunk:
 def trees(events: Events, program: Path, folder: Path) -> Chunk:
     """Two trees a class in C++: the AUC of each class against the rest, after every event."""
     labels, scores = events
-    data = folder / "events"
-    with data.open("wb") as file:
-        for part in (np.array([WINDOW, len(labels)]), labels.astype(np.int8), scores):
-            part.tofile(file)
-    process = subprocess.Popen(
-        [program, data, str(scores.shape[1])], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    assert process.stdin
-    assert process.stdout
-    ask, answer = process.stdin, process.stdout
-
-    def chunk(begin: int, end: int) -> float:
-        ask.write(f"{end - begin}\n")
-        ask.flush()
-        return float(answer.readline()) * (end - begin) / 1e6
-
-    return chunk
+    return pb_ds(WINDOW, (labels.astype(np.int8), scores), program, folder, str(scores.shape[1]))
 
 
 def scikit_learn(events: Events, kind: str) -> float:

@@ -85,15 +85,15 @@ def tree(k: int, events: Events, ask: Ask, stride: int = 1, hull: bool | None = 
     return chunk
 
 
-def pb_ds(k: int, events: Events, program: Path, folder: Path) -> Chunk:
-    """The C++ baseline: AUC alone."""
+def pb_ds(k: int, events: Events, program: Path, folder: Path, *words: str) -> Chunk:
+    """The C++ baseline: AUC alone, or of each class, if `words` are the number of classes."""
     labels, scores = events
     data = folder / "events"
     with data.open("wb") as file:
         for part in (np.array([k, len(labels)]), labels, scores):
             part.tofile(file)
     process = subprocess.Popen(
-        [program, data], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [program, data, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     assert process.stdin

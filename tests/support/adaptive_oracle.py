@@ -7,6 +7,7 @@ from the values themselves at every check, so it also tells whether the sums tha
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class AdaptiveOracle:
         self.adwin = AdwinTwin(delta)
         self.signal = signal
         self.threshold = threshold
-        self.window: list[tuple[int, float, int]] = []
+        self.window: list[tuple[Any, ...]] = []
         self.fed: list[int] = []  # indices of arrival of the values that ADWIN keeps, oldest first
         self.seq = 0
 
@@ -82,10 +83,10 @@ class AdaptiveOracle:
     def events(self) -> list[tuple[int, float]]:
         return [(label, score) for label, score, _ in self.window]
 
-    def add(self, label: int, score: float) -> bool:
-        """Apply an event; whether the window shrank."""
+    def add(self, label: int, score: Any, *more: float) -> bool:
+        """Apply an event; whether the window shrank. `more` stands between the score and the index."""
         value = self.value(label, score)
-        self.window.append((label, score, self.seq))
+        self.window.append((label, score, *more, self.seq))
         dropped = 0
         if value is not None:
             self.fed.append(self.seq)
@@ -93,10 +94,10 @@ class AdaptiveOracle:
         self.seq += 1
         if dropped:
             del self.fed[:dropped]
-            self.window = [event for event in self.window if event[2] >= self.fed[0]]
+            self.window = [event for event in self.window if event[-1] >= self.fed[0]]
         return dropped > 0
 
-    def value(self, label: int, score: float) -> float | None:
+    def value(self, label: int, score: Any) -> float | None:
         """What ADWIN is fed for an event, None for nothing."""
         if self.signal == "error":
             return float((score >= self.threshold) != (label == 1))

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import rocsteady as rs
-from adaptive_oracle import AdwinTwin
+from adaptive_oracle import AdaptiveOracle
 
 NAMES = ("a", "b", "c", "d")
 SIGNALS = ("placement", "error", "brier")
@@ -26,26 +26,16 @@ def stream(classes, seed, events=700, ties=False, rare=False):
     return labels, scores.round(1) if ties else scores
 
 
-class ClassOracle:
+class ClassOracle(AdaptiveOracle):
     """The window as a list of (label, scores, weight, index of arrival), oldest first."""
 
     def __init__(self, delta, signal, classes):
-        self.adwin, self.signal, self.classes = AdwinTwin(delta), signal, classes
-        self.window, self.fed, self.seq = [], [], 0
+        super().__init__(delta, signal)
+        self.classes = classes
 
-    def add(self, label, scores, weight=1.0):
-        """Apply an event; whether the window shrank."""
-        value = self.value(label, scores)
-        self.window.append((label, scores, weight, self.seq))
-        dropped = 0
-        if value is not None:
-            self.fed.append(self.seq)
-            dropped = self.adwin.add(value)
-        self.seq += 1
-        if dropped:
-            del self.fed[:dropped]
-            self.window = [event for event in self.window if event[3] >= self.fed[0]]
-        return dropped > 0
+    def add(self, label, score, *more):
+        """Apply an event, with its weight if that is not 1; whether the window shrank."""
+        return super().add(label, score, *(more or (1.0,)))
 
     def value(self, label, scores):
         if self.signal == "error":
