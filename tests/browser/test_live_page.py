@@ -546,26 +546,40 @@ def heap(page):
     return used
 
 
+def shows_newest(page, here):
+    """Wait until the page has drawn what is published now; a new epoch may begin meanwhile."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        now = here.keeper.published
+        newest = f"{now.epoch.name}-{now.position}"
+        if page.evaluate("document.documentElement.dataset.at") == newest:
+            return
+        assert time.monotonic() < end, newest
+        time.sleep(0.02)
+
+
 @pytest.mark.slow
 def test_the_memory_of_a_page_stays_flat_over_many_updates(browser):
-    table = filled([("a", 700), ("b", 700)])
+    """A page at its limit of 2,000 rows takes 50,000 rows: values that it kept would take half as much again.
+
+    The least of several measurements counts: a single measurement may meet two epochs in memory.
+    The first 10,000 rows do not count, and a fifth is allowed: a browser compiles code and records requests.
+    """
+    table = filled([("a", 26_000), ("b", 26_000)])
     in_time = table.take(pa.array(np.argsort(table.column("row").to_numpy(), kind="stable")))
-    with served(most=1_000, judge=0.5) as here:
-        here.rows.put(in_time.slice(0, 200))
-        here.judged(200)
+    with served(most=2_000, judge=0.5) as here:
+        here.rows.put(in_time.slice(0, 2_000))
+        here.judged(2_000)
         arranged_anew = ("status of 409",)
         with opened_live(browser, here.address, allowed=arranged_anew) as page:
             used = []
-            for start in range(200, 1_400, 2):
+            for start in range(2_000, 52_000, 250):
                 before = here.keeper.published
-                here.rows.put(in_time.slice(start, 2))
+                here.rows.put(in_time.slice(start, 250))
                 here.wait(lambda now, before=before: now is not before)
-                if start % 200 == 0:
-                    until(page, "(at) => document.documentElement.dataset.at === at", arg=newest(here))
+                if start % 2_500 == 0:
+                    shows_newest(page, here)
                     used.append(heap(page))
-            assert used[-1] < 1.3 * max(used[:2]), used
-
-
-def newest(here):
-    now = here.keeper.published
-    return f"{now.epoch.name}-{now.position}"
+            settled = used[4:]
+            half = len(settled) // 2
+            assert min(settled[half:]) < 1.2 * min(settled[:half]), used
