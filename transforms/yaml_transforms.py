@@ -17,15 +17,12 @@ Texts have the form of the command line: `window: last:7d`, `every: 1h`, `cost: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 
 from ..core.errors import ConfigError
-from ..core.settings.evaluator import EvaluatorSettings, declared
-from ..core.settings.measure_names import MEASURES
-from ..core.settings.windows import parse_every, parse_window
 from .evaluate.alert import Alert
 from .evaluate.join_labels import JoinedLabels, JoinLabels
 from .evaluate.models import EvaluateModels
@@ -36,9 +33,8 @@ Outputs = dict[str, beam.PCollection[Any]]
 class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
     """`EvaluateModels`; outputs rows, dead_letters, late and duplicates.
 
-    The settings are those of `EvaluateModels`, with the same names. window, every, cost and a range are texts
-    as on the command line. measures is a list of names, or "all". A cross of slices is "a,b". Raises
-    ConfigError for an invalid setting.
+    The settings are those of `EvaluateModels`, with the same names and texts. A cross of slices is "a,b".
+    Raises ConfigError for an invalid setting.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -94,30 +90,12 @@ class AlertYaml(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
 
 
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as the Python transforms take them."""
+    """Return settings with the crosses of slices as tuples, as the Python transforms take them."""
     read = dict(settings)
-    readers: dict[str, Callable[[str], Any]] = {"window": parse_window}
-    readers.update((name, each.parse) for name, each in declared(EvaluatorSettings).items() if each.parse)
-    for name, reader in readers.items():
-        if isinstance(text := read.get(name), str):
-            read[name] = _parsed(name, text, reader)
-    every = read.get("every")
-    if every is not None:
-        read["every"] = _parsed("every", str(every), parse_every)
-    if (measures := read.get("measures")) is not None:
-        words = [measures] if isinstance(measures, str) else measures
-        read["measures"] = MEASURES if "all" in words else tuple(words)
     if (slices := read.get("slices")) is not None:
         texts = [slices] if isinstance(slices, str) else slices
         read["slices"] = [tuple(text.split(",")) if isinstance(text, str) else tuple(text) for text in texts]
     return read
-
-
-def _parsed(name: str, text: str, reader: Callable[[str], Any]) -> Any:
-    try:
-        return reader(text)
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {text}: {error}") from None
 
 
 def _made(transform: Any, settings: Mapping[str, Any]) -> Any:

@@ -25,8 +25,9 @@ from ..rows.class_rows import ClassRows
 from ..rows.columns import NO_POSITIVE_CLASS, NOT_ASKED
 from ..rows.records import Measures
 from ..rows.rows import Rows
+from ..settings.choices import SettingsChoices, read_choices
 from ..settings.classes import class_text
-from ..settings.evaluator import EvaluatorSettings, SettingsChoices, without_defaults
+from ..settings.evaluator import EvaluatorSettings
 from ..settings.measure_names import MEASURES
 from ..settings.windows import Adaptive
 from .adaptive import ClassSignal
@@ -48,7 +49,8 @@ class MulticlassEvaluator:
     model        the name in the column `model` of its rows
     slice        the name in the column `slice` of its rows
     pane         the Beam window for the rows; see `ModelEvaluator`
-    choices      fields of `EvaluatorSettings` by keyword; they replace the values of `settings`
+    choices      fields of `EvaluatorSettings` by keyword; they replace the values of `settings`.
+                 A window may be a text of the command: "last:7d"
 
     Every row of the model is followed by a row of each class, which ranks the events of the class against all
     other events by the score of the class.
@@ -79,7 +81,7 @@ class MulticlassEvaluator:
         **choices: Unpack[SettingsChoices],
     ) -> None:
         if not isinstance(classes, ClassSettings):
-            chosen = without_defaults(choices)
+            chosen = read_choices(choices)
             settings = EvaluatorSettings(**chosen) if settings is None else replace(settings, **chosen)
             names: Any = classes  # what is no list of names is refused by the settings
             if isinstance(classes, Iterable) and not isinstance(classes, str | set | frozenset):

@@ -35,7 +35,8 @@ from ..rows.curves import RocCurve, WindowCurve
 from ..rows.display import HEADLINES, figures, reasons_of
 from ..rows.records import Measures, record_html
 from ..rows.rows import Rows
-from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings, SettingsChoices, without_defaults
+from ..settings.choices import SettingsChoices, read_choices
+from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
 from .engine import WindowEngine
 from .eviction import GREATEST
 from .ranking import TreeRanking
@@ -54,7 +55,8 @@ class ModelEvaluator:
     model     the name in the column `model` of its rows
     slice     the name in the column `slice` of its rows
     pane      the start and the end of a Beam window, in microseconds UTC, for the rows; None: no window
-    choices   fields of `EvaluatorSettings` by keyword; they replace the values of `settings`
+    choices   fields of `EvaluatorSettings` by keyword; they replace the values of `settings`.
+              A window may be a text of the command: "last:7d"
 
     Raises ConfigError for an invalid setting.
 
@@ -76,7 +78,7 @@ class ModelEvaluator:
         pane: tuple[int, int] | None = None,
         **choices: Unpack[SettingsChoices],
     ) -> None:
-        chosen = without_defaults(choices)
+        chosen = read_choices(choices)
         settings = EvaluatorSettings(**chosen) if settings is None else replace(settings, **chosen)
         self.settings = settings
         self.model = model

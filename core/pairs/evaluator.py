@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Literal, TypedDict, Unpack
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..encoding.json import read_object, reading
 from ..errors import InputError, check_settings
 from ..events.inputs import OTHER_LABELS, TimesReader, as_array, as_binary, as_numbers
 from ..rows.pairs import PairRow
+from ..settings.choices import read_choices
 from ..settings.windows import Emission, Window, parse_every, parse_window
 from .held import PairInstances
 from .settings import PairSettings
@@ -25,10 +26,10 @@ VERSION = 1
 
 
 class PairChoices(TypedDict, total=False):
-    """The fields of `PairSettings`, as keywords. None for a window or an emission is the default."""
+    """The fields of `PairSettings`, as keywords that `read_choices` reads."""
 
-    window: Window | None
-    every: Emission | None
+    window: Window | str | None
+    every: Emission | int | str | timedelta | None
     confidence: float
     anytime_at: int
     exact: int
@@ -41,7 +42,8 @@ class PairEvaluator:
     model, against  the names of both models in rows
     slice           the name of the slice in rows
     window, every, confidence, anytime_at, exact
-                    fields of `PairSettings` by keyword; they replace the values of `settings`
+                    fields of `PairSettings` by keyword; they replace the values of `settings`.
+                    A window may be a text of the command: "last:7d"
 
     A row has both AUCs of the window, their difference with DeLong's interval and p-value, and a verdict on
     all instances so far that holds however often one looks. Raises ConfigError for an invalid setting.
@@ -170,8 +172,7 @@ class PairEvaluator:
 
 def settings_of(choices: PairChoices, settings: PairSettings | None = None) -> PairSettings:
     """Return settings with some of their fields chosen anew."""
-    chosen = {name: value for name, value in choices.items() if value is not None}
-    return replace(settings or PairSettings(), **chosen)  # type: ignore[arg-type]
+    return replace(settings or PairSettings(), **read_choices(choices))
 
 
 def settings_from(text: str) -> PairSettings:

@@ -51,7 +51,9 @@ class PairSettings:
                 "AllEvents()"
             )
         if not isinstance(self.every, Emission):
-            raise ConfigError(f"every={self.every!r}: give EveryEvents(n) or EverySeconds('1h')")
+            raise ConfigError(
+                f"every={self.every!r}: give EveryEvents(n), n 1 or more, or EverySeconds('1h')"
+            )
         given: Any = self.confidence
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < 1 - given < 1:
             raise ConfigError(f"confidence={given!r}: give the share of intervals that hold, between 0 and 1")

@@ -10,5 +10,5 @@ the gap of evidence, `sketches` the size of sketches. `evaluator` puts these par
 `EvaluatorSettings`, the settings of one model. `table` adds the settings of all models of a job in
 `TableSettings`, and has the names of slices. `setting` in `evaluator` declares the fields of these two
 classes, for options of the command line and for stored states. `classes` has the spelling of a class.
-`against` says with which model others are compared.
+`choices` reads keywords that are texts. `against` says with which model others are compared.
 """

@@ -12,14 +12,14 @@ import json
 import math
 import numbers
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple
 
 from ..errors import ConfigError
 from .classes import class_text
 from .costs import BetaCost, Cost, parse_cost
-from .durations import Duration, duration_text, microseconds, parse_lateness
+from .durations import duration_text, microseconds, parse_lateness
 from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_bound, checked_evidence
 from .measure_names import named_measures
 from .sketches import checked_sketch_bytes
@@ -209,7 +209,9 @@ class EvaluatorSettings:
                 "Adaptive(delta, signal) or AllEvents()"
             )
         if not isinstance(self.every, Emission):
-            raise ConfigError(f"every={self.every!r}: give EveryEvents(n) or EverySeconds('1h')")
+            raise ConfigError(
+                f"every={self.every!r}: give EveryEvents(n), n 1 or more, or EverySeconds('1h')"
+            )
         if not isinstance(self.cost, Cost):
             raise ConfigError(f"cost={self.cost!r}: give BetaCost(a, b), UniformCost() or SeverityCost(...)")
         if self.priors != PRIORS_OF_WINDOW:
@@ -310,48 +312,6 @@ class EvaluatorSettings:
 _YOUNGER = younger_defaults(EvaluatorSettings)
 _NO_VALUES = ("measures", "positive", "curves", "sketch_bytes")
 """Settings that change no value of a row."""
-
-
-class EvaluatorChoices(TypedDict, total=False):
-    """The settings of `EvaluatorSettings`, as keywords of functions that make an object of the class.
-
-    None means the default. `positive` is left out, because callers differ in the form of labels, and
-    `sketch_bytes`, because only `Rows` hold sketches.
-    """
-
-    window: Window | None
-    every: Emission | None
-    measures: tuple[str, ...] | str | None
-    cost: Cost | None
-    priors: float | Literal["window"]
-    threshold: float
-    confidence: float
-    probabilities: bool
-    at_fpr: float
-    false_positive_cost: float
-    partial_fpr: tuple[float, float]
-    flip_if_below_half: bool
-    evidence_below: Bound | str | None
-    evidence_blocks: int
-    block_gap: Duration | None
-    order: str
-    curves: EveryEvents | Literal["end"] | None
-
-
-class SettingsChoices(EvaluatorChoices, total=False):
-    """The fields of `EvaluatorSettings`, as keywords."""
-
-    positive: str | None
-    sketch_bytes: int | None
-
-
-def without_defaults(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the choices without a window, an emission or a cost that is None: None means the default."""
-    return {
-        name: value
-        for name, value in choices.items()
-        if name not in ("window", "every", "cost") or value is not None
-    }
 
 
 def checked_order(order: str) -> str:

@@ -25,19 +25,10 @@ from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
 from ...core.settings.costs import Cost
 from ...core.settings.durations import Duration, microseconds
-from ...core.settings.evaluator import EvaluatorSettings, checked_order, declared
+from ...core.settings.evaluator import checked_order
 from ...core.settings.evidence import Bound
 from ...core.settings.table import TableSettings
-from ...core.settings.windows import (
-    Emission,
-    EveryEvents,
-    EverySeconds,
-    LastEvents,
-    Window,
-    is_count,
-    parse_every,
-    parse_window,
-)
+from ...core.settings.windows import Emission, EveryEvents, LastEvents, Window
 from ...core.table.table import EvaluatorTable
 from ...transforms.evaluate.choices import chosen_settings, events_at_once
 from ...transforms.events import doubts
@@ -144,27 +135,10 @@ def evaluate(
         "weight": weight, "positive": positive, "window": window, "every": every, "cost": cost,
     }  # fmt: skip
     check_keywords("evaluate", choices, {**explicit, **FrameChoices.__annotations__})
-    chosen = _in_words({**explicit, **choices})
+    chosen: dict[str, Any] = {**explicit, **choices}
     chosen["order"] = _order(chosen.get("order"), time)
     fields, settings = chosen_settings({**chosen, "shards": 1}, names_of(frame))
     return _FrameEvaluation(Frame(frame, fields), settings, _timing(settings, chosen)).result()
-
-
-def _in_words(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords with the command's words, and plain numbers, read as settings. Raises ConfigError."""
-    found = dict(chosen)
-    readers = {name: each.parse for name, each in declared(EvaluatorSettings).items() if each.parse}
-    for name, read in {**readers, "window": parse_window, "every": parse_every}.items():
-        if isinstance(said := found.get(name), str):
-            found[name] = read(said)
-    if isinstance(every := found["every"], timedelta):
-        found["every"] = EverySeconds(every)
-    for name in ("every", "curves"):
-        if is_count(found.get(name)):
-            found[name] = EveryEvents(found[name])
-    if isinstance(measures := found.get("measures"), str | list):
-        found["measures"] = tuple(measures.split(",") if isinstance(measures, str) else measures)
-    return found
 
 
 def _order(order: str | None, time: str | None) -> str:

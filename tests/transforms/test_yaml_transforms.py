@@ -99,8 +99,8 @@ def test_labels_are_joined_in_yaml(tmp_path, events):
     ("settings", "words"),
     [
         ({"windw": "last:5"}, "EvaluateModels: got an unexpected keyword argument 'windw'"),
-        ({"window": "last:none"}, "window: last:none: "),
-        ({"every": 0}, "every: 0: "),
+        ({"window": "last:none"}, "window='last:none': "),
+        ({"every": 0}, "every=0: give EveryEvents"),
         ({"measures": ["auc", "acu"]}, "acu"),
         ({"curves": "end"}, "Beam YAML has no output for curves"),
         ({"order": "time"}, "clock"),

@@ -12,7 +12,8 @@ from typing import Any
 from ...core.classes.settings import ClassSettings
 from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
-from ...core.settings.evaluator import EvaluatorSettings, check_signal, without_defaults
+from ...core.settings.choices import read_choices
+from ...core.settings.evaluator import EvaluatorSettings, check_signal
 from ...core.settings.evidence import check_evidence
 from ...core.settings.table import TableSettings, checked_spans
 from ..events.dead_letters import CHUNK_ROWS
@@ -38,10 +39,10 @@ def chosen_settings(
     """Return the roles of columns and the settings of the table that keywords choose. Raises ConfigError.
 
     there    the columns of the input; None: they are not known
-    choices  fields of `EventFields`, `EvaluatorSettings` and `TableSettings`. None for a window, an emission
-             or a cost is the default. See `named_fields` for columns
+    choices  fields of `EventFields`, `EvaluatorSettings` and `TableSettings`. See `read_choices`
+             for texts and numbers, and `named_fields` for columns
     """
-    chosen = without_defaults(choices)
+    chosen = read_choices(choices)
     if chosen.get("class_scores") is not None:
         refuse_with_class_scores(chosen)
     columns = _of(EventFields, chosen)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from typing import Any, Literal, NamedTuple, Unpack
 
 import apache_beam as beam
@@ -27,6 +28,7 @@ from ...core.pairs.settings import PairSettings
 from ...core.pairs.table import PairTable, PairTableSettings
 from ...core.rows.pairs import PairRow
 from ...core.settings.against import Against
+from ...core.settings.choices import read_choices
 from ...core.settings.durations import Duration, microseconds, parse_lateness
 from ...core.settings.windows import Emission, Window
 from ...core.shard.machine import Pane
@@ -107,8 +109,8 @@ class PairComparisons(NamedTuple):
 class PairsChoices(EventColumns, total=False):
     """The keywords of `ComparePairs` that name columns, and those of the settings."""
 
-    window: Window | None
-    every: Emission | None
+    window: Window | str | None
+    every: Emission | int | str | timedelta | None
     confidence: float
     anytime_at: int
     exact: int
@@ -154,7 +156,7 @@ class ComparePairs(beam.PTransform[beam.PCollection[Any], PairComparisons]):
     ) -> None:
         super().__init__()
         check_keywords("ComparePairs.__init__", choices, PairsChoices.__annotations__)
-        given: dict[str, Any] = dict(choices)
+        given: dict[str, Any] = read_choices(choices)
         order = order_of_events(order, clock, given.get("time"))
         if (champion is None) == (against is None):
             raise ConfigError(

@@ -21,7 +21,8 @@ from ...core.rows.arrow import ROW_SCHEMA, rows_to_arrow
 from ...core.rows.class_rows import ClassRow, ClassRows
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.evaluator import EvaluatorChoices, EvaluatorSettings, checked_order
+from ...core.settings.choices import EvaluatorChoices
+from ...core.settings.evaluator import EvaluatorSettings, checked_order
 from ...core.settings.table import TableChoices, TableSettings
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp, unchanged
@@ -108,7 +109,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                  If events of it come again, its window begins empty, and the numbers of its rows continue.
                  The time is the watermark with order="time", else the greatest time= of its shard (with
                  shards=None, of its model).
-    settings     an `EvaluatorSettings`; the other arguments are its fields, and replace its values.
+    settings     an `EvaluatorSettings`; the other arguments are its fields, and replace its values. A window,
+                 an emission or a cost may be a text of the command: "last:7d", "1h", "severity".
 
     If the input is windowed, every pane is evaluated by itself. Raises ConfigError for an invalid setting,
     and for windows that merge (sessions).

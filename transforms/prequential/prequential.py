@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 import apache_beam as beam
@@ -20,6 +21,7 @@ from ...core.prequential.settings import PrequentialSettings
 from ...core.rows.class_rows import ClassRow
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
+from ...core.settings.choices import read_choices
 from ...core.settings.classes import class_text
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.windows import Emission, EveryEvents, LastEvents, Window
@@ -115,9 +117,9 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         seed: int = 1,
         noise: float = 0.0,
         batch: int = 1,
-        window: Window | None = None,
-        every: Emission | None = None,
-        measures: tuple[str, ...] | None = None,
+        window: Window | str | None = None,
+        every: Emission | int | str | timedelta | None = None,
+        measures: tuple[str, ...] | list[str] | str | None = None,
         threshold: float = 0.5,
         compare: Iterable[str] = (),
         alpha: float = 0.05,
@@ -147,10 +149,9 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         )
         if not self._fields.features and not self._fields.slices:
             raise ConfigError("features=(): name the fields to learn from with features= or categories=")
+        chosen = read_choices({"window": window, "every": every, "measures": measures})
         evaluator = EvaluatorSettings(
-            window=LastEvents(1_000) if window is None else window,
-            every=EveryEvents(1_000) if every is None else every,
-            measures=measures,
+            **{"window": LastEvents(1_000), "every": EveryEvents(1_000), **chosen},
             threshold=threshold,
             order=order_of_events(order, clock, time),
         )

@@ -285,8 +285,8 @@ def test_what_is_now_is_no_look():
     ("choices", "said"),
     [
         ({"window": rs.Adaptive()}, "adaptive window follows the signal of one model"),
-        ({"window": "last:5"}, "give LastEvents"),
-        ({"every": 100}, "give EveryEvents"),
+        ({"window": 5}, "give LastEvents"),
+        ({"every": 0}, "give EveryEvents"),
         ({"confidence": 1.0}, "between 0 and 1"),
         ({"confidence": True}, "between 0 and 1"),
         ({"confidence": 1e-17}, "between 0 and 1"),

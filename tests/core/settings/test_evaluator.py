@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import rocsteady as rs
 from refusals import assert_refused
-from rocsteady.core.settings.evaluator import EvaluatorChoices, parse_partial_fpr
+from rocsteady.core.settings.choices import EvaluatorChoices
+from rocsteady.core.settings.evaluator import parse_partial_fpr
 from rocsteady.core.settings.table import TableChoices
 
 

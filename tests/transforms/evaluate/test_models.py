@@ -464,7 +464,7 @@ def test_something_else_than_a_pcollection_is_refused_in_a_sentence() -> None:
         ({"window": 100}, "window=100"),
         ({"time_unit": "h"}, "time_unit='h'"),
         ({"measures": ("aoc",)}, "'aoc' is not known"),
-        ({"curves": 100}, "curves=100: give EveryEvents"),
+        ({"curves": 0}, "curves=0: give EveryEvents"),
         ({"curves": "end", "predicted": "p"}, "with predicted='p' labels are classes.*positive="),
         ({"slices": (("a", "a"),)}, "names a column twice"),
     ],
