@@ -28,13 +28,16 @@ NET = "Failed to load resource: net::"
 
 
 def until(page, holds, arg=None):
-    """Wait until an expression, or a function of `arg`, holds; Playwright's wait uses eval in the page."""
+    """Wait until an expression, or a function of `arg`, holds; Playwright's wait uses eval in the page.
+
+    arg  a value, or a function that gives the value of the moment
+    """
     from playwright.sync_api import Error  # where it is not installed, these tests are skipped
 
     end = time.monotonic() + PATIENCE
     while True:
         with suppress(Error):  # the page is being loaded
-            if page.evaluate(holds, arg):
+            if page.evaluate(holds, arg() if callable(arg) else arg):
                 return
         assert time.monotonic() < end, holds
         time.sleep(0.02)
@@ -546,18 +549,6 @@ def heap(page):
     return used
 
 
-def shows_newest(page, here):
-    """Wait until the page has drawn what is published now; a new epoch may begin meanwhile."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        now = here.keeper.published
-        newest = f"{now.epoch.name}-{now.position}"
-        if page.evaluate("document.documentElement.dataset.at") == newest:
-            return
-        assert time.monotonic() < end, newest
-        time.sleep(0.02)
-
-
 @pytest.mark.slow
 def test_the_memory_of_a_page_stays_flat_over_many_updates(browser):
     """A page at its limit of 2,000 rows takes 50,000 rows: values that it kept would take as much again.
@@ -578,8 +569,15 @@ def test_the_memory_of_a_page_stays_flat_over_many_updates(browser):
                 here.rows.put(in_time.slice(start, 500))
                 here.wait(lambda now, before=before: now is not before)
                 if start % 5_000 == 0:
-                    shows_newest(page, here)
+                    until(
+                        page, "(at) => document.documentElement.dataset.at === at", arg=lambda: newest(here)
+                    )
                     used.append(heap(page))
             settled = used[2:]
             half = len(settled) // 2
             assert min(settled[half:]) < 1.2 * min(settled[:half]), used
+
+
+def newest(here):
+    now = here.keeper.published
+    return f"{now.epoch.name}-{now.position}"

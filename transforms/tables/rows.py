@@ -33,10 +33,10 @@ from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
 from ..sinks.kinds import (
     CONFIDENCE_KEY,
+    OF_CLASSES,
     ROWS,
     SETTINGS_KEY,
     TableKind,
-    kind_for,
 )
 from ..sinks.open import is_folder
 from ..sources.files.listing import list_sources
@@ -348,7 +348,8 @@ _CLASS = re.compile(rb'(?<!\\)"class": ')
 
 
 def _table_of(messages: list[Any], topic: KafkaTopic, kind: TableKind) -> pa.Table:
-    kind = kind_for(kind, has_classes=any(_CLASS.search(message.value()) for message in messages))
+    if kind.name in OF_CLASSES and any(_CLASS.search(message.value()) for message in messages):
+        kind = OF_CLASSES[kind.name]
     table = _records_in([message.value() for message in messages], kind)
     if table is not None:
         return table

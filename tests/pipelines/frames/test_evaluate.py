@@ -161,7 +161,7 @@ def test_where_nothing_is_applied_it_says_why():
         ({"slices": ["country"]}, "no column 'country'; it has score, label. Say which with slices="),
         ({"window": "lst:5"}, "window 'lst:5' is not known; use last:N"),
         ({"window": "last:7d"}, "window last:7d goes by event time; name the field of times with time="),
-        ({"every": 0}, "every=0: give EveryEvents"),
+        ({"every": 0}, "every=0: give EveryEvents(n), n 1 or more, or EverySeconds('1h')"),
         ({"cost": "sever"}, "cost 'sever' is not known"),
         ({"order": "arrival"}, "order='arrival': the events of a frame have positions"),
         ({"order": "time"}, "order='time' needs times; name their column with time="),
