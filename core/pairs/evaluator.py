@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import date, timedelta
-from typing import Literal, TypedDict, Unpack
+from datetime import date
+from typing import Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -15,24 +14,13 @@ from ..encoding.json import read_object, reading
 from ..errors import InputError, check_settings
 from ..events.inputs import OTHER_LABELS, TimesReader, as_array, as_binary, as_numbers
 from ..rows.pairs import PairRow
-from ..settings.choices import read_choices
-from ..settings.windows import Emission, Window, parse_every, parse_window
+from ..settings.windows import parse_every, parse_window
 from .held import PairInstances
-from .settings import PairSettings
+from .settings import PairChoices, PairSettings, settings_of
 from .window import PairWindow
 
 MAGIC = b"RSPW"
 VERSION = 1
-
-
-class PairChoices(TypedDict, total=False):
-    """The fields of `PairSettings`, as keywords that `read_choices` reads."""
-
-    window: Window | str | None
-    every: Emission | int | str | timedelta | None
-    confidence: float
-    anytime_at: int
-    exact: int
 
 
 class PairEvaluator:
@@ -168,11 +156,6 @@ class PairEvaluator:
         if settings is not None:
             check_settings(settings.meaning(), stored.meaning())
         return self
-
-
-def settings_of(choices: PairChoices, settings: PairSettings | None = None) -> PairSettings:
-    """Return settings with some of their fields chosen anew."""
-    return replace(settings or PairSettings(), **read_choices(choices))
 
 
 def settings_from(text: str) -> PairSettings:

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
 
 from ..errors import ConfigError
+from ..settings.choices import read_choices
 from ..settings.evaluator import config_of, plain
-from ..settings.windows import Adaptive, Emission, EveryEvents, LastEvents, Window, is_count, needs_times
+from ..settings.windows import (
+    Adaptive,
+    Emission,
+    EveryEvents,
+    LastEvents,
+    Window,
+    check_emission,
+    is_count,
+    needs_times,
+)
 
 LEAST_TUNED = 100
 """Least `anytime_at`: for fewer instances a normal distribution is no approximation."""
@@ -50,10 +62,7 @@ class PairSettings:
                 f"window={self.window!r}: give LastEvents(k), LastDuration('7d'), Fading(half_life) or "
                 "AllEvents()"
             )
-        if not isinstance(self.every, Emission):
-            raise ConfigError(
-                f"every={self.every!r}: give EveryEvents(n), n 1 or more, or EverySeconds('1h')"
-            )
+        check_emission(self.every)
         given: Any = self.confidence
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < 1 - given < 1:
             raise ConfigError(f"confidence={given!r}: give the share of intervals that hold, between 0 and 1")
@@ -113,3 +122,22 @@ class PairSettings:
 
 
 _FIELDS = frozenset(("window", "every", "confidence", "anytime_at", "exact"))
+
+
+class PairChoices(TypedDict, total=False):
+    """The fields of `PairSettings`, as keywords that `settings_of` reads."""
+
+    window: Window | str | None
+    every: Emission | int | str | timedelta | None
+    confidence: float
+    anytime_at: int
+    exact: int
+
+
+def settings_of(choices: Mapping[str, Any], settings: PairSettings | None = None) -> PairSettings:
+    """Return settings with some of their fields chosen anew; None leaves a field as it is.
+
+    See `read_choices` for texts and numbers.
+    """
+    chosen = {name: value for name, value in read_choices(choices).items() if value is not None}
+    return replace(settings or PairSettings(), **chosen)

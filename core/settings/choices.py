@@ -14,17 +14,10 @@ from .evidence import Bound
 from .windows import Emission, EveryEvents, EverySeconds, Window, is_count, parse_every, parse_window
 
 
-class EvaluatorChoices(TypedDict, total=False):
-    """The settings of `EvaluatorSettings`, as keywords of functions that make an object of the class.
+class MeasureChoices(TypedDict, total=False):
+    """The settings that decide what a row says of a window, and the curves, as keywords of functions."""
 
-    `read_choices` reads them. `positive` is left out, because callers differ in the form of labels, and
-    `sketch_bytes`, because only `Rows` hold sketches.
-    """
-
-    window: Window | str | None
-    every: Emission | int | str | timedelta | None
     measures: tuple[str, ...] | list[str] | str | None
-    cost: Cost | str | None
     priors: float | Literal["window"]
     threshold: float
     confidence: float
@@ -36,8 +29,20 @@ class EvaluatorChoices(TypedDict, total=False):
     evidence_below: Bound | str | None
     evidence_blocks: int
     block_gap: Duration | None
-    order: str
     curves: EveryEvents | int | Literal["end"] | None
+
+
+class EvaluatorChoices(MeasureChoices, total=False):
+    """The settings of `EvaluatorSettings`, as keywords of functions that make an object of the class.
+
+    `read_choices` reads them. `positive` is left out, because callers differ in the form of labels, and
+    `sketch_bytes`, because only `Rows` hold sketches.
+    """
+
+    window: Window | str | None
+    every: Emission | int | str | timedelta | None
+    cost: Cost | str | None
+    order: str
 
 
 class SettingsChoices(EvaluatorChoices, total=False):

@@ -23,7 +23,7 @@ from .durations import duration_text, microseconds, parse_lateness
 from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_bound, checked_evidence
 from .measure_names import named_measures
 from .sketches import checked_sketch_bytes
-from .windows import Emission, EveryEvents, LastEvents, Window, needs_times, read_number
+from .windows import Emission, EveryEvents, LastEvents, Window, check_emission, needs_times, read_number
 
 _KEY = "declared"
 
@@ -208,10 +208,7 @@ class EvaluatorSettings:
                 f"window={self.window!r}: give LastEvents(k), LastDuration('7d'), Fading(half_life), "
                 "Adaptive(delta, signal) or AllEvents()"
             )
-        if not isinstance(self.every, Emission):
-            raise ConfigError(
-                f"every={self.every!r}: give EveryEvents(n), n 1 or more, or EverySeconds('1h')"
-            )
+        check_emission(self.every)
         if not isinstance(self.cost, Cost):
             raise ConfigError(f"cost={self.cost!r}: give BetaCost(a, b), UniformCost() or SeverityCost(...)")
         if self.priors != PRIORS_OF_WINDOW:

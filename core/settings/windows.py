@@ -319,6 +319,12 @@ class EverySeconds:
 Emission = EveryEvents | EverySeconds
 
 
+def check_emission(every: Any) -> None:
+    """Raise ConfigError for a setting `every` that is no emission."""
+    if not isinstance(every, Emission):
+        raise ConfigError(f"every={every!r}: give EveryEvents(n), n 1 or more, or EverySeconds('1h')")
+
+
 def parse_every(text: str) -> Emission:
     """Read a number of events, or a duration.
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from time import time_ns
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -23,17 +23,17 @@ from ...core.events.times import END_OF_TIME, NO_TIME
 from ...core.ids.sharding import Packet, Packets
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
+from ...core.settings.choices import MeasureChoices
 from ...core.settings.costs import Cost
 from ...core.settings.durations import Duration, microseconds
 from ...core.settings.evaluator import checked_order
-from ...core.settings.evidence import Bound
 from ...core.settings.table import TableSettings
 from ...core.settings.windows import Emission, EveryEvents, LastEvents, Window
 from ...core.table.table import EvaluatorTable
 from ...transforms.evaluate.choices import chosen_settings, events_at_once
 from ...transforms.events import doubts
 from ...transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetters, RejectedLetters
-from ...transforms.events.fields import RECORD_COUNTERS, check_keywords
+from ...transforms.events.fields import RECORD_COUNTERS, ClassColumns, check_keywords
 from ...transforms.events.lateness import Timing, time_span
 from ...transforms.events.validate import validate_as
 from ...transforms.sinks.kinds import (
@@ -52,30 +52,15 @@ from .summary import newest_rows
 _COUNTERS = RECORD_COUNTERS["event"]
 
 
-class FrameChoices(TypedDict, total=False):
+class FrameChoices(MeasureChoices, ClassColumns, total=False):
     """The further keywords of `evaluate`: columns, and settings of evaluators and of their table."""
 
-    class_scores: str | Sequence[str] | Mapping[str, str] | None
-    multi_label: str | Sequence[str] | Mapping[str, str] | None
     model_name: str | None
     time_unit: Literal["s", "ms", "us", "ns"]
     time_format: str | None
     predicted: str | None
     max_ahead: Duration | None
-    measures: tuple[str, ...] | list[str] | str | None
-    priors: float | Literal["window"]
-    threshold: float
-    confidence: float
-    probabilities: bool
-    at_fpr: float
-    false_positive_cost: float
-    partial_fpr: tuple[float, float] | str
-    evidence_below: Bound | str | None
-    evidence_blocks: int
-    block_gap: Duration | None
-    flip_if_below_half: bool
     order: str | None
-    curves: EveryEvents | int | Literal["end"] | None
     deduplicate: Duration | None
     slice_cap: int
     idle_ttl: Duration | None

@@ -7,8 +7,7 @@ shard. A shard is a `PairTable`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Unpack
 
 import apache_beam as beam
@@ -24,13 +23,11 @@ from ...core.events.records import Batch
 from ...core.ids.index import IdIndex
 from ...core.ids.sharding import shard_key, split_for_comparisons
 from ...core.pairs.placements import compare
-from ...core.pairs.settings import PairSettings
+from ...core.pairs.settings import PairChoices, settings_of
 from ...core.pairs.table import PairTable, PairTableSettings
 from ...core.rows.pairs import PairRow
 from ...core.settings.against import Against
-from ...core.settings.choices import read_choices
 from ...core.settings.durations import Duration, microseconds, parse_lateness
-from ...core.settings.windows import Emission, Window
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import MachineOutputs, RunStateMachine, refuse_merging_windows, timestamp, unchanged
@@ -106,14 +103,9 @@ class PairComparisons(NamedTuple):
     late: beam.PCollection[DeadLetter]
 
 
-class PairsChoices(EventColumns, total=False):
+class PairsChoices(EventColumns, PairChoices, total=False):
     """The keywords of `ComparePairs` that name columns, and those of the settings."""
 
-    window: Window | str | None
-    every: Emission | int | str | timedelta | None
-    confidence: float
-    anytime_at: int
-    exact: int
     slice_cap: int
 
 
@@ -156,7 +148,7 @@ class ComparePairs(beam.PTransform[beam.PCollection[Any], PairComparisons]):
     ) -> None:
         super().__init__()
         check_keywords("ComparePairs.__init__", choices, PairsChoices.__annotations__)
-        given: dict[str, Any] = read_choices(choices)
+        given: dict[str, Any] = dict(choices)
         order = order_of_events(order, clock, given.get("time"))
         if (champion is None) == (against is None):
             raise ConfigError(
@@ -174,11 +166,9 @@ class ComparePairs(beam.PTransform[beam.PCollection[Any], PairComparisons]):
             by_record=against is not None and order == "arrival",
         )  # fmt: skip
         check_fields(self._fields, found)
-        chosen = {
-            each.name: given[each.name] for each in fields(PairSettings) if given.get(each.name) is not None
-        }
+        chosen = {name: given[name] for name in PairChoices.__annotations__ if name in given}
         cap = {"slice_cap": given["slice_cap"]} if "slice_cap" in given else {}
-        settings = PairTableSettings(found, PairSettings(**chosen), self._fields.slices, order=order, **cap)
+        settings = PairTableSettings(found, settings_of(chosen), self._fields.slices, order=order, **cap)
         if self._fields.time is None and (needs := settings.pairs.needs_times) is not None:
             raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
         if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:

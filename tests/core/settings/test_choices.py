@@ -44,6 +44,7 @@ def test_numbers_and_durations_are_emissions() -> None:
 def test_none_is_the_default_of_windows_emissions_and_costs() -> None:
     choices = {"window": None, "every": None, "cost": None, "measures": None, "score": "p"}
     assert read_choices(choices) == {"measures": None, "score": "p"}
+    assert rs.PairEvaluator(window=None, every=None).settings == rs.PairEvaluator().settings
 
 
 @pytest.mark.parametrize(
