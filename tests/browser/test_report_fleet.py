@@ -171,6 +171,20 @@ def test_an_alert_of_a_pair_stands_in_its_chart_and_on_the_auc_of_its_challenger
         assert "Diamonds are alerts" in page.inner_text("#pairs-caption")
 
 
+HEIGHTS = """() => Object.fromEntries(
+    [...document.querySelectorAll("main > section")].map((one) => [one.id, one.offsetHeight]))"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_moves_when_a_chart_is_drawn(browser, report, width):
+    with opened(browser, report, width=width, height=640) as page:
+        before = page.evaluate(HEIGHTS)
+        assert not page.evaluate("document.getElementById('pairs-chart').dataset.drawn")
+        for name in ("roll_ups", "pairs"):
+            chart(page, name)
+            assert page.evaluate(HEIGHTS)[name] == before[name], name
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_on_a_phone_tables_are_folded_and_nothing_is_wider_than_the_screen(browser, report, theme):
     with opened(

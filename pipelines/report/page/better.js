@@ -36,7 +36,6 @@ function wireBetter() {
   });
   byId("better-controls").hidden = false;
   byId("better-spread-label").hidden = !learners.length;
-  byId("better-figure").hidden = !learners.length;
   for (const id of ["measure", "spread"]) {
     byId(`better-${id}`).addEventListener("change", (event) => {
       better[id] = event.target.value;
@@ -44,29 +43,30 @@ function wireBetter() {
       say(`${labels[better.measure]}: ${byId("better-spread").selectedOptions[0].text}`);
     });
   }
-  showMeasure();
+  if (layOutBetter()) fillLearners(null);
   waiting.set("better", showBetter);
 }
 
-function showMeasure() {
-  for (const block of document.querySelectorAll(".compared"))
-    block.hidden = block.dataset.measure !== better.measure;
+/** The tests and the words of the measure; true where the measure has a chart. Nothing moves when it is drawn. */
+function layOutBetter() {
+  const { measure } = better;
+  const { learners, labels, means: drawn, ahead } = meta.better;
+  for (const block of document.querySelectorAll(".compared")) block.hidden = block.dataset.measure !== measure;
+  const charted = learners.length > 0 && drawn.includes(measure);
+  byId("better-figure").hidden = !charted;
+  const said = meta.measures[measure]?.better;
+  byId("better-chart-title").textContent = `${labels[measure]}, mean over folds${said ? ` (${said} is better)` : ""}`;
+  byId("better-caption").textContent = betterCaption(ahead?.[measure]);
+  return charted;
 }
 
 async function showBetter() {
-  showMeasure();
-  const { learners, labels } = meta.better;
-  if (!learners.length) return;
+  if (!layOutBetter()) return;
   const turn = (better.turn += 1);
   const { measure } = better;
-  const drawn = meta.better.means.includes(measure);
-  byId("better-figure").hidden = !drawn;
-  if (!drawn) return;
   const byTime = meta.better.timed && state.axis === "time";
   const [values, moments, Plotly] = await Promise.all([means(measure), means(byTime ? "time" : "seq"), plotly()]);
   if (turn !== better.turn) return;
-  const said = meta.measures[measure]?.better;
-  byId("better-chart-title").textContent = `${labels[measure]}, mean over folds${said ? ` (${said} is better)` : ""}`;
   fillLearners(values);
   const across = Array.from(moments, (x) => (byTime ? x / 1000 : x));
   const traces = [...better.learners].sort((a, b) => a - b).flatMap((learner) => learnerTraces(values, learner, across));
@@ -83,7 +83,6 @@ async function showBetter() {
   const ahead = meta.better.ahead?.[measure];
   layout.shapes = ahead ? [aheadShape(ahead, byTime, across[across.length - 1])] : [];
   await paint(Plotly, byId("better-chart"), traces, layout);
-  byId("better-caption").textContent = betterCaption(ahead);
   byId("better-chart").dataset.drawn = [
     measure,
     better.spread,
@@ -165,6 +164,7 @@ function aheadShape([, seq, time], byTime, last) {
   };
 }
 
+/** The legend: the learners, and their latest means once they are unpacked. */
 function fillLearners(values) {
   const { learners, moments } = meta.better;
   const digits = meta.better.digits[better.measure];
@@ -179,7 +179,7 @@ function fillLearners(values) {
         showBetter();
         say(`${name} ${box.checked ? "is drawn" : "is not drawn"}`);
       });
-      const latest = shown(statistic(values, learner, MEAN)[moments - 1], digits);
+      const latest = values ? shown(statistic(values, learner, MEAN)[moments - 1], digits) : "";
       const parts = [element("span", {}, name), element("span", { class: "value" }, latest)];
       return element("li", {}, element("label", {}, box, swatch(learnerStyle(learner)), ...parts));
     }),

@@ -1,16 +1,30 @@
 // Charts of groups and of pairs over time, one at a time: a line with its band, and what belongs to it.
 
-const fleetCharts = new Map(); // by section: { data, series, turn }
+const fleetCharts = new Map(); // by section: { data, series, turn, more: words of the series that is drawn }
 
 const FLEET_DRAWERS = {
   roll_ups: (one, style) => rollUpTraces(one, byId("roll_ups-measure").value, style),
   pairs: (one, style) => pairTraces(one, style),
 };
 
+/** Title and words of the chart of a series by its name; what the series itself adds to the words is its drawer's. */
+const FLEET_WORDS = {
+  roll_ups: (name) => [
+    `${name}: AUC, ${byId("roll_ups-measure").selectedOptions[0].text}`,
+    `The line is the mean, the band its ${meta.confidence} interval. Triangles are the members furthest below and ` +
+      "above the mean of the others: another member may be the furthest at each moment.",
+  ],
+  pairs: (name) => [
+    `${name}: difference of the AUCs`,
+    `The line is the difference in the window, the band its ${meta.confidence} interval. The dashed lines are the any-time ` +
+      "interval, of all instances so far: once they leave 0 out, the verdict is given. Above 0 the challenger ranks better.",
+  ],
+};
+
 function wireFleet(ids = Object.keys(meta.sections)) {
   for (const id of ids) {
     if (!meta.sections[id].chart) continue;
-    const chart = fleetCharts.get(id) || { turn: 0 };
+    const chart = fleetCharts.get(id) || { turn: 0, more: "" };
     fleetCharts.set(id, Object.assign(chart, { data: null, series: 0, turn: chart.turn + 1 }));
     byId(`${id}-choices`).hidden = false;
     byId(`${id}-figure`).hidden = false;
@@ -19,8 +33,20 @@ function wireFleet(ids = Object.keys(meta.sections)) {
       const button = event.target.closest("button[data-series]");
       if (button) chooseSeries(id, Number(button.dataset.series));
     });
+    layOutFleet(id);
     waiting.set(id, () => drawFleet(id));
   }
+}
+
+function seriesShown(id) {
+  return byId(`${id}-series`).selectedOptions[0].text;
+}
+
+/** The words of a chart, before there is anything to draw: nothing moves when it is drawn. */
+function layOutFleet(id, name = seriesShown(id)) {
+  const [title, words] = FLEET_WORDS[id](name);
+  byId(`${id}-chart-title`).textContent = title;
+  byId(`${id}-caption`).textContent = words + fleetCharts.get(id).more;
 }
 
 function chooseSeries(id, series) {
@@ -43,12 +69,12 @@ async function drawFleet(id) {
   const Plotly = await plotly();
   if (turn !== chart.turn) return;
   chart.data ??= JSON.parse(text);
-  const one = seriesNamed(chart.data.series, chart.series, byId(`${id}-series`).selectedOptions[0].text);
-  const { title, traces, layout, words } = FLEET_DRAWERS[id](one, styleOfSlot(0, 0), chart.data);
-  byId(`${id}-chart-title`).textContent = title;
-  await paint(Plotly, byId(`${id}-chart`), traces, baseLayout({ dragmode: false, ...layout }));
+  const one = seriesNamed(chart.data.series, chart.series, seriesShown(id));
+  const { traces, layout, words = "" } = FLEET_DRAWERS[id](one, styleOfSlot(0, 0), chart.data);
   const { step } = chart.data;
-  byId(`${id}-caption`).textContent = words + (step > 1 ? ` One in ${counts.format(step)} rows is drawn, and the last.` : "");
+  chart.more = words + (step > 1 ? ` One in ${counts.format(step)} rows is drawn, and the last.` : "");
+  layOutFleet(id, one.name);
+  await paint(Plotly, byId(`${id}-chart`), traces, baseLayout({ dragmode: false, ...layout }));
   byId(`${id}-chart`).dataset.drawn = [id, chart.series, byId(`${id}-measure`)?.value || state.axis, isDark() ? "dark" : "light"].join("|");
 }
 
@@ -113,12 +139,8 @@ function rollUpTraces(one, measure, style) {
     });
   }
   return {
-    title: `${one.name}: AUC, ${words}`,
     traces,
     layout: { xaxis: { type: "date", fixedrange: true }, yaxis: { fixedrange: true, nticks: 8 } },
-    words:
-      `The line is the mean, the band its ${meta.confidence} interval. Triangles are the members furthest below and ` +
-      "above the mean of the others: another member may be the furthest at each moment.",
   };
 }
 
@@ -156,7 +178,6 @@ function pairTraces(one, style) {
   const marks = pairAlerts(one, x, style);
   const edge = (y, kind) => fleetLine(x, y, token("text"), { kind, hoverinfo: "skip", hovertemplate: null, line: { color: token("text"), width: 1.4, dash: "dash" } });
   return {
-    title: `${one.name}: difference of the AUCs`,
     traces: [
       fleetBand(x, one.difference_low, one.difference_high, style, 0.16, "band"),
       edge(one.anytime_low, "anytime"),
@@ -175,8 +196,6 @@ function pairTraces(one, style) {
       shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: 0, y1: 0, line: { color: token("muted"), width: 1.5 } }],
     },
     words:
-      `The line is the difference in the window, the band its ${meta.confidence} interval. The dashed lines are the any-time ` +
-      "interval, of all instances so far: once they leave 0 out, the verdict is given. Above 0 the challenger ranks better." +
       (one.anytime_low.at(-1) === null && one.anytime_low.some(Number.isFinite)
         ? " They end where no difference fits all instances: the difference has changed."
         : "") +

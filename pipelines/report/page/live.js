@@ -173,6 +173,7 @@ function setSection(id, place, news, lines) {
       if (option) byId(name).value = option.value;
     }
     fleetCharts.get(id).series = Number(byId(`${id}-series`).value);
+    layOutFleet(id);
     waiting.delete(id);
     whenSeen(() => drawFleet(id), id);
   }
