@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..arrays import Int64Array
 from ..encoding.fields import Reader, packed_bytes
 from ..encoding.json import reading
-from ..errors import CorruptBytesError, InputError, OtherConfigurationError, check_settings
+from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurationError, check_settings
 from ..evaluator.adwin import Adwin
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.state import Remains
@@ -25,7 +25,7 @@ from ..rows.class_rows import ClassRows
 from ..rows.columns import NO_POSITIVE_CLASS, NOT_ASKED
 from ..rows.records import Measures
 from ..rows.rows import Rows
-from ..settings.choices import SettingsChoices, read_choices
+from ..settings.choices import SettingsChoices, settings_with
 from ..settings.classes import class_text
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measure_names import MEASURES
@@ -50,7 +50,7 @@ class MulticlassEvaluator:
     slice        the name in the column `slice` of its rows
     pane         the Beam window for the rows; see `ModelEvaluator`
     choices      fields of `EvaluatorSettings` by keyword; they replace the values of `settings`.
-                 A window may be a text of the command: "last:7d"
+                 They may be texts of the command: window="last:7d", every="1h", measures="auc,h"
 
     Every row of the model is followed by a row of each class, which ranks the events of the class against all
     other events by the score of the class.
@@ -81,12 +81,16 @@ class MulticlassEvaluator:
         **choices: Unpack[SettingsChoices],
     ) -> None:
         if not isinstance(classes, ClassSettings):
-            chosen = read_choices(choices)
-            settings = EvaluatorSettings(**chosen) if settings is None else replace(settings, **chosen)
+            settings = settings_with(choices, settings, EvaluatorSettings)
             names: Any = classes  # what is no list of names is refused by the settings
             if isinstance(classes, Iterable) and not isinstance(classes, str | set | frozenset):
                 names = tuple(classes)
             classes = ClassSettings(names, settings, multi_label, class_rows, intervals)
+        elif settings is not None or choices or (multi_label, class_rows, intervals) != (False, True, True):
+            raise ConfigError(
+                f"classes={classes!r}: it has all settings; give no others beside it, or give the names of "
+                "the classes and the settings"
+            )
         self.settings = classes
         self.model, self.slice, self.pane = model, slice, pane
         self._window = ClassWindow(classes)

@@ -35,7 +35,7 @@ from ..rows.curves import RocCurve, WindowCurve
 from ..rows.display import HEADLINES, figures, reasons_of
 from ..rows.records import Measures, record_html
 from ..rows.rows import Rows
-from ..settings.choices import SettingsChoices, read_choices
+from ..settings.choices import SettingsChoices, settings_with
 from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
 from .engine import WindowEngine
 from .eviction import GREATEST
@@ -56,7 +56,8 @@ class ModelEvaluator:
     slice     the name in the column `slice` of its rows
     pane      the start and the end of a Beam window, in microseconds UTC, for the rows; None: no window
     choices   fields of `EvaluatorSettings` by keyword; they replace the values of `settings`.
-              A window may be a text of the command: "last:7d"
+              They may be texts of the command: window="last:7d", every="1h", cost="severity",
+              measures="auc,h"
 
     Raises ConfigError for an invalid setting.
 
@@ -78,8 +79,7 @@ class ModelEvaluator:
         pane: tuple[int, int] | None = None,
         **choices: Unpack[SettingsChoices],
     ) -> None:
-        chosen = read_choices(choices)
-        settings = EvaluatorSettings(**chosen) if settings is None else replace(settings, **chosen)
+        settings = settings_with(choices, settings, EvaluatorSettings)
         self.settings = settings
         self.model = model
         self.slice = slice

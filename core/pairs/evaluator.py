@@ -31,7 +31,7 @@ class PairEvaluator:
     slice           the name of the slice in rows
     window, every, confidence, anytime_at, exact
                     fields of `PairSettings` by keyword; they replace the values of `settings`.
-                    A window may be a text of the command: "last:7d"
+                    They may be texts of the command: window="last:7d", every="1h"
 
     A row has both AUCs of the window, their difference with DeLong's interval and p-value, and a verdict on
     all instances so far that holds however often one looks. Raises ConfigError for an invalid setting.

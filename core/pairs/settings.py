@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, TypedDict
@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
 
 from ..errors import ConfigError
-from ..settings.choices import read_choices
+from ..settings.choices import settings_with
 from ..settings.evaluator import config_of, plain
 from ..settings.windows import (
     Adaptive,
@@ -137,7 +137,7 @@ class PairChoices(TypedDict, total=False):
 def settings_of(choices: Mapping[str, Any], settings: PairSettings | None = None) -> PairSettings:
     """Return settings with some of their fields chosen anew; None leaves a field as it is.
 
-    See `read_choices` for texts and numbers.
+    See `read_choices` for texts and numbers. Raises ConfigError for settings of another class.
     """
-    chosen = {name: value for name, value in read_choices(choices).items() if value is not None}
-    return replace(settings or PairSettings(), **chosen)
+    given = {name: value for name, value in choices.items() if value is not None}
+    return settings_with(given, settings, PairSettings)

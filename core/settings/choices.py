@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, TypeVar
 
 from ..errors import ConfigError
 from .costs import Cost
@@ -55,18 +56,20 @@ class SettingsChoices(EvaluatorChoices, total=False):
 _READERS: dict[str, Callable[[str], Any]] = {
     "window": parse_window,
     "every": parse_every,
-    "measures": lambda text: tuple(text.split(",")),
+    "measures": lambda text: tuple(name.strip() for name in text.split(",")),
     **{name: each.parse for name, each in declared(EvaluatorSettings).items() if each.parse},
 }
 """What reads a setting from a text of the command line."""
+
+Settings = TypeVar("Settings")
 
 
 def read_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords as `EvaluatorSettings` takes them; it knows keywords that are no settings, too.
 
     A text is read as the command line reads it. A number is a number of events, and a timedelta the step of
-    a grid of times. A window, an emission or a cost that is None is left out: None means the default. Raises
-    ConfigError for a text that cannot be read.
+    a grid of times. A window, an emission or a cost that is None is left out: it stays as it is. Raises
+    ConfigError for what cannot be read.
 
     >>> read_choices({"window": "last:500", "every": 10, "cost": None, "time": "ts"})
     {'window': LastEvents(k=500), 'every': EveryEvents(n=10), 'time': 'ts'}
@@ -79,14 +82,44 @@ def read_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
     for name, reader in _READERS.items():
         if isinstance(text := read.get(name), str):
             try:
-                read[name] = reader(text)
+                read[name] = reader(text.strip())
             except ConfigError as error:
                 raise ConfigError(f"{name}={text!r}: {error}") from None
-    if isinstance(measures := read.get("measures"), list):
+    if (measures := read.get("measures")) is not None:
+        if not isinstance(measures, Iterable) or isinstance(measures, bytes):
+            raise ConfigError(f"measures={measures!r}: give names, such as ['auc', 'h'], or 'auc,h'")
         read["measures"] = tuple(measures)
     if isinstance(every := read.get("every"), timedelta):
-        read["every"] = EverySeconds(every)
+        try:
+            read["every"] = EverySeconds(every)
+        except ConfigError:
+            raise ConfigError(
+                f"every={every!r}: a grid of times has a step of 1 microsecond to 73,000 years, such as "
+                "timedelta(hours=1) or '1h'"
+            ) from None
     for name in ("every", "curves"):
         if is_count(read.get(name)):
             read[name] = EveryEvents(read[name])
     return read
+
+
+def settings_with(choices: Mapping[str, Any], settings: Settings | None, kind: type[Settings]) -> Settings:
+    """Return settings with some of their fields chosen anew; see `read_choices`.
+
+    settings  None: the defaults
+    kind      the class of the settings
+
+    Raises ConfigError for settings of another class.
+    """
+    check_kind(settings, kind)
+    chosen: Any = read_choices(choices)
+    return kind(**chosen) if settings is None else replace(settings, **chosen)  # type: ignore[type-var]
+
+
+def check_kind(settings: Any, kind: type) -> None:
+    """Raise ConfigError for settings that are neither None nor of a class."""
+    if not (settings is None or isinstance(settings, kind)):
+        raise ConfigError(
+            f"settings={settings!r}: give {kind.__name__}(...), or a setting by its keyword, such as "
+            "window='last:500'"
+        )

@@ -9,6 +9,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from ..errors import ConfigError
 
 Duration = str | float | timedelta
@@ -25,7 +27,7 @@ LONGEST = 2**61
 
 def is_positive(value: Any) -> bool:
     """Return whether a value is a number above 0 that a float can hold."""
-    positive = type(value) is not bool and isinstance(value, numbers.Real)
+    positive = not isinstance(value, bool | np.timedelta64) and isinstance(value, numbers.Real)
     return positive and bool(0 < value <= sys.float_info.max)
 
 

@@ -57,7 +57,8 @@ def named_measures(
     if asked is None:
         return tuple(name for name in MEASURES if name not in (*COSTLY_MEASURES, *unfit))
     wanted = {name for name in EVIDENCE_MEASURES if name not in unfit}
-    for name in (asked,) if isinstance(asked, str) else asked:
+    names = (asked,) if isinstance(asked, str) else tuple(asked)
+    for name in names:
         if name == "all":
             wanted.update(name for name in MEASURES if name not in unfit)
         elif name not in MEASURES:
@@ -74,6 +75,6 @@ def named_measures(
             )
         else:
             wanted.update((name, *_COMPANIONS.get(name, ())))
-    if not asked:
+    if not names:
         raise ConfigError("measures=(): name at least one, or leave it out for the usual ones")
     return tuple(name for name in MEASURES if name in wanted)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, get_args
 
+import numpy as np
+
 from ..errors import ConfigError
 from .durations import Duration, duration_text, is_positive, microseconds
 
@@ -23,7 +25,7 @@ ADAPTIVE_EVENTS = 2_000_000
 
 def is_count(value: Any) -> bool:
     """Return whether a value is a whole number, 1 or more, that a counter can hold; also one of numpy's."""
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.timedelta64):  # numpy's durations are whole numbers in its hierarchy
         return False
     return isinstance(value, numbers.Integral) and 1 <= int(value) < 2**62
 
@@ -333,7 +335,13 @@ def parse_every(text: str) -> Emission:
     """
     if text and text[-1].isalpha() and text[0].isdecimal():
         return EverySeconds(text)
-    return EveryEvents(_count(text, "every"))
+    try:
+        number = int(text)
+    except ValueError:
+        raise ConfigError(
+            f"every: {text!r} is neither a whole number of events, such as 100, nor a duration, such as 1h"
+        ) from None
+    return EveryEvents(number)
 
 
 def _count(text: str, what: str) -> int:

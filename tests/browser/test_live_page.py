@@ -468,6 +468,8 @@ def test_the_page_of_the_live_demo_moves_and_goes_on_after_kill_9(browser, tmp_p
         for least in (4, 6, 8):
             until(page, f"(least) => {rows} >= least", arg=least)
         until(page, "document.getElementById('pairs') !== null")
+        # only a page that has all its scripts goes on: the one with the pairs may be loading still
+        until(page, "document.getElementById('stream-state').innerText === 'live'")
         page.evaluate("() => { window.stays = true }")
     until(page, "document.getElementById('stream-state').innerText.includes('lost')")
     shown = page.evaluate(rows)

@@ -21,7 +21,7 @@ from ...core.rows.arrow import ROW_SCHEMA, rows_to_arrow
 from ...core.rows.class_rows import ClassRow, ClassRows
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.choices import EvaluatorChoices
+from ...core.settings.choices import EvaluatorChoices, check_kind, read_choices
 from ...core.settings.evaluator import EvaluatorSettings, checked_order
 from ...core.settings.table import TableChoices, TableSettings
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
@@ -138,7 +138,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     ) -> None:
         super().__init__()
         check_keywords("EvaluateModels.__init__", choices, ModelsChoices.__annotations__)
-        chosen: dict[str, Any] = {**({} if settings is None else vars(settings)), **choices}
+        check_kind(settings, EvaluatorSettings)
+        chosen: dict[str, Any] = {**({} if settings is None else vars(settings)), **read_choices(choices)}
         chosen["order"] = order_of_events(chosen.get("order", "arrival"), clock, chosen.get("time"))
         self._chosen = {**self.defaults, **chosen}
         self._cache_bytes = cache_bytes

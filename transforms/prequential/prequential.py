@@ -133,6 +133,11 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         super().__init__()
         if id is None:
             raise ConfigError("id=None: instances are dealt to folds by their ids; name their field with id=")
+        for name, given in (
+            ("features", features), ("categories", categories), ("classes", classes), ("compare", compare),
+        ):  # fmt: skip
+            if isinstance(given, str):  # it would be taken letter by letter
+                raise ConfigError(f"{name}={given!r}: give a list of names, such as {name}=[{given!r}]")
         task = task_of(multiclass, positive, classes, class_scores, threshold)
         self._fields = EventFields(
             label=label,
