@@ -9,8 +9,6 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-
 from ..errors import ConfigError
 
 Duration = str | float | timedelta
@@ -25,9 +23,19 @@ LONGEST = 2**61
 """Every duration is below this many microseconds: 73,000 years."""
 
 
+def is_numpy_duration(value: Any) -> bool:
+    """Return whether a value is a `numpy.timedelta64`, which `numbers` takes for a whole number.
+
+    The class is not asked for, because numpy takes long to import and `--help` needs none of it.
+    """
+    return getattr(getattr(value, "dtype", None), "kind", None) == "m"
+
+
 def is_positive(value: Any) -> bool:
     """Return whether a value is a number above 0 that a float can hold."""
-    positive = not isinstance(value, bool | np.timedelta64) and isinstance(value, numbers.Real)
+    if isinstance(value, bool) or is_numpy_duration(value):
+        return False
+    positive = isinstance(value, numbers.Real)
     return positive and bool(0 < value <= sys.float_info.max)
 
 

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, get_args
 
-import numpy as np
-
 from ..errors import ConfigError
-from .durations import Duration, duration_text, is_positive, microseconds
+from .durations import Duration, duration_text, is_numpy_duration, is_positive, microseconds
 
 Signal = Literal["placement", "error", "brier"]
 
@@ -25,7 +23,7 @@ ADAPTIVE_EVENTS = 2_000_000
 
 def is_count(value: Any) -> bool:
     """Return whether a value is a whole number, 1 or more, that a counter can hold; also one of numpy's."""
-    if isinstance(value, bool | np.timedelta64):  # numpy's durations are whole numbers in its hierarchy
+    if isinstance(value, bool) or is_numpy_duration(value):
         return False
     return isinstance(value, numbers.Integral) and 1 <= int(value) < 2**62
 
