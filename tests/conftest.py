@@ -8,7 +8,8 @@ import sys
 
 import pytest
 from hypothesis import settings
-from thorough import THOROUGH
+
+from tests.support.thorough import THOROUGH
 
 # There is a worker for every core already: threads of linear algebra would only wait for each other, busily.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -38,6 +39,6 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup() -> None:
     """Let Beam remember what it would work out again for every job, as soon as something has imported it."""
     if "apache_beam.runners" in sys.modules and not THOROUGH:
-        from beam_memory import remember
+        from tests.support.processes.beam_memory import remember
 
         remember()

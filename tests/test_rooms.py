@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+
 FOLDERS = sorted(
     folder
     for top in ("core", "transforms", "pipelines", "runners")

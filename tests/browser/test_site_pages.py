@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from site_build import built, served
+
+from tests.support.pages.site_build import built, served
 
 pytestmark = pytest.mark.slow  # a build takes 15 s
 

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 
-from kafka_topics import until
-from requirements import servers
 from rocsteady.runners.servers.processes import birth, free_port, listens
+
+from tests.support.requirements import servers
+from tests.support.servers.kafka_topics import until
 
 NAMES = ["job-manager", "job-server", "kafka", "task-manager-1", "task-manager-2", "worker-pool"]
 

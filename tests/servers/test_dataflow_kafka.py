@@ -5,16 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import beams_kafka_job
 import pytest
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import beam_runner_api_pb2 as proto
-from dataflow_graph import asks_for_what_dataflow_has, stateful
-from google_cloud import IMAGE, google_cloud
-from kafka_topics import events, topic_of
-from requirements import servers
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.packages import java_io_option
+
+from tests.support import ROOT
+from tests.support.requirements import servers
+from tests.support.servers import beams_kafka_job
+from tests.support.servers.dataflow_graph import asks_for_what_dataflow_has, stateful
+from tests.support.servers.google_cloud import IMAGE, google_cloud
+from tests.support.servers.kafka_topics import events, topic_of
 
 
 @pytest.fixture
@@ -53,8 +55,8 @@ def test_beams_own_connector_is_a_step_of_java_before_ours(cloud, tmp_path):
     staged = tmp_path / "staged"
     staged.mkdir()
     words = [*cloud.flags, "--runner=DataflowRunner", f"--staging_location={staged}", java_io_option()]
-    job = [sys.executable, beams_kafka_job.__file__, "request", *words]
-    done = subprocess.run(job, capture_output=True, text=True, timeout=300, check=False)
+    job = [sys.executable, "-m", beams_kafka_job.__name__, "request", *words]
+    done = subprocess.run(job, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     (request,) = cloud.requests
     assert request.job.type_.name == "JOB_TYPE_STREAMING"

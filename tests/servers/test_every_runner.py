@@ -10,11 +10,12 @@ from io import StringIO
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from class_events import NAMES, class_streams, lines_of
-from command import Ran, run, said
-from kafka_topics import produce
-from requirements import servers
 from rocsteady.pipelines.cli import main
+
+from tests.support.processes.command import Ran, run, said
+from tests.support.requirements import servers
+from tests.support.servers.kafka_topics import produce
+from tests.support.streams.class_events import NAMES, class_streams, lines_of
 
 RUNNERS = {
     "processes": ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],

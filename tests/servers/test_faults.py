@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import benchmark_path  # noqa: F401
 import pytest
-from requirements import servers
+
+from tests.support.requirements import servers
 
 
 @pytest.fixture(scope="module")

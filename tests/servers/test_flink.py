@@ -8,12 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
-from counting_job import SUMS, count_ticks, sum_pairs, sums
-from kafka_topics import until
-from launchers import LEAVES_THREADS_AND_CHANNELS
-from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer, WorkerPool, worker_options
 from rocsteady.runners.servers.processes import ServerError
+
+from tests.support.processes.launchers import LEAVES_THREADS_AND_CHANNELS
+from tests.support.requirements import servers
+from tests.support.servers.counting_job import SUMS, count_ticks, sum_pairs, sums
+from tests.support.servers.kafka_topics import until
 
 CHECKPOINTS = [
     "--checkpointing_interval=1000", "--parallelism=1", "--max_bundle_time_mills=100",

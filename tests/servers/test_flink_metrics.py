@@ -8,13 +8,24 @@ import signal
 import urllib.request
 
 import pytest
-from kafka_topics import OPTIONS, PATIENCE, N, events, produce, sent, start, topic_of, until
-from real_prometheus import filled, needed, prometheus, queries
-from requirements import lacking, servers
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.flink import FlinkCluster, worker_options
 from rocsteady.runners.servers.packages import flink_jars
 from rocsteady.runners.servers.processes import free_port
+
+from tests.support.requirements import lacking, servers
+from tests.support.servers.kafka_topics import (
+    OPTIONS,
+    PATIENCE,
+    N,
+    events,
+    produce,
+    sent,
+    start,
+    topic_of,
+    until,
+)
+from tests.support.servers.prometheus import filled, needed, prometheus, queries
 
 PREFIX = "flink_taskmanager_job_task_operator_rocsteady_"
 PACKAGE = "org.apache.flink.metrics.prometheus"

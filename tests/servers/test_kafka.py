@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from kafka_topics import PATIENCE
 from rocsteady.runners.servers.kafka import KafkaBroker
 from rocsteady.runners.servers.processes import ServerError
-from secure_broker import PASSWORD, USER
+
+from tests.support.servers.kafka_topics import PATIENCE
+from tests.support.servers.secure_broker import PASSWORD, USER
 
 LONG_AGO = 1_000_000_000_000  # ms: September 2001
 

@@ -6,12 +6,13 @@ import re
 import shlex
 
 import pytest
-from command import COMPILING
-from kafka_topics import produce
-from page_blocks import blocks_of, rocsteady_calls
-from page_runs import run, run_bash, run_python
-from requirements import servers
 from rocsteady.runners.servers.kafka import KafkaBroker
+
+from tests.support.pages.blocks import blocks_of, rocsteady_calls
+from tests.support.pages.runs import run, run_bash, run_python
+from tests.support.processes.command import COMPILING
+from tests.support.requirements import servers
+from tests.support.servers.kafka_topics import produce
 
 PAGES = ["docs/how-to/kafka.md", "docs/how-to/rows-in-kafka.md"]
 SHOWN = "localhost:9092"

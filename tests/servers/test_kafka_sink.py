@@ -14,11 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from awkward_rows import some_rows
-from beam_runs import pipeline
-from fleet_tables import fleet_rows, pair_rows
-from json_schemas import FOLDER, KINDS, path_of, text_of
-from kafka_topics import PATIENCE
 from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
 from rocsteady.core.events.rejected import Reason
@@ -41,7 +36,13 @@ from rocsteady.transforms.sinks.kinds import (
 from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.followed import follow_tables
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
-from secure_broker import PASSWORD, USER
+
+from tests.support.pages.fleet_tables import fleet_rows, pair_rows
+from tests.support.pages.json_schemas import FOLDER, KINDS, path_of, text_of
+from tests.support.processes.beam_runs import pipeline
+from tests.support.servers.kafka_topics import PATIENCE
+from tests.support.servers.secure_broker import PASSWORD, USER
+from tests.support.stored.awkward_rows import some_rows
 
 HOUR = 3_600_000_000
 

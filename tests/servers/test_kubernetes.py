@@ -9,10 +9,11 @@ import subprocess
 from pathlib import Path
 
 import yaml
-from command import COMMAND
-from kafka_topics import events, topic_of, until
-from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer, WorkerPool
+
+from tests.support.processes.command import COMMAND
+from tests.support.requirements import servers
+from tests.support.servers.kafka_topics import events, topic_of, until
 
 MANIFEST = Path(__file__).parents[2] / "examples" / "deploy" / "kubernetes.yaml"
 OBJECTS = {each["kind"]: each for each in yaml.safe_load_all(MANIFEST.read_text("utf-8"))}

@@ -8,9 +8,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from class_events import class_streams, lines_of
-from kafka_topics import PATIENCE, evaluate, lines_in, produce, start, until
 from rocsteady import read_rows
+
+from tests.support.servers.kafka_topics import PATIENCE, evaluate, lines_in, produce, start, until
+from tests.support.streams.class_events import class_streams, lines_of
 
 OPTIONS = (
     "--id", "id", "--time", "made", "--label-time", "known", "--ttl", "1h", "--label-lead", "0s",

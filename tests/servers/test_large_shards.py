@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import benchmark_path  # noqa: F401
 import pytest
-from kafka_topics import until
-from launchers import LEAVES_THREADS_AND_CHANNELS
 from rocsteady.core.shard import parts as snapshot_parts
 from rocsteady.core.shard.parts import PARTS
 from rocsteady.runners.servers.flink import JobServer
@@ -13,6 +10,8 @@ from rocsteady.transforms.beam import cells as numbered_cells
 from rocsteady.transforms.beam import machine as stateful_machine
 
 from benchmarks.large_shards import blob_of, flink_options, outputs_in, run_blob
+from tests.support.processes.launchers import LEAVES_THREADS_AND_CHANNELS
+from tests.support.servers.kafka_topics import until
 
 pytestmark = LEAVES_THREADS_AND_CHANNELS
 

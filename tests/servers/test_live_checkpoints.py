@@ -7,7 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from kafka_topics import (
+from rocsteady import read_rows
+
+from tests.support.servers.kafka_topics import (
     OPTIONS,
     PATIENCE,
     N,
@@ -20,7 +22,6 @@ from kafka_topics import (
     topic_of,
     until,
 )
-from rocsteady import read_rows
 
 
 @pytest.fixture(autouse=True)

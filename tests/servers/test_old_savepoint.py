@@ -7,10 +7,11 @@ import shutil
 import signal
 from pathlib import Path
 
-import old_savepoint as old
-from kafka_topics import PATIENCE, start, until
-from launchers import LEAVES_THREADS_AND_CHANNELS
 from rocsteady.pipelines.cli import main
+
+from tests.support.processes.launchers import LEAVES_THREADS_AND_CHANNELS
+from tests.support.servers.kafka_topics import PATIENCE, start, until
+from tests.support.stored import old_savepoint as old
 
 pytestmark = LEAVES_THREADS_AND_CHANNELS
 

@@ -9,11 +9,12 @@ import threading
 import time
 
 import pytest
-from command import COMMAND
-from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer
-from secure_broker import SecureBroker
-from sockets import listening
+
+from tests.support.processes.command import COMMAND
+from tests.support.requirements import servers
+from tests.support.servers.secure_broker import SecureBroker
+from tests.support.servers.sockets import listening
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are read from /proc")
 

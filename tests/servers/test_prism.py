@@ -10,15 +10,16 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
-from command import start
-from counting_job import SUMS, sum_pairs
-from hash_chain import ChainFactory, events
-from kafka_topics import PATIENCE, until
-from requirements import servers
 from rocsteady.runners.servers.packages import prism_path
 from rocsteady.runners.servers.processes import birth
 from rocsteady.transforms.beam.machine import RunStateMachine
-from sockets import family_of
+
+from tests.support.invariants.hash_chain import ChainFactory, events
+from tests.support.processes.command import start
+from tests.support.requirements import servers
+from tests.support.servers.counting_job import SUMS, sum_pairs
+from tests.support.servers.kafka_topics import PATIENCE, until
+from tests.support.servers.sockets import family_of
 
 SLOW_SECONDS, RECORDS = 0.3, 12
 """Prism splits bundles in which nothing is done within 0.1 s."""

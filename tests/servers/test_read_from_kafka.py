@@ -6,11 +6,13 @@ import json
 import subprocess
 import sys
 
-import beams_kafka_job
-from beam_runs import InOrder, Keep, kept, pipeline
-from kafka_topics import events, produce, topic_of
-from requirements import servers
 from rocsteady.runners.servers.packages import java_io_option, prism_path
+
+from tests.support import ROOT
+from tests.support.processes.beam_runs import InOrder, Keep, kept, pipeline
+from tests.support.requirements import servers
+from tests.support.servers import beams_kafka_job
+from tests.support.servers.kafka_topics import events, produce, topic_of
 
 
 def rows_in(folder, name):
@@ -24,8 +26,8 @@ def test_a_topic_by_beams_own_connector_gives_the_rows_of_the_local_runner(broke
     produce(broker, "by-beam", [(1, b"no JSON", found[-1]["time"] * 1_000)])
     prism = ["--runner=PrismRunner", f"--prism_location={prism_path()}", "--environment_type=LOOPBACK"]
     words = [broker.address, "by-beam", str(len(found) + 1), str(tmp_path), *prism, java_io_option()]
-    job = [sys.executable, beams_kafka_job.__file__, *words]
-    done = subprocess.run(job, capture_output=True, text=True, timeout=120, check=False)
+    job = [sys.executable, "-m", beams_kafka_job.__name__, *words]
+    done = subprocess.run(job, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     with pipeline() as here:
         records = here | InOrder([(b"", json.dumps(event).encode()) for event in found])

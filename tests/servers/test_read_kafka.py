@@ -11,7 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from kafka_topics import (
+from rocsteady.pipelines.cli import main
+from rocsteady.runners.servers.processes import free_port
+from rocsteady.transforms.kafka.topic import KafkaTopic
+from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
+
+from tests.support.servers.kafka_topics import (
     OPTIONS,
     PATIENCE,
     N,
@@ -30,12 +35,8 @@ from kafka_topics import (
     topic_of,
     until,
 )
-from rocsteady.pipelines.cli import main
-from rocsteady.runners.servers.processes import free_port
-from rocsteady.transforms.kafka.topic import KafkaTopic
-from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
-from scraping import fetched
-from secure_broker import PASSWORD, USER
+from tests.support.servers.scraping import fetched
+from tests.support.servers.secure_broker import PASSWORD, USER
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,9 @@ import sys
 
 import numpy as np
 import pytest
-from benchmark_path import ROOT
-from requirements import servers
+
+from tests.support import ROOT
+from tests.support.requirements import servers
 
 
 @pytest.fixture

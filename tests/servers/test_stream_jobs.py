@@ -7,10 +7,21 @@ import signal
 from pathlib import Path
 
 import pytest
-from command import run
-from kafka_topics import OPTIONS, PATIENCE, N, evaluate, events, produce, start, topic_of, until
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.flink import worker_options
+
+from tests.support.processes.command import run
+from tests.support.servers.kafka_topics import (
+    OPTIONS,
+    PATIENCE,
+    N,
+    evaluate,
+    events,
+    produce,
+    start,
+    topic_of,
+    until,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pair_matcher
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,9 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.pairs.matching import Matcher
 from rocsteady.core.settings.against import Against
-from thorough import examples
+
+from tests.support.oracles import pair_matcher
+from tests.support.thorough import examples
 
 PLAIN = ["champion", "a", "b", "c"]
 COLUMNS = ["a", "b", "champion", "x/a", "x/champion", "x/b", "y/b", "y/champion"]

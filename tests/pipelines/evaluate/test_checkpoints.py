@@ -14,15 +14,16 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from command import COMMAND, call
-from killed_job import pipe_with, run_live
-from live_job import PATIENCE, job, wait_for
 from rocsteady import read_rows
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.state.checkpoint import Checkpoint
 from rocsteady.transforms.sources.streams import pipe_partition
 from rocsteady.transforms.state.checkpoints import CheckpointFolder
-from thorough import THOROUGH, at_length, some
+
+from tests.support.processes.command import COMMAND, call
+from tests.support.processes.killed_job import pipe_with, run_live
+from tests.support.processes.live_job import PATIENCE, job, wait_for
+from tests.support.thorough import THOROUGH, at_length, some
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked, and POSIX signals")
 

@@ -14,16 +14,17 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from beam_runs import InOrder, Keep, kept, pipeline, shuffled
-from command import call, run
-from killed_job import run_live
-from requirements import servers
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.core.rows.class_rows import ClassRow
 from rocsteady.transforms.events.dead_letters import in_columns
 from rocsteady.transforms.sinks.kinds import CLASS_ALERT_SCHEMA, CLASS_ALERTS
 from rocsteady.transforms.yaml_transforms import AlertYaml
+
+from tests.support.processes.beam_runs import InOrder, Keep, kept, pipeline, shuffled
+from tests.support.processes.command import call, run
+from tests.support.processes.killed_job import run_live
+from tests.support.requirements import servers
 
 N = 2_400
 NAMES = ("cat", "country=AR", 'owl, "o"|x')

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 import rocsteady as rs
-from class_events import NAMES, class_streams, in_order, lines_of, read
-from command import call
 from rocsteady.core.settings.measure_names import MEASURES, RANKING_MEASURES
+
+from tests.support.processes.command import call
+from tests.support.streams.class_events import NAMES, class_streams, in_order, lines_of, read
 
 CLASSES = ("--class-scores", "p_cat,p_dog,p_owl", "--label", "y")
 TIMED = ("--model", "model", "--time", "sent", "--id", "id")

@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
 from apache_beam.transforms.window import TimestampedValue
-from beam_runs import pipeline
-from class_events import NAMES, class_streams, in_order, lines_of, read
-from command import call
-from killed_job import run_live
 from rocsteady.core.rows.class_rows import ClassRow
 from rocsteady.transforms.sources.streams import pipe_partition
+
+from tests.support.processes.beam_runs import pipeline
+from tests.support.processes.command import call
+from tests.support.processes.killed_job import run_live
+from tests.support.streams.class_events import NAMES, class_streams, in_order, lines_of, read
 
 SCORES = ("--class-scores", "p_cat,p_dog,p_owl")
 KINDS = {"one class": ("--label", "y"), "several": ("--multi-label", "y_cat,y_dog,y_owl")}

@@ -15,13 +15,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from beam_runs import InOrder, Keep, kept, pipeline, shuffled
-from command import call
-from killed_job import run_live
 from rocsteady.core.rows.class_rows import ClassRow
 from rocsteady.pipelines.frames.given import given_table
 from rocsteady.transforms.sinks.kinds import CLASS_ROLL_UP_SCHEMA, ROLL_UP_SCHEMA
 from rocsteady.transforms.tables.read import read_tables
+
+from tests.support.processes.beam_runs import InOrder, Keep, kept, pipeline, shuffled
+from tests.support.processes.command import call
+from tests.support.processes.killed_job import run_live
 
 N = 2_400
 NAMES = ("cat", "country=AR", "owl|x")

@@ -12,10 +12,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from beam_runs import pipeline
-from class_events import NAMES, class_streams, lines_of, read
-from command import call, run, start
-from live_job import wait_for
+
+from tests.support.processes.beam_runs import pipeline
+from tests.support.processes.command import call, run, start
+from tests.support.processes.live_job import wait_for
+from tests.support.streams.class_events import NAMES, class_streams, lines_of, read
 
 HOW = ("--class-scores", "p_cat,p_dog,p_owl", "--model", "model", "--time", "sent", "--id", "id")
 KINDS = {"one class": ("--label", "y"), "several": ("--multi-label", "y_cat,y_dog,y_owl")}

@@ -13,13 +13,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from beam_runs import pipeline
-from command import call
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.rows.class_rows import ClassRow
 from rocsteady.transforms.evaluate.class_limits import REFUSED
 from rocsteady.transforms.yaml_transforms import EvaluateModelsYaml
+
+from tests.support.processes.beam_runs import pipeline
+from tests.support.processes.command import call
 
 N = 900
 NAMES = ("cat", "dog", "owl")

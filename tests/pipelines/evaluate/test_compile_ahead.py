@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import run
-from kernel_modes import with_cache
 from rocsteady.core.kernels.cache import HAS_LOCKS
 from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.pipelines.commands import command_parser
 from rocsteady.pipelines.evaluate.command import _planned, _settings_to_compile
+
+from tests.support.invariants.kernel_modes import with_cache
+from tests.support.processes.command import run
 
 JOINED = ["--labels", "large.csv", "--id", "score", "--time", "label"]
 

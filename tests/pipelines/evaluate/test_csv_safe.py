@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from command import call
 from rocsteady.transforms.sinks.kinds import TableKind
 from rocsteady.transforms.sinks.open import open_table
+
+from tests.support.processes.command import call
 
 FORMULAS = ['=cmd|" /C calc"!A0', "+1", "-1", "@SUM(A1)", "\tx", "\rx"]
 PLAIN = ["a=b", "m-1", "'=x"]

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from command import call
-from killed_job import run_live
-from live_job import job, wait_for
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.transforms.sources.streams import pipe_kinds, pipe_partition
-from thorough import THOROUGH, examples
+
+from tests.support.processes.command import call
+from tests.support.processes.killed_job import run_live
+from tests.support.processes.live_job import job, wait_for
+from tests.support.thorough import THOROUGH, examples
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked")
 

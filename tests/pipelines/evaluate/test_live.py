@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-import killed_job
 import pyarrow.parquet as pq
 import pytest
-from clock import Clock
-from command import DONE, call, said
-from live_job import PATIENCE, job, wait_for
+
+from tests.support.processes import killed_job
+from tests.support.processes.clock import Clock
+from tests.support.processes.command import DONE, call, said
+from tests.support.processes.live_job import PATIENCE, job, wait_for
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked, and POSIX signals")
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from command import call
+
+from tests.support.processes.command import call
 
 N = 600
 DAY = 86_400

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from command import call
-from list_partition import ListPartition
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.pipelines.evaluate.job import Streams
@@ -12,6 +10,9 @@ from rocsteady.pipelines.evaluate.take_up import going_on
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.streams.reader import StreamInput
 from rocsteady.transforms.state.folder import Export
+
+from tests.support.processes.command import call
+from tests.support.streams.list_partition import ListPartition
 
 TOPIC = "kafka://127.0.0.1:1/events"
 
