@@ -75,9 +75,7 @@ def _budget() -> float:
     except ValueError:
         minutes = -1.0
     if not 0 < minutes < float("inf"):
-        sys.exit(
-            f".ci/run: {BUDGET_VARIABLE}={given} is no number of minutes above 0; {BUDGET_MINUTES:g} is usual"
-        )
+        sys.exit(f".ci/run: {BUDGET_VARIABLE}={given} must be minutes above 0, such as {BUDGET_MINUTES:g}")
     return minutes
 
 
@@ -139,9 +137,8 @@ def highest_python() -> str:
 
 
 def _git(*words: str) -> str:
-    return subprocess.run(
-        ["git", *words], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -15,7 +15,7 @@ from .schedule import Step
 
 _LOOK_SECONDS = 0.1
 _FAREWELL_SECONDS = 60.0
-"""The first signal lets tests stop the servers that they started; the second, so long later, ends the rest."""
+"""The first signal lets tests stop the servers that they started; the second ends what is left."""
 
 _PRELUDE = "set -euo pipefail\n"
 

@@ -18,7 +18,7 @@ PATIENCE = 3.0
 """A step that takes this many times its minutes, on a host of this slowness, hangs."""
 
 SLOWEST = 3.0
-"""Hosts differ threefold in speed. Until this host's slowness is measured, steps have time for the slowest."""
+"""Hosts differ threefold in speed: until the slowness of a host is known, it may be this much."""
 
 GRACE = 1.2
 """Steps that are never left out end within this many budgets, so that the run itself ends and can report."""
