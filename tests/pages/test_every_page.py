@@ -39,7 +39,7 @@ BLOCKS = {page: blocks_of(page) for page in PAGES}
 ALL = [block for blocks in BLOCKS.values() for block in blocks]
 DIRECTIVES = {"{toctree}", "{generated}", "{include}"}
 ON_A_BROKER = {"docs/how-to/kafka.md", "docs/how-to/rows-in-kafka.md"}
-"""Pages whose blocks `{code-block} python` tests/servers/test_kafka_pages.py runs."""
+"""Pages whose blocks `{code-block} python` tests/servers/kafka/test_kafka_pages.py runs."""
 
 TEXT_ALONE = {
     "README.md": 1,  # of the demo, which .ci/run compares

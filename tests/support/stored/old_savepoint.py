@@ -1,10 +1,10 @@
 """A savepoint of Flink that an older rocsteady wrote, the input of its job, and how to make it anew.
 
-`tests/servers/savepoint` holds the savepoint, and the rows that its job had written by then. Its README.md
+`tests/servers/flink/savepoint` holds the savepoint and the rows that its job had written by then. Its README
 says which commit made them. To make them anew, with the code that Python imports as rocsteady, and with Flink
 and Kafka fetched:
 
-    python -m tests.support.stored.old_savepoint tests/servers/savepoint
+    python -m tests.support.stored.old_savepoint tests/servers/flink/savepoint
 
 The job joins predictions with labels, both from topics. So each of its stateful steps has state at the
 savepoint: the readers of three partitions, the joins and the evaluators.
@@ -27,7 +27,7 @@ from rocsteady.runners.servers.kafka import KafkaBroker
 from tests.support import ROOT
 from tests.support.servers.kafka_topics import PATIENCE, produce, start, until
 
-FOLDER = ROOT / "tests" / "servers" / "savepoint"
+FOLDER = ROOT / "tests" / "servers" / "flink" / "savepoint"
 STATE, ROWS = "state", "rows.jsonl"
 PREDICTIONS, LABELS = "predictions", "labels"
 LAST = "last"

@@ -15,7 +15,7 @@ from tests.support.processes.command import COMMAND
 from tests.support.requirements import servers
 from tests.support.servers.kafka_topics import events, topic_of, until
 
-MANIFEST = Path(__file__).parents[2] / "examples" / "deploy" / "kubernetes.yaml"
+MANIFEST = Path(__file__).parents[3] / "examples" / "deploy" / "kubernetes.yaml"
 OBJECTS = {each["kind"]: each for each in yaml.safe_load_all(MANIFEST.read_text("utf-8"))}
 CLUSTER = OBJECTS["FlinkDeployment"]["spec"]
 (EVALUATE,) = OBJECTS["Job"]["spec"]["template"]["spec"]["containers"]
