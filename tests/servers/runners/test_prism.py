@@ -8,14 +8,16 @@ import time
 from typing import Any
 
 import apache_beam as beam
+import pytest
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
+from rocsteady import read_rows
 from rocsteady.runners.servers.packages import prism_path
 from rocsteady.runners.servers.processes import birth
 from rocsteady.transforms.beam.machine import RunStateMachine
 
 from tests.support.invariants.hash_chain import ChainFactory, events
-from tests.support.processes.command import start
+from tests.support.processes.command import run, start
 from tests.support.requirements import servers
 from tests.support.servers.counting_job import SUMS, sum_pairs
 from tests.support.servers.kafka_topics import PATIENCE, until
@@ -62,26 +64,32 @@ def test_prism_gives_the_size_of_each_shard():
     assert sizes.keys() == {f"state_bytes {key}" for key, _ in records}
 
 
+OPTIONS = "--time=time", "--window=last:100", "--every=10"
+
+
 def follow(folder):
     """Start a job on Prism that reads a folder of a thousand events for ever; wait until it wrote rows."""
-    (folder / "in").mkdir()
+    (folder / "in").mkdir(exist_ok=True)
     (folder / "in" / "a.jsonl").write_text(
         "".join(f'{{"time": {i}, "score": 0.{i % 7}, "label": {i % 2}}}\n' for i in range(1_000))
     )
     rows = folder / "rows"
-    job = start(
-        "evaluate", folder / "in", "--follow", "--time=time", "--window=last:100", "--runner=prism",
-        f"--output={rows}/",
-    )  # fmt: skip
-    until(lambda: rows.is_dir() and any(rows.iterdir()))
+    before = {*rows.glob("part-*")}
+    job = start("evaluate", folder / "in", "--follow", *OPTIONS, "--runner=prism", f"--output={rows}/")
+    until(lambda: {*rows.glob("part-*")} - before)
     return job
+
+
+def kill_prism(job):
+    """Kill all that a job started: Prism, and nothing of the job itself."""
+    for pid in set(family_of(job.pid)) - {job.pid}:
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_a_prism_that_is_killed_ends_its_job_in_a_sentence(tmp_path):
     servers("prism")
     job = follow(tmp_path)
-    for pid in set(family_of(job.pid)) - {job.pid}:
-        os.kill(pid, signal.SIGKILL)
+    kill_prism(job)
     _, said = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1
     assert said.splitlines()[-1] == (
@@ -89,6 +97,28 @@ def test_a_prism_that_is_killed_ends_its_job_in_a_sentence(tmp_path):
         "its state is lost: start the job again"
     )
     assert "Traceback" not in said
+
+
+@pytest.mark.gate
+def test_a_job_that_starts_again_after_its_prism_was_killed_has_the_rows_of_the_local_runner(tmp_path):
+    """Rows that both jobs wrote are equal, so a reader of the folder has each row once."""
+    servers("prism")
+    job = follow(tmp_path)
+    kill_prism(job)
+    job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1
+    job = follow(tmp_path)
+    (tmp_path / "in" / "_END").touch()
+    _, said = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 0, said
+    local = tmp_path / "local.jsonl"
+    ran = run("evaluate", tmp_path / "in" / "a.jsonl", "--order=time:0s", *OPTIONS, f"--output={local}")
+    assert ran.status == 0, ran
+    rows, expected = (
+        sorted(read_rows(place), key=lambda row: row.row) for place in (f"{tmp_path}/rows/", local)
+    )
+    assert len(expected) == 100
+    assert rows == expected
 
 
 def test_ctrl_c_twice_ends_a_job_at_once_without_a_traceback(tmp_path):
