@@ -24,7 +24,9 @@ def filled(page: str) -> str:
     before, head, after = page.partition(_HEAD)
     if not head:
         raise ValueError(f"the page has no table that begins with {_HEAD.splitlines()[0]}")
-    return before + head + table() + after[after.index("\n\n") + 1 :]
+    lines = after.splitlines(keepends=True)
+    rows = next((number for number, line in enumerate(lines) if not line.startswith("|")), len(lines))
+    return before + head + table() + "".join(lines[rows:])
 
 
 def main() -> int:
