@@ -1,282 +1,332 @@
-"""A matcher that takes event after event: the slow oracle of `core.pairs.matching`, with the same state."""
+"""What becomes of each event of a stream of pairs: the slow oracle of `core.pairs.matching`.
+
+The oracle gets the whole stream at once, as a list of steps. For each event, the oracle searches the list for
+the step at which the event's wait ends. Then the oracle searches for partners before this step. So the oracle
+has no state that goes from batch to batch, and nothing to store or to load.
+"""
 
 from __future__ import annotations
 
-import heapq
 import math
-import struct
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-from rocsteady.core.encoding.fields import Reader, packed_bytes, packed_text
-from rocsteady.core.errors import InputError
-from rocsteady.core.events.batch import NEGATIVE, EventBatch
+from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.settings.against import Against
 
-_EVENT = struct.Struct("<qqdb?I")
-_COUNT = struct.Struct("<I")
-
-
-class _Event(NamedTuple):
-    label: int
-    score: float
-    time: int
-    slices: tuple[str, ...]
-
-
-@dataclass
-class _Held:
-    """An event that waits; of the champion also the models that it has met.
-
-    number  its place among the events that wait for a moment; 0: it waits to the end of the input
-    """
-
-    event: _Event
-    number: int
-    met: list[str] = field(default_factory=list)
-
 
 class Instance(NamedTuple):
-    """An instance of a model and its champion. NaN: one of them did not score it; time NO_TIME: none."""
+    """An instance of a model and its champion. The score of a missing event is None."""
 
     model: str
-    against: str
     label: int
-    score: float
-    score_against: float
+    score: float | None
+    score_against: float | None
     time: int
     slices: tuple[str, ...]
 
 
-_Key = tuple[str, bytes]
-"""What stands before the column in a model's name, and the id of the instance."""
+class Held(NamedTuple):
+    """An event that waits, in the fields of the wire form.
 
-
-class Matcher:
-    """Finds instances among the events of a shard.
-
-    repeated, contradicted  how many events did not count, since the matcher was made or loaded
+    number  the place of the event among all events, from 1 on; 0: the event waits to the end of the input
+    model   "" for an event of the champion
+    met     the models that were compared with an event of the champion, in order
     """
 
-    def __init__(self, against: Against) -> None:
+    number: int
+    time: int
+    score: float
+    label: int
+    is_champion: bool
+    stem: str
+    id: str
+    model: str
+    slices: tuple[str, ...]
+    met: tuple[str, ...]
+
+
+class After(NamedTuple):
+    """What a matcher must say after a batch, after a moment of the clock, or after the end of the input.
+
+    found     the instances that the batch, the moment or the end completes, in order
+    held      the events that wait, in the order of the wire form
+    models    the stem and the name of each model that is known
+    greatest  the greatest time so far
+    repeated, contradicted  how many events did not count so far
+    """
+
+    found: list[Instance]
+    held: list[Held]
+    models: list[tuple[str, str]]
+    greatest: int
+    repeated: int
+    contradicted: int
+
+
+@dataclass(eq=False)
+class _Event:
+    """An event, and what becomes of the event.
+
+    step         the place of the event among all steps: events and moments of the clock
+    number       the place of the event among all events, from 1 on
+    before       what stands before the column in the model's name: "" or "STEM/"
+    record       the batch, the source and the position; they tell which events are one record
+    over         the moment at which the wait ends; infinite: the event waits to the end of the input
+    until        the step at which the event stops waiting; for an event that never waits, its own step
+    of_id        all events of the event's id and stem
+    met          the events that were compared with the event
+    is_repeated  whether the event does not count, as a second event of its model
+    """
+
+    step: int
+    number: int
+    model: str
+    before: str
+    is_champion: bool
+    id: str | None
+    record: tuple[int, str | None, int]
+    label: int
+    score: float
+    time: int
+    slices: tuple[str, ...]
+    over: float = math.inf
+    until: int = 0
+    of_id: list[_Event] = field(default_factory=list)
+    met: list[_Event] = field(default_factory=list)
+    is_repeated: bool = False
+
+
+def told(happenings: Sequence[EventBatch | int], against: Against) -> list[After]:
+    """Return what a matcher must say after each batch and each moment of the clock, and after the end."""
+    stream = _Stream(happenings, against)
+    if against.by_record:
+        stream.match_records()
+    else:
+        stream.match_ids()
+    return [stream.after(first, end) for first, end in stream.parts]
+
+
+class _Stream:
+    """A stream as a list of steps; the last step is the end of the input.
+
+    first_of  the first event of each model
+    clock     by step: for an event the greatest time so far, for a moment of the clock the moment
+    parts     for each batch, for each moment and for the end, the first step and the step behind the last one
+    end       the last step
+    found     by step, the instances that the step completes
+    """
+
+    def __init__(self, happenings: Sequence[EventBatch | int], against: Against) -> None:
         self.against = against
-        self.repeated = self.contradicted = 0
-        self._names: dict[str, tuple[str, str]] = {}
-        self._models: dict[str, dict[str, None]] = {}
-        self._champions: dict[_Key, _Held] = {}
-        self._waiting: dict[_Key, dict[str, _Held]] = {}
-        self._alone_at: list[tuple[int, int, _Key, str | None]] = []
-        self._number = 0
-        self._greatest = NO_TIME
+        self.events: list[_Event] = []
+        self.first_of: dict[str, _Event] = {}
+        self.clock: list[int] = []
+        self.parts: list[tuple[int, int]] = []
+        self.found: dict[int, list[Instance]] = defaultdict(list)
+        for happening in happenings:
+            first = len(self.clock)
+            if isinstance(happening, int):
+                self.clock.append(happening)
+            else:
+                self._read(happening)
+            self.parts.append((first, len(self.clock)))
+        self.end = len(self.clock)
+        self.parts.append((self.end, self.end + 1))
 
-    def __len__(self) -> int:
-        """Return how many events wait for a partner or for a repetition."""
-        return len(self._champions) + sum(map(len, self._waiting.values()))
+    def _read(self, batch: EventBatch) -> None:
+        count = len(batch)
+        columns = (
+            batch.models.to_list(),
+            [None] * count if batch.ids is None else batch.ids.to_list(),
+            [None] * count if batch.sources is None else batch.sources.to_list(),
+            [0] * count if batch.positions is None else batch.positions.tolist(),
+            batch.labels.tolist(),
+            batch.scores.tolist(),
+            [NO_TIME] * count if batch.times is None else batch.times.tolist(),
+        )
+        texts = [column.to_list() for _, column in batch.slices]
+        greatest = self._greatest(self.events)
+        for row, (model, id_, source, position, label, score, time) in enumerate(zip(*columns, strict=True)):
+            before = self._before_column(model)
+            is_champion = model == before + self.against.champion
+            record, slices = (len(self.parts), source, position), tuple(column[row] or "" for column in texts)
+            place = len(self.clock), len(self.events) + 1
+            event = _Event(*place, model, before, is_champion, id_, record, label, score, time, slices)
+            self.events.append(event)
+            self.first_of.setdefault(model, event)
+            greatest = max(greatest, time)
+            self.clock.append(greatest)
 
-    def match(self, batch: EventBatch) -> Iterator[Instance]:
-        """Take in events in their order; yield the instances that are complete, and events that are alone."""
-        if batch.labels.min(initial=0) < NEGATIVE:
-            raise InputError("labels are classes and none is named as positive; name it with --positive")
-        columns = [[text or "" for text in column.to_list()] for _, column in batch.slices]
-        slices = list(zip(*columns, strict=True)) if columns else [()] * len(batch)
-        times = [NO_TIME] * len(batch) if batch.times is None else batch.times.tolist()
-        events = map(_Event, batch.labels.tolist(), batch.scores.tolist(), times, slices)
-        codes, values = batch.models.codes.tolist(), batch.models.values
-        if self.against.by_record:
-            yield from self._by_record(batch, [values[code] for code in codes], list(events))
-            return
-        if batch.ids is None:
-            raise InputError("models are compared by the ids of events; name the column with --id")
-        for code, key, event in zip(codes, batch.ids.encoded(), events, strict=True):
-            yield from self._take(values[code], key, event)
+    def _before_column(self, model: str) -> str:
+        """Return what stands before the longest column that ends the model's name."""
+        columns = [column for column in self.against.columns if f"/{model}".endswith(f"/{column}")]
+        return min((model[: len(model) - len(column)] for column in columns), key=len, default="")
+
+    def _greatest(self, events: Sequence[_Event]) -> int:
+        """Return the greatest time of events. Records do not wait, so by record no time counts."""
+        return NO_TIME if self.against.by_record else max((event.time for event in events), default=NO_TIME)
+
+    def _known(self, before: str, step: int) -> list[str]:
+        """Return the models of a stem, without the champion, that had an event before a step.
+
+        An event of one column tells of the models of all columns.
+        """
+        names: list[str] = []
+        for model, event in self.first_of.items():
+            if event.before == before and event.step < step:
+                names += [*(before + column for column in self.against.columns), model]
+        return [name for name in dict.fromkeys(names) if name != before + self.against.champion]
+
+    def _alone(self, event: _Event, time: int, step: int, met: Collection[str]) -> list[Instance]:
+        """Return the instances of an event that stays alone.
+
+        The champion stays alone for each model that is not in `met` and had an event before `step`.
+        """
+        known = self._known(event.before, step) if event.is_champion else [event.model]
+        return [_of_one(model, event, time) for model in known if model not in met]
 
     # ---- by record
 
-    def _by_record(self, batch: EventBatch, models: list[str], events: list[_Event]) -> Iterator[Instance]:
-        """Yield the instances of whole records: in order of time, then of their first event."""
-        if batch.positions is None:
-            raise InputError("a packet of events has no positions; its reader must give them")
-        sources = batch.event_sources().codes.astype(np.int64)
-        records = batch.positions + sources * (int(batch.positions.max(initial=0)) + 1)
-        _, first, record = np.unique(records, return_index=True, return_inverse=True)
-        place = first[record]  # of the record's first event
-        found: dict[tuple[str, int], dict[str, _Event]] = {}
-        for row in np.argsort(place, kind="stable").tolist():
-            stem, _ = self._name(models[row])
-            found.setdefault((stem, int(place[row])), {})[models[row]] = events[row]
-        for (stem, _), of_record in found.items():
-            champion = self._name(next(iter(of_record)))[1]
-            theirs = of_record.pop(champion, None)
-            for model, mine in of_record.items():
-                yield _together(model, champion, mine, theirs)
-            if theirs is not None:
-                for model in self._models[stem]:
-                    if model not in of_record:
-                        yield _alone_of_champion(model, champion, theirs, theirs.time)
-
-    def _name(self, model: str) -> tuple[str, str]:
-        """Return what stands before the column in a model's name, and the model's champion."""
-        if model not in self._names:
-            stem, _champion = self._names[model] = self.against.champion_of(model)
-            others = (column for column in self.against.columns if column != self.against.champion)
-            names = (f"{stem}/{column}" if stem else column for column in others)
-            self._models.setdefault(stem, {}).update(dict.fromkeys(names))
-        return self._names[model]
+    def match_records(self) -> None:
+        """Find the instances of each record. Of two events of a model in a record, the last one counts."""
+        records: dict[tuple[int, str | None, int], dict[str, dict[str, _Event]]] = {}
+        for event in self.events:
+            records.setdefault(event.record, {}).setdefault(event.before, {})[event.model] = event
+        for (batch, _, _), stems in records.items():
+            found = self.found[self.parts[batch][0]]
+            for before, of_model in stems.items():
+                theirs = of_model.pop(before + self.against.champion, None)
+                for mine in of_model.values():
+                    found.append(_of_two(mine, theirs) if theirs else _of_one(mine.model, mine, mine.time))
+                if theirs:
+                    found += self._alone(theirs, theirs.time, self.end, of_model)
 
     # ---- by id
 
-    def _take(self, model: str, id_: bytes | None, event: _Event) -> Iterator[Instance]:
-        self._greatest = max(self._greatest, event.time)
-        yield from self.go_on_to(self._greatest)
-        stem, champion = self._name(model)
-        if model == champion:
-            yield from self._take_champion(stem, id_, champion, event)
-            return
-        self._models.setdefault(stem, {})[model] = None
-        if id_ is None:
-            yield _alone_of_model(model, champion, event, event.time)
-        elif (theirs := self._champions.get((stem, id_))) is None:
-            of_id = self._waiting.setdefault((stem, id_), {})
-            if model in of_id:
-                self.repeated += 1
-            else:
-                of_id[model] = self._held((stem, id_), model, event)
-        elif model in theirs.met:
-            self.repeated += 1
-        else:
-            theirs.met.append(model)
-            yield from self._meet(model, champion, event, theirs.event)
+    def match_ids(self) -> None:
+        """Find the instances of each id. Waits that are over at the step of an event end before the event."""
+        of_id: dict[tuple[str, str | None], list[_Event]] = defaultdict(list)
+        for event in self.events:
+            self._set_wait(event)
+            event.of_id = of_id[event.before, event.id]
+            event.of_id.append(event)
+        for (_, id_), events in of_id.items():
+            if id_ is not None:
+                _find_partners(events)
+        greatest = self._greatest(self.events)
+        for event in sorted(self.events, key=self._turn):
+            if event.step < event.until and (event.is_champion or not event.met):
+                time = greatest if event.until == self.end else int(event.over)
+                met = [other.model for other in event.met]
+                self.found[event.until] += self._alone(event, time, event.until, met)
+        for event in self.events:
+            if event.id is None:
+                self.found[event.step] += self._alone(event, event.time, event.step + 1, ())
+            for other in event.met:
+                if other.step < event.step:
+                    self.found[event.step] += _compared(event, other)
 
-    def _take_champion(
-        self, stem: str, id_: bytes | None, champion: str, event: _Event
-    ) -> Iterator[Instance]:
-        if id_ is None:
-            for model in self._models.get(stem, ()):
-                yield _alone_of_champion(model, champion, event, event.time)
-        elif (stem, id_) in self._champions:
-            self.repeated += 1
-        else:
-            held = self._champions[stem, id_] = self._held((stem, id_), None, event)
-            for model, mine in self._waiting.pop((stem, id_), {}).items():
-                held.met.append(model)
-                yield from self._meet(model, champion, mine.event, event)
+    def _set_wait(self, event: _Event) -> None:
+        """Set the moment and the step at which the wait of an event ends if no partner comes."""
+        if self.against.within is not None and event.time != NO_TIME:
+            event.over = event.time + self.against.within
+        later = range(event.step + 1, self.end) if event.over < math.inf else ()
+        event.until = next((step for step in later if self.clock[step] > event.over), self.end)
+        if event.id is None:
+            event.until = event.step
 
-    def _meet(self, model: str, champion: str, mine: _Event, theirs: _Event) -> Iterator[Instance]:
-        if mine.label == theirs.label:
-            yield _together(model, champion, mine, theirs)
-            return
-        self.contradicted += 1
-        time = max(mine.time, theirs.time)
-        yield _alone_of_model(model, champion, mine, time)
-        yield _alone_of_champion(model, champion, theirs, time)
+    def _turn(self, event: _Event) -> tuple[float, ...]:
+        """Return what events whose waits end are sorted by: the step, then the moment, then the event.
 
-    def _held(self, key: _Key, model: str | None, event: _Event) -> _Held:
-        """Return an event that waits; `model` None: the champion's."""
-        if self.against.within is None or event.time == NO_TIME:
-            return _Held(event, 0)
-        self._number += 1
-        heapq.heappush(self._alone_at, (event.time + self.against.within, self._number, key, model))
-        return _Held(event, self._number)
+        At the end of the input, all waits end at one moment: the order is that of `_place`.
+        """
+        return event.until, *(_place(event) if event.until == self.end else (event.over, event.step))
 
-    def go_on_to(self, clock: int) -> Iterator[Instance]:
-        """Yield the events that are alone, as every later event has a time of `clock` or more."""
-        while self._alone_at and self._alone_at[0][0] < clock:
-            moment, number, key, model = heapq.heappop(self._alone_at)
-            waiting = self._champions.get(key) if model is None else self._waiting.get(key, {}).get(model)
-            if waiting is not None and waiting.number == number:
-                yield from self._give_up(key, model, moment)
+    # ---- what is left
 
-    def _give_up(self, key: _Key, model: str | None, moment: int) -> Iterator[Instance]:
-        """Forget an event; yield it for every model for which it stayed alone."""
-        if model is None:
-            held, stem = self._champions.pop(key), key[0]
-            champion = f"{stem}/{self.against.champion}" if stem else self.against.champion
-            for other in self._models.get(stem, ()):
-                if other not in held.met:
-                    yield _alone_of_champion(other, champion, held.event, moment)
-            return
-        of_id = self._waiting[key]
-        event = of_id.pop(model).event
-        if not of_id:
-            del self._waiting[key]
-        yield _alone_of_model(model, self._name(model)[1], event, moment)
-
-    def finish(self) -> Iterator[Instance]:
-        """Yield the events that still wait, as alone, at the greatest time that came: the input has ended."""
-        self._alone_at = []
-        for key in list(self._champions):
-            yield from self._give_up(key, None, self._greatest)
-        for key in list(self._waiting):
-            for model in list(self._waiting[key]):
-                yield from self._give_up(key, model, self._greatest)
-
-    # ---- state
-
-    @property
-    def wire_bytes(self) -> int:
-        """About the length of the wire form in bytes. O(1)."""
-        return 60 * (len(self._champions) + len(self._waiting)) + 30 * len(self._models)
-
-    def pack(self) -> list[bytes]:
-        """Return the wire form."""
-        models = [(stem, model) for stem, known in self._models.items() for model in known]
-        parts = [struct.pack("<q", self._greatest), _COUNT.pack(len(models))]
-        parts += [packed_text(text) for pair in models for text in pair]
-        events: list[tuple[_Key, str, bool, _Held]] = [
-            *((key, "", True, held) for key, held in self._champions.items()),
-            *((key, model, False, held) for key, of in self._waiting.items() for model, held in of.items()),
-        ]
-        parts.append(_COUNT.pack(len(events)))
-        for (stem, id_), model, is_champion, held in events:
-            label, score, time, slices = held.event
-            parts.append(_EVENT.pack(held.number, time, score, label, is_champion, len(slices)))
-            parts += [packed_text(stem), packed_bytes(id_), packed_text(model)]
-            parts += map(packed_text, slices)
-            parts.append(_COUNT.pack(len(held.met)))
-            parts += map(packed_text, held.met)
-        return parts
-
-    @classmethod
-    def read(cls, reader: Reader, against: Against) -> Matcher:
-        """Read the wire form; raises ValueError or struct.error for bytes that `pack` cannot have written."""
-        self = cls(against)
-        self._greatest = reader.number("<q")
-        for _ in range(reader.number(_COUNT.format)):
-            stem, model = reader.text(), reader.text()
-            self._models.setdefault(stem, {})[model] = None
-        for _ in range(reader.number(_COUNT.format)):
-            number, time, score, label, is_champion, columns = reader.numbers(_EVENT.format)
-            stem, id_, model = reader.text(), reader.sized(), reader.text()
-            key = stem, id_
-            event = _Event(label, score, time, tuple(reader.text() for _ in range(columns)))
-            met = [reader.text() for _ in range(reader.number(_COUNT.format))]
-            if label not in (0, 1) or not math.isfinite(score):
-                raise ValueError(f"an event of the label {label} and the score {score}")
-            held = _Held(event, number, met)
-            if is_champion:
-                self._champions[key] = held
-            else:
-                self._waiting.setdefault(key, {})[model] = held
-            if number:
-                self._number = max(self._number, number)
-                moment = time + (against.within or 0)
-                heapq.heappush(self._alone_at, (moment, number, key, None if is_champion else model))
-        return self
+    def after(self, first: int, end: int) -> After:
+        """Return what a matcher must say after the steps from `first` to the one before `end`."""
+        events = [event for event in self.events if event.step < end]
+        waiting = sorted((event for event in events if event.until >= end), key=_place)
+        pairs = [(event, other) for event in events for other in event.met if other.step < event.step]
+        return After(
+            found=[instance for step in range(first, end) for instance in self.found[step]],
+            held=[_held(event, end) for event in waiting],
+            models=[
+                (before.removesuffix("/"), model)
+                for before in dict.fromkeys(event.before for event in events)
+                for model in self._known(before, end)
+            ],
+            greatest=self._greatest(events),
+            repeated=sum(event.is_repeated for event in events),
+            contradicted=sum(event.label != other.label for event, other in pairs),
+        )
 
 
-def _together(model: str, champion: str, mine: _Event, theirs: _Event | None) -> Instance:
-    if theirs is None:
-        return _alone_of_model(model, champion, mine, mine.time)
+def _find_partners(events: list[_Event]) -> None:
+    """Find which events of an id meet.
+
+    An event is repeated if another event waits that is of the same model, or has met the model.
+    """
+    for event in events:
+        waiting = [other for other in events if other.step < event.step < other.until]
+        if event.model in [each.model for other in waiting for each in (other, *other.met)]:
+            event.is_repeated, event.until = True, event.step
+            continue
+        for other in waiting:
+            if other.is_champion != event.is_champion:
+                event.met.append(other)
+                other.met.append(event)
+                of_model = other if event.is_champion else event
+                of_model.until = event.step  # the champion's event waits on, for other models
+
+
+def _place(event: _Event) -> tuple[int, ...]:
+    """Return what events that wait are sorted by: the champion's first, then by id, then by event.
+
+    The ids are in order of the step since which an id has had events of models that wait, without a gap.
+    """
+    since = event.step
+    if not event.is_champion:
+        others = [other for other in event.of_id if not other.is_champion]
+        while earlier := [other.step for other in others if other.step < since < other.until]:
+            since = min(earlier)
+    return not event.is_champion, since, event.step
+
+
+def _held(event: _Event, end: int) -> Held:
+    return Held(
+        number=event.number if event.over < math.inf else 0,
+        time=event.time,
+        score=event.score,
+        label=event.label,
+        is_champion=event.is_champion,
+        stem=event.before.removesuffix("/"),
+        id=event.id or "",
+        model="" if event.is_champion else event.model,
+        slices=event.slices,
+        met=tuple(other.model for other in event.met if other.step < end),
+    )
+
+
+def _compared(event: _Event, other: _Event) -> list[Instance]:
+    """Return the instance of an event and its partner, or two if the partner has another label."""
+    mine, theirs = (other, event) if event.is_champion else (event, other)
+    if mine.label == theirs.label:
+        return [_of_two(mine, theirs)]
     time = max(mine.time, theirs.time)
-    return Instance(model, champion, mine.label, mine.score, theirs.score, time, mine.slices)
+    return [_of_one(mine.model, mine, time), _of_one(mine.model, theirs, time)]
 
 
-def _alone_of_model(model: str, champion: str, event: _Event, time: int) -> Instance:
-    return Instance(model, champion, event.label, event.score, math.nan, time, event.slices)
+def _of_two(mine: _Event, theirs: _Event) -> Instance:
+    time = max(mine.time, theirs.time)
+    return Instance(mine.model, mine.label, mine.score, theirs.score, time, mine.slices)
 
 
-def _alone_of_champion(model: str, champion: str, event: _Event, time: int) -> Instance:
-    return Instance(model, champion, event.label, math.nan, event.score, time, event.slices)
+def _of_one(model: str, event: _Event, time: int) -> Instance:
+    score, against = (None, event.score) if event.is_champion else (event.score, None)
+    return Instance(model, event.label, score, against, time, event.slices)
