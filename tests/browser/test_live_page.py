@@ -14,6 +14,7 @@ import pytest
 import rocsteady as rs
 from rocsteady.pipelines.report.rows import report_rows
 
+from tests.support.browser.chromium import context_of
 from tests.support.browser.demo_year import A_DAY, Year
 from tests.support.pages.fleet_tables import fleet_rows, pair_rows
 from tests.support.pages.report_tables import NASTIER, NASTY, alert_events, curve, evaluated_rows, filled
@@ -26,6 +27,8 @@ IN_TIME = ROWS.take(pa.array(np.argsort(ROWS.column("seq").to_numpy(), kind="sta
 LINES = """() => Object.fromEntries((document.getElementById("main-chart").data || [])
     .filter((trace) => trace.kind === "line").map((trace) => [trace.model, trace.y]))"""
 NET = "Failed to load resource: net::"
+LISTENS = "(({ ready, at }) => ready === '1' && at !== undefined)(document.documentElement.dataset)"
+"""Before a page listens to the stream, it is loaded anew when the server arranges its rows anew."""
 
 
 def until(page, holds, arg=None):
@@ -50,7 +53,7 @@ def opened_live(browser, address, *, fragment="", allowed=(), navigations=1, **o
 
     navigations  how often the page was loaded; None: any number of times
     """
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+    context = context_of(browser, viewport={"width": 1280, "height": 900}, **options)
     page = context.new_page()
     said, requested, navigated = [], [], []
     page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
@@ -60,7 +63,7 @@ def opened_live(browser, address, *, fragment="", allowed=(), navigations=1, **o
     page.on("request", lambda one: navigated.append(one.url) if one.is_navigation_request() else None)
     try:
         page.goto(address + fragment)
-        until(page, "document.documentElement.dataset.ready === '1'")
+        until(page, LISTENS)
         yield page
         assert [text for text in said if not any(each in text for each in allowed)] == []
         assert {urlsplit(request.url).netloc for request in requested} == {urlsplit(address).netloc}
@@ -128,7 +131,7 @@ def test_a_page_whose_epoch_ends_while_it_loads_shows_the_next_epoch(browser):
                 here.judged(80)
             route.continue_()
 
-        context = browser.new_context()
+        context = context_of(browser)
         page = context.new_page()
         page.route("**/api/blocks/**", end_epoch)
         page.goto(here.address)
@@ -385,10 +388,10 @@ def test_a_server_that_is_started_anew_is_taken_up_again(browser):
         opening = opened_live(browser, address, fragment="#model=good&measure=auc", allowed=(NET,))
         page = opening.__enter__()
         at(page, 200)
+    until(page, "document.getElementById('stream-state').innerText.includes('lost')")
     with served(port=port) as again:
+        # Live again: the page has taken the news of a server whose rows are not read yet, and keeps its own.
         until(page, "document.getElementById('stream-state').innerText === 'live'")
-        # before its rows are read
-        page.wait_for_timeout(1_000)
         assert page.evaluate("document.documentElement.dataset.at").endswith("-200")
         again.rows.put(IN_TIME)
         again.judged(len(IN_TIME))
@@ -408,10 +411,10 @@ def test_a_link_holds_the_range_which_follows_the_newest_row(browser):
         here.judged(60)
         with opened_live(browser, here.address) as page:
             page.select_option("#range", "21600")
-            until(page, f"(({view})() || []).length === 2")
+            wide = f"(wide) => {{ const [low, high] = ({view})() || []; return high - low === wide; }}"
+            until(page, wide, arg=6 * hour)
             assert parse_qs(urlsplit(page.url).fragment)["last"] == ["21600"]
-            low, high = page.evaluate(view)
-            assert high - low == 6 * hour
+            _, high = page.evaluate(view)
             here.rows.put(table.slice(60))
             at(page, 100)
             until(page, f"(high) => (({view})()[1] === high)", arg=high + 40 * hour)
@@ -425,8 +428,7 @@ def test_a_link_holds_the_range_which_follows_the_newest_row(browser):
             zoomed, link = other.evaluate(view), urlsplit(other.url).fragment
             assert "last" not in parse_qs(link)
         with opened_live(browser, here.address, fragment=f"#{link}") as third:
-            until(third, f"((({view})() || []).length === 2)")
-            assert third.evaluate(view) == zoomed
+            until(third, f"(wanted) => String(({view})()) === String(wanted)", arg=zoomed)
 
 
 def test_a_token_in_the_address_opens_the_page_and_leaves_the_address(browser):
@@ -493,6 +495,11 @@ INLINE = (
     "document.querySelector('h1').setAttribute('style', 'display: none')",
     "document.body.insertAdjacentHTML('beforeend', '<b id=x style=\"position: fixed\"></b>')",
 )
+STOPPED = """() => {
+    [window.stopped, window.failed] = [[], []];
+    addEventListener("securitypolicyviolation", (event) => window.stopped.push(event.effectiveDirective));
+    addEventListener("error", ({ target }) => window.failed.push(target.localName), true);
+}"""
 
 
 def test_the_policy_stops_code_that_stands_in_the_page(browser):
@@ -500,9 +507,10 @@ def test_the_policy_stops_code_that_stands_in_the_page(browser):
         here.rows.put(filled([("m", 40)]))
         here.judged(40)
         with opened_live(browser, here.address, allowed=("Content Security Policy", "404")) as page:
+            page.evaluate(STOPPED)
             for code in INLINE:
                 page.evaluate(f"() => {{ {code} }}")
-            page.wait_for_timeout(200)
+            until(page, "window.stopped.length === 6 && window.failed.includes('img')")
             assert page.evaluate("window.ran") is None
             assert page.evaluate("getComputedStyle(document.querySelector('h1')).display") == "block"
             assert page.evaluate("getComputedStyle(document.getElementById('x')).position") == "static"

@@ -56,8 +56,9 @@ def test_the_heatmap_shows_the_pairs_of_the_chosen_model_and_moment(browser, rep
         assert close(grid(page), pair_aucs("good", 2))
         assert "event 450" in page.locator("#class-pairs-worst").text_content()
         page.locator("#class-pairs-grid td[data-at='1']").hover()
-        said = page.locator("#class-pairs-cell").text_content()
-        assert said.startswith("cat against dog=x,y: ")
+        page.wait_for_function(
+            "document.getElementById('class-pairs-cell').textContent.startsWith('cat against dog=x,y: ')"
+        )
         page.locator("#class-pairs-search").fill("OWL")
         page.wait_for_function("document.querySelectorAll('#class-pairs-table tbody tr').length === 2")
         assert page.locator("#class-pairs-count").text_content() == "2 pairs"

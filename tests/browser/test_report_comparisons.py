@@ -40,7 +40,6 @@ def drawn(page, wanted):
     page.wait_for_function(
         "(wanted) => (document.getElementById('better-chart').dataset.drawn || '').startsWith(wanted)",
         arg=wanted,
-        timeout=20_000,
     )
     return page.evaluate(TRACES)
 

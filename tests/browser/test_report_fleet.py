@@ -208,9 +208,7 @@ def test_on_paper_the_charts_and_the_tables_are_there_and_no_controls(browser, r
         page.evaluate("document.querySelectorAll('details.fold').forEach((one) => { one.open = false; })")
         page.emulate_media(media="print")
         for name in ("roll_ups", "pairs"):
-            page.wait_for_function(
-                f"document.getElementById('{name}-chart').dataset.drawn?.endsWith('light')", timeout=20_000
-            )
+            page.wait_for_function(f"document.getElementById('{name}-chart').dataset.medium === 'paper'")
             assert not page.locator(f"#{name}-choices").is_visible()
         for name in SECTIONS:
             assert page.locator(f"#{name}-table").is_visible()

@@ -16,7 +16,7 @@ from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.words import DASH, with_interval
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 
-from tests.support.browser.chromium import launched, opened
+from tests.support.browser.chromium import arrived, brought, launched, near_is_drawn, opened
 from tests.support.pages.report_tables import NASTY, START, curve, evaluated_rows, events, filled
 
 HOUR = 3_600_000_000
@@ -61,7 +61,6 @@ def drawn(page, *, measure=None, axis=None, slice_name=None, models=None):
             return wanted.every((part, place) => part === null || is[place] === part);
         }""",
         arg=wanted,
-        timeout=20_000,
     )
     if slice_name is not None:
         page.wait_for_function(
@@ -197,7 +196,7 @@ def test_small_charts_are_the_rows_too(browser, report, rows):
             "figure.small:not([hidden])", "all => all.map((one) => one.dataset.measure)"
         ):
             page.locator(f'figure[data-measure="{measure}"]').scroll_into_view_if_needed()
-            page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn]', timeout=20_000)
+            page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn]')
             for trace, model in zip(page.evaluate(SMALL, measure), models, strict=True):
                 assert (trace["x"], trace["y"]) == values(of_series(rows, model), measure), measure
 
@@ -455,18 +454,6 @@ def test_the_slices_chart_shows_the_latest_values(browser, report, rows):
             np.testing.assert_allclose(below, [row["auc"] - row["auc_low"] for row in last], atol=1e-15)
 
 
-SETTLED = """() => new Promise((done) => {
-    let [before, still] = [[], 0];
-    const look = () => {
-        const now = [scrollY, document.documentElement.scrollHeight];
-        still = now.join() === before.join() ? still + 1 : 0;
-        before = now;
-        if (still > 6) done(); else setTimeout(look, 100);
-    };
-    look();
-})"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "targets"), [(1280, ["#meanings"]), (390, ["#slices", "#curves", "#latest", "#meanings"])]
@@ -475,9 +462,7 @@ def test_a_link_at_the_top_leads_to_its_section_at_once(width, targets, browser,
     for target in targets:
         with opened(browser, report, width=width) as page:
             page.click(f'nav a[href="{target}"]')
-            page.evaluate(SETTLED)
-            top = page.eval_on_selector(target, "one => one.getBoundingClientRect().top")
-            assert abs(top) <= 40, target
+            arrived(page, target, within=40)
 
 
 @pytest.mark.slow
@@ -485,11 +470,10 @@ def test_a_link_at_the_top_leads_to_its_section_at_once(width, targets, browser,
 def test_charts_that_are_drawn_late_move_nothing(width, browser, report):
     tops = "() => [...document.querySelectorAll('section')].map((one) => one.offsetTop)"
     with opened(browser, report, width=width) as page:
-        page.evaluate(SETTLED)
+        near_is_drawn(page)
         before = page.evaluate(tops)
         for id_ in ("measures", "slices", "curves", "latest"):
-            page.locator(f"#{id_}").scroll_into_view_if_needed()
-            page.evaluate(SETTLED)
+            brought(page, f"#{id_}")
         page.wait_for_selector("#roc-chart[data-drawn]")
         page.wait_for_selector("#slices-chart[data-drawn]")
         np.testing.assert_allclose(page.evaluate(tops), before, atol=40)
@@ -757,7 +741,8 @@ CONTRAST = """() => {
 def test_all_text_stands_out_from_its_ground(scheme, browser, report):
     with opened(browser, report, color_scheme=scheme) as page:
         for id_ in ("measures", "slices", "curves"):
-            page.locator(f"#{id_}").scroll_into_view_if_needed()
+            brought(page, f"#{id_}")
+        page.wait_for_selector("#slices-chart[data-drawn]")
         page.wait_for_selector("#roc-chart[data-drawn]")
         found = page.evaluate(CONTRAST)
         assert len(found) > 300
@@ -781,6 +766,7 @@ def test_on_a_phone_nothing_sticks_out(browser, report):
     with opened(browser, report, width=390, height=800, has_touch=True, is_mobile=True) as page:
         page.evaluate("document.querySelectorAll('section').forEach((one) => one.scrollIntoView())")
         page.wait_for_selector("#main-chart[data-drawn]")
+        near_is_drawn(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.evaluate("window.innerWidth") == 390
         out = page.evaluate(
@@ -798,7 +784,7 @@ def test_on_a_phone_nothing_sticks_out(browser, report):
 def test_the_keyboard_alone_reaches_every_control(browser, report):
     with opened(browser, report) as page:
         for id_ in ("measures", "slices", "curves", "latest"):
-            page.locator(f"#{id_}").scroll_into_view_if_needed()
+            brought(page, f"#{id_}")
         page.wait_for_selector("#roc-chart[data-drawn]")
         wanted = page.evaluate(
             """() => {
@@ -853,6 +839,7 @@ def test_a_name_that_is_a_script_is_text_in_charts_too(browser, report):
             for trace in lines(traces)
             if NASTY.replace("<", "&lt;").replace(">", "&gt;") in trace["text"][0]
         )
+        brought(page, "#main-chart")  # so that nothing moves between the look and the hover
         place = page.evaluate(
             """(model) => {
                 const chart = document.getElementById("main-chart");
@@ -954,7 +941,7 @@ WATCH = """window.longest = 0; new PerformanceObserver((list) => {
 def test_a_large_report_is_quick(sizes, browser, tmp_path, capsys):
     write_report(filled(sizes), tmp_path / "r.html")
     with opened(browser, tmp_path / "r.html", ready=False, before=WATCH) as page:
-        page.wait_for_selector("#main-chart[data-drawn]", timeout=30_000)
+        page.wait_for_selector("#main-chart[data-drawn]")
         first = page.evaluate("performance.now()")
         page.wait_for_function("document.documentElement.dataset.ready === '1'")
         assert page.evaluate("document.querySelectorAll('*').length") < 5_000

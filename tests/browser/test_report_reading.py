@@ -11,7 +11,7 @@ import pytest
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.report.rows import EventCounters
 
-from tests.support.browser.chromium import opened
+from tests.support.browser.chromium import arrived, brought, frames, near_is_drawn, opened
 from tests.support.pages.report_tables import (
     DAY,
     NASTY,
@@ -110,8 +110,7 @@ def test_a_link_to_what_is_not_here_says_so(browser, report, fragment, shown, to
 
 def test_a_link_to_a_section_leads_there(browser, report):
     with opened(browser, report, fragment="#latest") as page:
-        page.wait_for_timeout(500)
-        assert abs(page.eval_on_selector("#latest", "one => one.getBoundingClientRect().top")) < 60
+        arrived(page, "#latest", within=59)
         assert page.is_hidden("#missing")
 
 
@@ -121,22 +120,26 @@ OPACITY = """() => [...document.querySelectorAll("#main-chart .trace[class*='tra
     .map((one) => Number(getComputedStyle(one).opacity))"""
 
 
+def shows_bands(page, opacities):
+    page.wait_for_function(f"(wanted) => String(({OPACITY})()) === String(wanted)", arg=opacities)
+
+
 @pytest.mark.slow
 def test_bands_of_one_or_two_models_are_seen_and_of_more_the_one_that_is_pointed_at(browser, report):
     for models, seen in ((1, [1]), (2, [1, 1]), (3, [0, 0, 0])):
         asked = "&".join(f"model=model-{place:02}" for place in range(models))
         with opened(browser, report, fragment=f"#{asked}") as page:
-            assert page.evaluate(OPACITY) == seen
+            shows_bands(page, seen)
             if models < 3:
                 assert "The band is the 95% interval." in page.inner_text("#main-notes")
                 continue
             assert "shows its 95% interval as a band" in page.inner_text("#main-notes")
             page.hover("#legend li >> nth=1")
-            assert page.evaluate(OPACITY) == [0, 1, 0]
+            shows_bands(page, [0, 1, 0])
             page.focus("#legend li >> nth=2 >> button")
             page.mouse.move(0, 0)
             page.focus("#legend li >> nth=0 >> button")
-            assert page.evaluate(OPACITY) == [1, 0, 0]
+            shows_bands(page, [1, 0, 0])
 
 
 def thin_tail(**columns):
@@ -229,10 +232,11 @@ def test_on_a_phone_the_content_begins_on_the_first_screen_and_nothing_sticks_ou
     with opened(browser, report, width=360, height=640, has_touch=True, is_mobile=True) as page:
         assert page.evaluate("document.getElementById('main').offsetTop") < 300
         for id_ in ("alerts", "slices", "changes", "measures", "curves", "latest", "meanings"):
-            page.locator(f"#{id_}").scroll_into_view_if_needed()
+            brought(page, f"#{id_}")
         page.wait_for_selector("#roc-chart[data-drawn]")
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        page.wait_for_timeout(300)
+        frames(page)
+        near_is_drawn(page)
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         assert page.evaluate(TOO_WIDE, 360) == []
         assert page.evaluate(TOO_SMALL) == []
@@ -240,18 +244,23 @@ def test_on_a_phone_the_content_begins_on_the_first_screen_and_nothing_sticks_ou
 
 # ---- paper
 
+FITS = "(width) => document.querySelector('#main-chart .main-svg').clientWidth === width"
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_paper_shows_all_charts_in_light_colours_and_no_controls(browser, report, scheme):
     with opened(browser, report, color_scheme=scheme) as page:
-        page.wait_for_timeout(300)
         on_screen = page.evaluate("document.getElementById('main-chart').clientWidth")
+        page.wait_for_function(FITS, arg=on_screen)
         page.emulate_media(media="print", color_scheme=scheme)
         page.wait_for_selector('figure[data-measure="kappa"][data-drawn]')
         page.wait_for_selector("#roc-chart[data-drawn]")
         page.wait_for_selector("#slices-chart[data-drawn]")
-        page.wait_for_function("document.querySelector('#main-chart .main-svg').clientWidth <= 680")
+        page.wait_for_function(
+            """() => [...document.querySelectorAll(".plot")].filter((one) => one.checkVisibility())
+                .every((one) => one.dataset.medium === "paper")"""
+        )
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         colour = "document.getElementById('main-chart').data.find((one) => one.kind === 'line').line.color"
         assert page.evaluate(colour) == "#0072B2"
@@ -285,9 +294,7 @@ def test_paper_shows_all_charts_in_light_colours_and_no_controls(browser, report
         assert "score is missing" in text
         assert re.search(r"^Details$", text, re.MULTILINE) is None
         page.emulate_media(media="screen", color_scheme=scheme)
-        page.wait_for_function(
-            "(width) => document.querySelector('#main-chart .main-svg').clientWidth === width", arg=on_screen
-        )
+        page.wait_for_function(FITS, arg=on_screen)
         expected = "rgb(20, 22, 26)" if scheme == "dark" else "rgb(255, 255, 255)"
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == expected
         assert not page.locator(".reasons li").first.is_visible()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.browser.chromium import context_of
 from tests.support.pages.site_build import built, served
 
 pytestmark = pytest.mark.slow  # a build takes 15 s
@@ -39,7 +40,7 @@ def window(
     browser: Any, address: str, *, width: int = 1280, height: int = 900, **options: Any
 ) -> Iterator[Any]:
     """A window that reaches the site alone; at the end no page has erred, and none has asked for more."""
-    context = browser.new_context(viewport={"width": width, "height": height}, **options)
+    context = context_of(browser, viewport={"width": width, "height": height}, **options)
     elsewhere: list[str] = []
     said: list[str] = []
 
@@ -73,13 +74,14 @@ def test_the_sidebar_leads_to_every_section_and_each_page_to_the_next(browser: A
         sidebar = page.locator(".sidebar-tree")
         for section in SECTIONS:
             sidebar.get_by_role("link", name=section).first.click()
-            assert page.locator("h1").inner_text().startswith(section)
+            page.wait_for_function(
+                "(name) => document.querySelector('h1')?.innerText.startsWith(name)", arg=section
+            )
         page.goto(f"{address}/tutorials/index.html")
         page.locator(".next-page").click()
-        assert "/tutorials/" in page.url
-        assert not page.url.endswith("index.html")
+        page.wait_for_url(lambda url: "/tutorials/" in url and not url.endswith("index.html"))
         page.locator(".prev-page").click()
-        assert page.url.endswith("/tutorials/index.html")
+        page.wait_for_url("**/tutorials/index.html")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_search_finds_a_word_and_shows_where_it_stands(
 
 
 def test_search_works_from_a_folder_without_a_server(browser: Any, site: Path) -> None:
-    context = browser.new_context(offline=True)
+    context = context_of(browser, offline=True)
     try:
         page = context.new_page()
         page.goto((site / "search.html").as_uri() + "?q=watermark")
@@ -133,7 +135,7 @@ def test_on_a_phone_the_menu_opens_and_leads_on(browser: Any, address: str) -> N
         assert page.evaluate("document.querySelector('.sidebar-drawer').getBoundingClientRect().right") <= 0
         page.locator(".mobile-header .nav-overlay-icon").click()
         link.click()
-        assert page.url.endswith("/concepts/index.html")
+        page.wait_for_url("**/concepts/index.html")
 
 
 def test_dark_is_taken_from_the_system_and_can_be_chosen(browser: Any, address: str) -> None:

@@ -82,14 +82,15 @@ async function showBetter() {
   });
   const ahead = meta.better.ahead?.[measure];
   layout.shapes = ahead ? [aheadShape(ahead, byTime, across[across.length - 1])] : [];
-  await paint(Plotly, byId("better-chart"), traces, layout);
-  byId("better-chart").dataset.drawn = [
+  const shows = [
     measure,
     better.spread,
     [...better.learners].join(","),
     byTime ? "time" : "seq",
     isDark() ? "dark" : "light",
   ].join("|");
+  await paint(Plotly, byId("better-chart"), traces, layout);
+  byId("better-chart").dataset.drawn = shows;
 }
 
 function betterCaption(ahead) {

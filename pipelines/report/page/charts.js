@@ -71,12 +71,19 @@ function baseLayout(extra) {
 const coarse = matchMedia("(pointer: coarse)").matches;
 const PLOT_CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: "reset" };
 
-/** Draw a chart anew; on paper in the size that its place has there. */
-function paint(Plotly, chart, traces, layout) {
+/** What charts are drawn for: paper, or a screen in one of two themes. */
+function medium() {
+  return printing ? "paper" : isDark() ? "dark" : "light";
+}
+
+/** Draw a chart anew, on paper in the size that its place has there; the chart then says what it is drawn for. */
+async function paint(Plotly, chart, traces, layout) {
+  const drawnFor = medium();
   if (printing) Object.assign(layout, { width: chart.clientWidth, height: chart.clientHeight });
   // A trace without a uid gets that of the trace that had its place before, and the element of that one.
   traces.forEach((trace, place) => (trace.uid ??= `place-${place}`));
-  return Plotly.react(chart, traces, layout, PLOT_CONFIG);
+  await Plotly.react(chart, traces, layout, PLOT_CONFIG);
+  chart.dataset.medium = drawnFor;
 }
 
 let plotlyReady = null;

@@ -74,8 +74,9 @@ async function drawFleet(id) {
   const { step } = chart.data;
   chart.more = words + (step > 1 ? ` One in ${counts.format(step)} rows is drawn, and the last.` : "");
   layOutFleet(id, one.name);
+  const shows = [id, chart.series, byId(`${id}-measure`)?.value || state.axis, isDark() ? "dark" : "light"].join("|");
   await paint(Plotly, byId(`${id}-chart`), traces, baseLayout({ dragmode: false, ...layout }));
-  byId(`${id}-chart`).dataset.drawn = [id, chart.series, byId(`${id}-measure`)?.value || state.axis, isDark() ? "dark" : "light"].join("|");
+  byId(`${id}-chart`).dataset.drawn = shows;
 }
 
 /** The series of a place; a served page's chart may be newer than its choice, and have the series elsewhere. */

@@ -30,9 +30,10 @@ async function drawMain() {
     drawnNote(traces, measure) +
     (veils.length ? " Fainter: before the first full window." : "") +
     (began.length ? " Dotted upright lines: where a change began, as told in the overview." : "");
+  const shows = `${measure}|${state.slice}|${state.axis}|${state.models.join(",")}|${isDark() ? "dark" : "light"}`;
   await paint(Plotly, chart, traces, layout);
   showBands();
-  chart.dataset.drawn = `${measure}|${state.slice}|${state.axis}|${state.models.join(",")}|${isDark() ? "dark" : "light"}`;
+  chart.dataset.drawn = shows;
   if (!chart.dataset.wired) {
     chart.dataset.wired = "1";
     chart.on("plotly_relayout", (change) => zoomed(change));
@@ -383,9 +384,10 @@ async function drawMultiple(one) {
   const traces = measureTraces(one.measure, null, one.plot.clientWidth, true);
   if (layout.yaxis.type === "linear")
     Object.assign(layout.yaxis, steps(traces, meta.measures[one.measure].digits === "count"));
+  const shows = `${one.measure}|${state.slice}|${state.axis}|${state.models.join(",")}`;
   await paint(Plotly, one.plot, traces, layout);
   if (one.measure === "auc") showBands();
-  one.figure.dataset.drawn = `${one.measure}|${state.slice}|${state.axis}|${state.models.join(",")}`;
+  one.figure.dataset.drawn = shows;
 }
 
 function refreshMultiples() {

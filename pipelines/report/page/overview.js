@@ -66,6 +66,7 @@ async function printOverview(begins) {
     return;
   }
   const all = await overviewLines();
+  if (!printing) return; // the page is back on the screen
   const told = all.filter((line) => line.state !== "no change shown");
   const lines = all.length <= meta.overviewLines ? all : told.slice(0, PRINTED);
   byId("overview-table").tBodies[0].innerHTML = lines.map((line) => line.html).join("");
@@ -74,6 +75,7 @@ async function printOverview(begins) {
   note.textContent = `${counted(left, "model")} not printed: ${counts.format(all.length - told.length)} with no change shown${
     told.length > PRINTED ? `, and ${counts.format(told.length - PRINTED)} others` : ""
   }.`;
+  byId("overview-table").dataset.drawn = "paper";
 }
 
 /** A click on a name in a table shows that model, or slice, in the charts. */

@@ -85,6 +85,7 @@ async function drawSlices() {
       range: [shownNow.length - 0.5, -0.5],
     },
   });
+  const shows = `${state.models.join(",")}|${slices.order}|${slices.page}`;
   await paint(Plotly, chart, traces, layout);
   const without = shownNow.filter((slice) =>
     state.models.every((model) => Number.isNaN(lastOf(model, slice, "auc"))),
@@ -94,7 +95,7 @@ async function drawSlices() {
     (without.length
       ? ` Null here: ${without.map(sliceName).slice(0, 10).join(", ")}${without.length > 10 ? ", ..." : ""}.`
       : "");
-  chart.dataset.drawn = `${state.models.join(",")}|${slices.order}|${slices.page}`;
+  chart.dataset.drawn = shows;
 }
 
 function shortened(text) {

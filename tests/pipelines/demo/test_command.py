@@ -310,7 +310,7 @@ def test_an_interrupted_demo_ends_in_seconds_and_leaves_nothing(tmp_path):
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    out, err = process.communicate(timeout=60)  # for what hangs
+    out, err = process.communicate(timeout=120)  # for what hangs
     assert (process.returncode, out) == (130, ""), err
     begun, *_, ended = said(err)
     assert "training takes some 40 s of a processor" in begun

@@ -8,7 +8,6 @@ import random
 import re
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,6 +20,7 @@ from rocsteady.transforms.beam.metrics import COUNTERS, GAUGES
 
 from tests.support import ROOT
 from tests.support.processes.command import call, names, run, start
+from tests.support.processes.live_job import PATIENCE, wait_for
 from tests.support.servers.scraping import fetched
 
 WINDOW = ("--window", "last:50", "--every", "20")
@@ -132,10 +132,12 @@ def test_counters_can_be_fetched_while_a_job_runs_and_not_after(capsys):
     process = start("evaluate", "-", *WINDOW, *words, stdin=subprocess.PIPE)
     process.stdin.write(Path("events.jsonl").read_text())
     process.stdin.flush()
-    end, found = time.monotonic() + 60, None  # the end of patience with what hangs
-    while time.monotonic() < end and (found is None or found["rocsteady_events_read_total"] != "401.0"):
-        time.sleep(0.1)
-        found = fetched(port)
+    wait_for(lambda: (fetched(port) or {}).get("rocsteady_events_read_total") == "401.0")
+    # What was read is applied and written a moment later.
+    rows_written = "rocsteady_rows_written_total"
+    wait_for(lambda: fetched(port)[rows_written] == f"{len(Path('r.jsonl').read_text().splitlines())}.0")
+    wait_for(lambda: fetched(port)["rocsteady_events_applied_total"] == "400.0")
+    found = fetched(port)
     assert found["rocsteady_events_applied_total"] == "400.0"
     assert found["rocsteady_dead_letters_total"] == "1.0"
     assert found["rocsteady_evaluators"] == "2.0"
@@ -151,7 +153,7 @@ def test_counters_can_be_fetched_while_a_job_runs_and_not_after(capsys):
         found["rocsteady_rows_of_models_not_shown_total"] == f"{sum(row['model'] != shown for row in rows)}.0"
     )
     process.stdin.close()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE) == 0
     process.stdout.close()
     process.stderr.close()
     assert fetched(port) is None

@@ -16,6 +16,7 @@ from rocsteady.pipelines.report.verdicts import judge_rows
 from rocsteady.transforms.sinks.table import cleaned, text_lines, write_table
 
 from tests.support.pages.report_tables import NASTY, evaluated_rows, filled
+from tests.support.pages.served import PATIENCE
 from tests.support.processes.command import COMMAND, call
 
 ROWS = evaluated_rows(("good", NASTY, "esc\x1b[2J"), n=3_000)
@@ -23,9 +24,9 @@ unix = pytest.mark.skipif(sys.platform == "win32", reason="terminals are other o
 
 
 def appended(path, table):
-    with path.open("ab") as file:
-        for text in text_lines(cleaned(table, csv_safe=False), as_csv=False):
-            file.write(text)
+    """Append rows in one piece: who looks meanwhile sees all of them, or none."""
+    with path.open("ab", buffering=0) as file:
+        file.write(b"".join(text_lines(cleaned(table, csv_safe=False), as_csv=False)))
 
 
 @unix
@@ -71,7 +72,7 @@ def test_in_a_pipe_each_new_table_is_plain_text_below_the_one_before(tmp_path):
         [*COMMAND, "watch", str(path), "--refresh", "0.1"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
     )  # fmt: skip
-    guard = threading.Timer(120, running.kill)
+    guard = threading.Timer(PATIENCE, running.kill)
     guard.start()
     lines = []
 

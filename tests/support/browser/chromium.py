@@ -1,5 +1,8 @@
 """A Chromium that is on the machine, driven by Playwright; a page that may load nothing and must not err.
 
+A test waits for a state that the page says, and never for a time: on a busy machine any time is too short.
+PATIENCE ends what hangs.
+
 Where either is missing, tests skip with the reason; with ROCSTEADY_REQUIRE_BROWSER=1 they fail.
 """
 
@@ -12,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.requirements import lacking
+
+PATIENCE = 120.0
+"""Seconds after which a wait for a state of a page is given up: for what hangs, not for what is slow."""
 
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -49,11 +55,64 @@ def driver():
 @contextmanager
 def launched(playwright, **options):
     """Start Chromium."""
-    browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS, **options)
+    browser = playwright.chromium.launch(
+        executable_path=chromium_path(), args=ARGUMENTS, timeout=PATIENCE * 1_000, **options
+    )
     try:
         yield browser
     finally:
         browser.close()
+
+
+def context_of(browser, **options):
+    """Return a context whose waits all have our patience."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE * 1_000)
+    return context
+
+
+def frames(page):
+    """Let the page draw two frames and do what waits behind them; what it says meanwhile has come then."""
+    page.evaluate(
+        """() => new Promise((done) => {
+            requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
+        })"""
+    )
+
+
+_NEAR_IS_DRAWN = """() => [...document.querySelectorAll(".plot")].every((one) => {
+    const box = (one.closest("figure.small") || one.closest("section") || one).getBoundingClientRect();
+    const isNear = one.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
+    return !isNear || one.dataset.medium;
+})"""
+
+
+def near_is_drawn(page):
+    """Wait until every chart in view, or close to it, is drawn."""
+    page.wait_for_function(_NEAR_IS_DRAWN)
+
+
+def brought(page, selector):
+    """Bring an element into view, and wait until it is there and the charts near it are drawn."""
+    page.locator(selector).first.scroll_into_view_if_needed()
+    page.wait_for_function(
+        f"""(selector) => {{
+            const box = document.querySelector(selector).getBoundingClientRect();
+            return box.bottom > 0 && box.top < innerHeight && ({_NEAR_IS_DRAWN})();
+        }}""",
+        arg=selector,
+    )
+
+
+def arrived(page, selector, within):
+    """Wait until an element is so many pixels from the window's top at most, and charts near it are drawn."""
+    page.wait_for_function(
+        f"""([selector, within]) => {{
+            const {{ top }} = document.querySelector(selector).getBoundingClientRect();
+            return Math.abs(top) <= within && ({_NEAR_IS_DRAWN})();
+        }}""",
+        arg=[selector, within],
+    )
 
 
 @contextmanager
@@ -62,7 +121,7 @@ def opened(browser, path, *, fragment="", width=1280, height=900, ready=True, be
 
     `before` is run in the page before its own code.
     """
-    context = browser.new_context(viewport={"width": width, "height": height}, **options)
+    context = context_of(browser, viewport={"width": width, "height": height}, **options)
     address = Path(path).resolve().as_uri()
     said, requested = [], []
     context.route(
@@ -83,9 +142,10 @@ def opened(browser, path, *, fragment="", width=1280, height=900, ready=True, be
     try:
         page.goto(address + fragment)
         if ready:
-            page.wait_for_function("document.documentElement.dataset.ready === '1'", timeout=60_000)
+            page.wait_for_function("document.documentElement.dataset.ready === '1'")
         yield page
-        page.wait_for_timeout(50)
+        if options.get("java_script_enabled", True):
+            frames(page)  # an error of what the page was about comes before
         assert said == []
         assert [url for url in requested if not _same(url, address)] == []
     finally:

@@ -19,7 +19,9 @@ from rocsteady.pipelines.serve.reading import Source
 from rocsteady.pipelines.serve.server import serving
 from rocsteady.transforms.tables.followed import Came
 
-PATIENCE = 60.0
+PATIENCE = 120.0
+"""Seconds after which a wait is given up: for what hangs, not for what is slow."""
+
 NO_MORE = Came(None, {})
 
 

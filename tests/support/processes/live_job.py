@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from tests.support.processes.command import COMMAND, said
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds until a row or an end that does not come is given up: for what hangs, not for what is slow.
 
 That a row comes is to the line alone that makes it due: no other line is sent until it is there.

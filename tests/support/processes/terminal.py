@@ -13,7 +13,7 @@ import time
 
 from tests.support.processes.command import COMMAND
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Terminal:

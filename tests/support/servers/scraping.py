@@ -9,7 +9,7 @@ import urllib.request
 def fetched(port):
     """Return numbers as text by the names of their series; None where nobody answers."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=120) as answer:
             text = answer.read().decode()
     except urllib.error.URLError:
         return None
