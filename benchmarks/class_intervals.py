@@ -1,7 +1,7 @@
 """Intervals of the means of classes: python -m benchmarks.class_intervals [--quick] [--output FILE].
 
 How often the 95% intervals of macro, weighted and M hold the truth, in draws from models whose truth is
-known (tests/support/classes_coverage.py).
+known (tests/support/streams/class_coverage.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tests.support.classes_coverage import BEYOND, MODELS, Model, coverage
+from tests.support.streams.class_coverage import BEYOND, MODELS, Model, coverage
 
 from .pages import with_commit
 from .processes import table

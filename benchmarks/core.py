@@ -30,7 +30,7 @@ from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 
-from tests.support.sliding_window import SlidingWindow
+from tests.support.invariants.sliding_window import SlidingWindow
 
 from .pages import with_commit
 

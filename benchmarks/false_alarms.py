@@ -22,8 +22,8 @@ from rocsteady.core.evaluator.adwin import Adwin
 from rocsteady.core.measures.sorted import place
 from scipy.stats import norm
 
-from tests.support.adaptive_oracle import AdaptiveOracle
-from tests.support.sliding_window import SlidingWindow
+from tests.support.invariants.sliding_window import SlidingWindow
+from tests.support.oracles.adaptive import AdaptiveOracle
 
 from .pages import with_commit
 

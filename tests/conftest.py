@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import zlib
 
 import pytest
 from hypothesis import settings
-from thorough import THOROUGH
+
+from tests.support.thorough import THOROUGH
 
 # There is a worker for every core already: threads of linear algebra would only wait for each other, busily.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -17,6 +19,28 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 # The first call of a kernel compiles it, so the time that an example takes says nothing about the code.
 settings.register_profile("rocsteady", deadline=None)
 settings.load_profile("rocsteady")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let .ci/run choose a tenth of the slow tests."""
+    about = "of tests that a plain run leaves out or shortens, those whose crc32 of the id modulo 10 is N"
+    parser.addoption("--tenth", type=int, choices=range(10), metavar="N", help=about)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not in the tenth; tests that are neither slow nor at_length stay."""
+    tenth = config.getoption("--tenth")
+    if tenth is None:
+        return
+    left_out = [
+        item
+        for item in items
+        if (item.get_closest_marker("slow") or item.get_closest_marker("at_length"))
+        and zlib.crc32(item.nodeid.encode()) % 10 != tenth
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    chosen = {*items} - {*left_out}
+    items[:] = [item for item in items if item in chosen]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,6 +62,6 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup() -> None:
     """Let Beam remember what it would work out again for every job, as soon as something has imported it."""
     if "apache_beam.runners" in sys.modules and not THOROUGH:
-        from beam_memory import remember
+        from tests.support.processes.beam_memory import remember
 
         remember()

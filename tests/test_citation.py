@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+
 CITATION: dict[str, Any] = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 PAPERS = sorted(path.stem for path in (ROOT / "docs" / "papers").glob("*[0-9].md"))
 

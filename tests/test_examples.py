@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 import rocsteady as rs
-from command import PROGRAM
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+from tests.support.processes.command import PROGRAM
+
 EXAMPLES = ROOT / "examples"
 INDEX = (EXAMPLES / "README.md").read_text("utf-8")
 COMMAND = re.compile(r"^#? {4,5}((?:python|sh) (?:[^\n]*\\\n)*[^\n]*)$", re.MULTILINE)

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 import rocsteady
-from smoke import smoke
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+from tests.support.processes.smoke import smoke
+
 ROOMS = ("core", "transforms", "pipelines", "runners")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 

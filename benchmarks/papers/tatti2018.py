@@ -13,7 +13,7 @@ from rocsteady.core.arrays import FloatArray
 from rocsteady.core.score_tree.store import NOTHING
 from rocsteady.core.sketches.compressed_auc import CompressedAuc
 
-from tests.support.sliding_window import SlidingWindow
+from tests.support.invariants.sliding_window import SlidingWindow
 
 from .baselines import Bins, Rescan
 from .data import Stream, load

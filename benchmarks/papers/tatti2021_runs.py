@@ -20,7 +20,7 @@ from rocsteady.core.score_tree.tree import ScoreTree
 
 from benchmarks.papers.data import Stream
 from benchmarks.papers.tatti2021_baselines import AUC, NO_MEASURE, H, SortedList, h_of_hull
-from tests.support.sliding_window import SlidingWindow
+from tests.support.invariants.sliding_window import SlidingWindow
 
 PRIOR = 0.5
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)

@@ -4,7 +4,7 @@ A `ScoreTree` is the multiset of (label, score) of a window. (`window` adds the 
 came, so that the window can slide.) All values are exact: they are whole numbers, updated by whole
 differences. So no value drifts, and no order of scores is slow.
 
-Invariants, each recomputed by `tests/support/score_tree_invariants.py`:
+Invariants, each recomputed by `tests/support/invariants/score_tree.py`:
 
 1. Entries ascend by score; equal scores are one entry; only the sentinel in front has weight 0.
 2. Inner nodes are balanced as an AVL tree, buckets hold 1 to 62 entries, and every node and bucket is in the

@@ -5,7 +5,7 @@ numbers. Here masses are sums of floats. So every sum over a run of entries is c
 a query needs it; no event is added to or subtracted from a sum. So no sum drifts, whatever events came and
 went. With weights of 1 both trees give the same values.
 
-Invariants, each recomputed by `tests/support/weighted_tree_invariants.py`:
+Invariants, each recomputed by `tests/support/invariants/weighted_tree.py`:
 
 1. Entries ascend by score; equal scores are one entry. An entry has at least one event, and a class without
    events at an entry has a mass of exactly 0 there.

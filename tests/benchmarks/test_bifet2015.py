@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmark_path import ROOT
 from rocsteady.core.compare.fold_pairs import FoldPairs
 from rocsteady.core.compare.fold_report import FoldReport
 from rocsteady.core.compare.learners import LearnerComparisons
@@ -27,6 +26,8 @@ from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import AllEvents, EveryEvents
+
+from tests.support import ROOT
 
 pytest.importorskip("river")
 

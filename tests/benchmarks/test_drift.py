@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from benchmark_path import ROOT  # noqa: F401
 from scipy.stats import binomtest
 
 from benchmarks.drift.constructed import CHANGES, constructed, error_of

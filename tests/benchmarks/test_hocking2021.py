@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmark_path import ROOT
 from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
 from rocsteady.core.learning.aum.descent import LabelLoss
 
@@ -21,6 +20,7 @@ from benchmarks.papers.hocking2021_losses import (
     squared_hinge,
     squared_hinge_of_pairs,
 )
+from tests.support import ROOT
 
 DATA = os.environ.get("ROCSTEADY_DATA")
 

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from benchmark_path import ROOT
 
 from benchmarks.pages import COMMIT, MEASURED, made_from, warnings, with_commit
+from tests.support import ROOT
 
 BEFORE = '''"""A module."""
 import math

@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from benchmark_path import ROOT
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.process.user_cache import user_cache
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.papers import data
+from tests.support import ROOT
 
 EVENTS = 900
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmark_path import ROOT
+
+from tests.support import ROOT
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 
-import benchmark_path  # noqa: F401
 import numpy as np
 import pytest
 

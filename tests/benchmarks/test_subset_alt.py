@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import benchmark_path  # noqa: F401  before benchmarks
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,10 +12,10 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.measures.at_row import h_measure
 from rocsteady.core.settings.costs import BetaCost
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from score_tree_oracle import Oracle, steepening, streams
-from thorough import examples
 
 from benchmarks.papers.subset_alt import WeightBalancedHull
+from tests.support.oracles.score_tree import Oracle, steepening, streams
+from tests.support.thorough import examples
 
 FIXED = EvaluatorSettings(cost=BetaCost(2, 2), priors=0.3)
 EPSILONS = (0.01, 0.1, 1.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
 
-ROOT = Path(__file__).parents[2]
+from tests.support import ROOT
 
 BASELINES = """
 import numpy as np

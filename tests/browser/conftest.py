@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from browser import driver, launched
+
+from tests.support.browser.chromium import driver, launched
 
 
 @pytest.fixture(scope="session")

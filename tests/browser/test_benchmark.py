@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from benchmark_path import ROOT
-from browser import chromium_path
+
+from tests.support import ROOT
+from tests.support.browser.chromium import chromium_path
 
 
 @pytest.mark.slow

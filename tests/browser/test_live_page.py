@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from browser import context_of
-from demo_year import A_DAY, Year
-from fleet_tables import fleet_rows, pair_rows
-from report_tables import NASTIER, NASTY, alert_events, curve, evaluated_rows, filled
 from rocsteady.pipelines.report.rows import report_rows
-from served import PATIENCE, served
+
+from tests.support.browser.chromium import context_of
+from tests.support.browser.demo_year import A_DAY, Year
+from tests.support.pages.fleet_tables import fleet_rows, pair_rows
+from tests.support.pages.report_tables import NASTIER, NASTY, alert_events, curve, evaluated_rows, filled
+from tests.support.pages.served import PATIENCE, served
 
 TOKEN = "0123456789abcdef-secret"
 ROWS = evaluated_rows(("good", NASTY, NASTIER), n=6_000)

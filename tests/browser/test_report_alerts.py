@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from browser import opened
-from report_tables import NASTIER, NASTY, START, alert_events, evaluated_rows
 from rocsteady.pipelines.report.report import write_report
+
+from tests.support.browser.chromium import opened
+from tests.support.pages.report_tables import NASTIER, NASTY, START, alert_events, evaluated_rows
 
 HOUR = 3_600_000_000
 

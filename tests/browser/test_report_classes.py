@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from browser import opened
-from class_tables import CLASSES, class_rows
-from report_tables import alert_events
 from rocsteady.pipelines.report.report import write_report
+
+from tests.support.browser.chromium import opened
+from tests.support.pages.class_tables import CLASSES, class_rows
+from tests.support.pages.report_tables import alert_events
 
 ROWS = class_rows()
 

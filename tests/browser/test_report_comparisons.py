@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-from browser import opened
-from comparison_files import compared_tables, fold_rows
-from report_tables import NASTIER, NASTY
 from rocsteady.core.compare.comparisons import Checkpoint, compare_learners
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.transforms.sinks.comparisons import MEAN_SCHEMA, comparisons_to_arrow
+
+from tests.support.browser.chromium import opened
+from tests.support.pages.comparison_files import compared_tables, fold_rows
+from tests.support.pages.report_tables import NASTIER, NASTY
 
 LEARNERS = ("best", NASTY, NASTIER)
 

@@ -7,10 +7,11 @@ import html
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from browser import opened
-from fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
-from report_tables import NASTIER, NASTY, START, alert_events
 from rocsteady.pipelines.report.report import write_report
+
+from tests.support.browser.chromium import opened
+from tests.support.pages.fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
+from tests.support.pages.report_tables import NASTIER, NASTY, START, alert_events
 
 GRID = START // HOUR * HOUR
 SECTIONS = ("roll_ups", "pairs", "gaps")

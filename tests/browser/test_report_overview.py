@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from browser import near_is_drawn, opened
-from planted import DAY, DAYS, FIRST, planted
-from report_tables import alert_events, filled
 from rocsteady.pipelines.report.report import write_report
-from thorough import first
+
+from tests.support.browser.chromium import near_is_drawn, opened
+from tests.support.pages.planted import DAY, DAYS, FIRST, planted
+from tests.support.pages.report_tables import alert_events, filled
+from tests.support.thorough import first
 
 WINDOW_DAYS = 15
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from browser import arrived, brought, launched, near_is_drawn, opened
-from report_tables import NASTY, START, curve, evaluated_rows, events, filled
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.data import DRAWN, MEANINGS
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.words import DASH, with_interval
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
+
+from tests.support.browser.chromium import arrived, brought, launched, near_is_drawn, opened
+from tests.support.pages.report_tables import NASTY, START, curve, evaluated_rows, events, filled
 
 HOUR = 3_600_000_000
 

@@ -8,10 +8,20 @@ from urllib.parse import parse_qs
 import numpy as np
 import pyarrow as pa
 import pytest
-from browser import arrived, brought, frames, near_is_drawn, opened
-from report_tables import DAY, NASTY, START, alert_events, curve, evaluated_rows, events, filled
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.report.rows import EventCounters
+
+from tests.support.browser.chromium import arrived, brought, frames, near_is_drawn, opened
+from tests.support.pages.report_tables import (
+    DAY,
+    NASTY,
+    START,
+    alert_events,
+    curve,
+    evaluated_rows,
+    events,
+    filled,
+)
 
 LONG = "a-long-name-" + "x" * 70
 RIGHT_TO_LEFT = "\u05de\u05d5\u05d3\u05dc \u05d0"

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import context_of
-from site_build import built, served
+
+from tests.support.browser.chromium import context_of
+from tests.support.pages.site_build import built, served
 
 pytestmark = pytest.mark.slow  # a build takes 15 s
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from google_cloud import google_cloud
+
+from tests.support.servers.google_cloud import google_cloud
 
 
 @pytest.fixture(scope="session")

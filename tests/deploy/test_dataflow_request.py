@@ -14,14 +14,15 @@ import sys
 from pathlib import Path
 
 import apache_beam as beam
-import dataflow_worker
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import beam_runner_api_pb2 as proto
-from dataflow_graph import PARDO, asks_for_what_dataflow_has, stateful
-from google_cloud import IMAGE
 from rocsteady.pipelines.cli import main
+
+from tests.support.servers import dataflow_worker
+from tests.support.servers.dataflow_graph import PARDO, asks_for_what_dataflow_has, stateful
+from tests.support.servers.google_cloud import IMAGE
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "dataflow.md"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from pathlib import Path
 
 import rocsteady as rs
 from rocsteady.pipelines.cli import parse
 
-ROOT = Path(__file__).parents[2]
+from tests.support import ROOT
+
 PLACE = "/opt/rocsteady/source/"
 TEXT = (ROOT / "examples" / "deploy" / "Dockerfile").read_text("utf-8")
 STEPS = [

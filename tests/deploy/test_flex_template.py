@@ -10,12 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from google_cloud import IMAGE
 from hypothesis import given
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import parse
+
+from tests.support.servers.google_cloud import IMAGE
 
 ENTRY = Path(__file__).parents[2] / "examples" / "deploy" / "flex_template.py"
 entry = SimpleNamespace(__name__="flex_template", __file__=str(ENTRY))

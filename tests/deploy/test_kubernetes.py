@@ -6,17 +6,17 @@ import re
 import shutil
 import subprocess
 import zipfile
-from pathlib import Path
 
 import pytest
 import rocsteady as rs
 import yaml
-from requirements import deploy, lacking
 from rocsteady.pipelines.cli import parse
 from rocsteady.runners.presets import choose_runner
 from rocsteady.runners.servers.packages import FLINK_MINOR
 
-ROOT = Path(__file__).parents[2]
+from tests.support import ROOT
+from tests.support.requirements import deploy, lacking
+
 TEXT = (ROOT / "examples" / "deploy" / "kubernetes.yaml").read_text("utf-8")
 OBJECTS = list(yaml.safe_load_all(TEXT))
 OPERATOR = "org.apache.flink:flink-kubernetes-operator-api:1.10.0"

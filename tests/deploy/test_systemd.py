@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support import ROOT
+
 UNIT = (ROOT / "examples" / "deploy" / "rocsteady-pool.service").read_text("utf-8")
 PAGE = (ROOT / "docs" / "how-to" / "flink.md").read_text("utf-8")
 

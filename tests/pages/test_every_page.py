@@ -17,9 +17,9 @@ How an author writes a page:
 - Blocks whose lines are all plain `rocsteady ...` or `python3 script.py` run in this process, quickly. All
   others go through bash. A page with a bash block that starts a Python is slow: keep loops and pipes to pages
   that need them.
-- Files of the reader's own (`scores.csv`) that a page does not make are in tests/support/page_files.py.
+- Files of the reader's own (`scores.csv`) that a page does not make are in tests/support/pages/files.py.
 - A block that needs what a plain machine lacks (Kafka, Flink, Google Cloud: `LACKING` in
-  tests/support/page_blocks.py) does not run; the command line reads its commands and checks their options.
+  tests/support/pages/blocks.py) does not run; the command line reads its commands and checks their options.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ import sys
 from collections import Counter
 
 import pytest
-from page_blocks import FENCE, LACKING, NOTEBOOKS, PAGES, ROOT, SLOW, blocks_of
-from page_files import GIVEN
-from page_runs import parse_commands, run
+
+from tests.support.pages.blocks import FENCE, LACKING, NOTEBOOKS, PAGES, ROOT, SLOW, blocks_of
+from tests.support.pages.files import GIVEN
+from tests.support.pages.runs import parse_commands, run
 
 LANGUAGES = {"bash", "csv", "json", "jsonl", "python", "sh", "sql", "text", "toml", "yaml"}
 BLOCKS = {page: blocks_of(page) for page in PAGES}
 ALL = [block for blocks in BLOCKS.values() for block in blocks]
 DIRECTIVES = {"{toctree}", "{generated}", "{include}"}
 ON_A_BROKER = {"docs/how-to/kafka.md", "docs/how-to/rows-in-kafka.md"}
-"""Pages whose blocks `{code-block} python` tests/servers/test_kafka_pages.py runs."""
+"""Pages whose blocks `{code-block} python` tests/servers/kafka/test_kafka_pages.py runs."""
 
 TEXT_ALONE = {
     "README.md": 1,  # of the demo, which .ci/run compares

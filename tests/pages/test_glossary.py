@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from extensions.terms import Finder, terms_of
 
-ROOT = Path(__file__).parents[2]
+from tests.support import ROOT
+
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text("utf-8")
 TERMS = terms_of(GLOSSARY)
 LINKED = [term for term in TERMS if term.linked]

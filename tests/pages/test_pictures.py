@@ -7,9 +7,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from benchmark_path import ROOT
 
 from benchmarks import concept_pictures, streams_pictures, window_pictures
+from tests.support import ROOT
 
 IMAGES = ROOT / "docs" / "img"
 PICTURES = {**streams_pictures.PICTURES, **concept_pictures.PICTURES, **window_pictures.PICTURES}

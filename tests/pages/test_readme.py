@@ -6,12 +6,12 @@ tests/pages runs its snippets.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from rocsteady.core.settings.measure_names import MEASURES, named_measures
 
-ROOT = Path(__file__).parents[2]
+from tests.support import ROOT
+
 README = (ROOT / "README.md").read_text("utf-8")
 LINES = README.splitlines()
 FRONT = (ROOT / "docs/index.md").read_text("utf-8")

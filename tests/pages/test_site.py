@@ -9,7 +9,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from site_build import ROOT, built
+
+from tests.support.pages.site_build import ROOT, built
 
 pytestmark = pytest.mark.slow  # a build takes 15 s
 

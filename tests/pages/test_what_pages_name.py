@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rocsteady.core.settings.measure_names import MEASURES
 
-ROOT = Path(__file__).parents[2]
+from tests.support import ROOT
+
 PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FLOORS = ("core", "transforms", "pipelines", "runners")
 MODULES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))

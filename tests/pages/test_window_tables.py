@@ -17,7 +17,8 @@ from rocsteady.core.rows.columns import TIME_COLUMNS
 from rocsteady.core.settings.measure_names import EVIDENCE_MEASURES, MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import main
-from times import moment
+
+from tests.support.streams.times import moment
 
 DOCS = Path(__file__).parents[2] / "docs"
 WINDOWS = (DOCS / "how-to/windows.md").read_text("utf-8")

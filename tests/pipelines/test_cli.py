@@ -20,12 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import COMMAND, call, names, run, said, start
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.kernels.announcement import ANNOUNCEMENT
 from rocsteady.pipelines.commands import COMMANDS, command_parser
 from rocsteady.pipelines.evaluate.summary import ProgressLine
 from rocsteady.transforms.beam import progress
+
+from tests.support.processes.command import COMMAND, call, names, run, said, start
 
 OK = "score,label\n0.1,0\n0.9,1\n0.4,0\n0.8,1\n"
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and limits")

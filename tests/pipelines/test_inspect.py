@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import call
 from rocsteady.core.alerts.grammar import parse_alert
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.events.batch import EventBatch, PredictionBatch
@@ -21,6 +20,8 @@ from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import LastEvents
 from rocsteady.core.state.exported import ShardState
 from rocsteady.core.table.table import EvaluatorTable
+
+from tests.support.processes.command import call
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from clock import Clock
-from command import COMMAND, call, said, start
 from rocsteady.pipelines.replay import FolderSink, play
 from rocsteady.transforms.sources.files.timed_lines import TimedLines
+
+from tests.support.processes.clock import Clock
+from tests.support.processes.command import COMMAND, call, said, start
 
 NAP = 0.002
 """Seconds that a replay may sleep too long: a nap, where what is due comes out a rounding after now."""

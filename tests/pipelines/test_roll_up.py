@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from command import call
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.fleet.settings import RollUpSettings
 from rocsteady.core.rows.roll_ups import RollUpRow
-from roll_up_events import some_events
-from roll_up_oracle import roll_ups
+
+from tests.support.oracles.roll_ups import roll_ups
+from tests.support.processes.command import call
+from tests.support.streams.roll_up_events import some_events
 
 EVERY = {"time": "time", "window": "last:400", "every": "1h", "slices": ["c"]}
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from command import call
 from rocsteady.transforms.state.control import ControlFile, ExportRequest, ask
+
+from tests.support.processes.command import call
 
 N = 400
 LIVE = ("--every", "25", "--window", "last:60")

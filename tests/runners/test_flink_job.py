@@ -6,10 +6,11 @@ import re
 from time import sleep
 
 import pytest
-from json_server import json_server
 from rocsteady.runners import flink_job
 from rocsteady.runners.flink_job import JobWatch, leave, restarted
 from rocsteady.runners.presets import choose_runner
+
+from tests.support.servers.json_server import json_server
 
 
 def test_a_job_in_a_cluster_of_its_own_ends_with_it():

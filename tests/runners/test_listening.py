@@ -18,7 +18,8 @@ from rocsteady.runners.servers import worker
 from rocsteady.runners.servers.closed_jar import _FACTORY, OpenJarError, closed
 from rocsteady.runners.servers.flink import WorkerPool
 from rocsteady.runners.servers.processes import free_port
-from sockets import listening
+
+from tests.support.servers.sockets import listening
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are read from /proc")
 

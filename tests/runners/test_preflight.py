@@ -12,11 +12,12 @@ import grpc
 import pytest
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.version import __version__ as beam_version
-from json_server import json_server
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.preflight import findings, probe, problem
 from rocsteady.runners.presets import PRESETS, RunnerError, ask_cluster, choose_runner, preset_flags
-from thorough import first
+
+from tests.support.servers.json_server import json_server
+from tests.support.thorough import first
 
 
 def cluster(version="1.19.3", slots=2, free=1, body=None):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster
 from rocsteady.runners.servers.packages import prism_path
-from secure_broker import SecureBroker
+
+from tests.support.requirements import servers
+from tests.support.servers.secure_broker import SecureBroker
 
 
 @pytest.fixture(scope="session")

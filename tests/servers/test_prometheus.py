@@ -13,12 +13,22 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from command import call, start
-from live_job import job
-from page_blocks import blocks_of
-from page_runs import readers_environment, run, run_python
-from real_prometheus import PATIENCE, Prometheus, filled, needed, prometheus, promtool, queries, wait_for
 from rocsteady.runners.servers.processes import free_port
+
+from tests.support.pages.blocks import blocks_of
+from tests.support.pages.runs import readers_environment, run, run_python
+from tests.support.processes.command import call, start
+from tests.support.processes.live_job import job
+from tests.support.servers.prometheus import (
+    PATIENCE,
+    Prometheus,
+    filled,
+    needed,
+    prometheus,
+    promtool,
+    queries,
+    wait_for,
+)
 
 RULES_TEST = """
 rule_files: [rules.yml]

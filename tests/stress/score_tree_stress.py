@@ -14,7 +14,8 @@ import time
 import numpy as np
 from rocsteady.core.score_tree.store import NOTHING
 from rocsteady.core.score_tree.tree import RANKING, ScoreTree
-from score_tree_invariants import check_invariants
+
+from tests.support.invariants.score_tree import check_invariants
 
 BATCH = 500
 EVERYTHING = RANKING._replace(losses=1)

@@ -9,11 +9,12 @@ import zlib
 
 import numpy as np
 import pytest
-from damage import damaged
-from kernel_modes import ROOT
 from rocsteady.core.errors import RocsteadyError
-from stored_readers import BETWEEN_STAGES, FORMS, INHERITED, in_the_package
-from thorough import THOROUGH
+
+from tests.support.invariants.kernel_modes import ROOT
+from tests.support.stored.damage import damaged
+from tests.support.stored.readers import BETWEEN_STAGES, FORMS, INHERITED, in_the_package
+from tests.support.thorough import THOROUGH
 
 CASES = 4_000 if THOROUGH else 25
 MOST_CASES = 20 * CASES

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from class_events import class_streams
 from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines.cli import main
 from rocsteady.transforms.yaml_transforms import AlertYaml, EvaluateModelsYaml, JoinLabelsYaml
+
+from tests.support.streams.class_events import class_streams
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOCAL = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"

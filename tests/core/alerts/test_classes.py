@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from alert_oracle import Moment, moments_of
-from batches import flips, truncations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.alerts.columns import OF_ONE_CLASS, RULE_COLUMNS
@@ -22,7 +20,10 @@ from rocsteady.core.rows.class_rows import ClassRow
 from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.settings.measure_names import MEASURES, PROBABILITY_MEASURES
-from thorough import examples
+
+from tests.support.oracles.alerts import Moment, moments_of
+from tests.support.streams.batches import flips, truncations
+from tests.support.thorough import examples
 
 NAMES = ("cat", "country=NZ", 'a, "b"', "x|y", " ü ", "")
 """Names that might be taken for others; "" stands for the row of all classes."""

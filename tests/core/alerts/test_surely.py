@@ -19,7 +19,8 @@ from rocsteady.core.errors import ConfigError, OtherConfigurationError, WireErro
 from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.core.rows.records import MeasureRow
 from scipy.stats import norm
-from thorough import at_length, examples
+
+from tests.support.thorough import at_length, examples
 
 NOTHING = MeasureRow._make((None,) * len(COLUMNS))
 RULES = ("auc surely < 0.8 at 100", "auc surely < 0.8 at 1 per 800", "auc surely < 0.8 at 20 until auc > 0.9")

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from alert_oracle import Moment, moments_of
-from batches import flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from old_snapshots import ALERTS_VERSION_1
 from rocsteady.core.alerts import caps
 from rocsteady.core.alerts import watch as alert_watch
 from rocsteady.core.alerts.rows import AlertRow, WatchedRows
@@ -33,7 +30,11 @@ from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
 from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.core.rows.records import MeasureRow
-from thorough import examples
+
+from tests.support.oracles.alerts import Moment, moments_of
+from tests.support.stored.old_snapshots import ALERTS_VERSION_1
+from tests.support.streams.batches import flips, truncations, with_right_checksum
+from tests.support.thorough import examples
 
 NOTHING = MeasureRow._make((None,) * len(COLUMNS))
 RULES = [

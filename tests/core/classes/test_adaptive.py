@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 import rocsteady as rs
-from adaptive_oracle import AdaptiveOracle
+
+from tests.support.oracles.adaptive import AdaptiveOracle
 
 NAMES = ("a", "b", "c", "d")
 SIGNALS = ("placement", "error", "brier")

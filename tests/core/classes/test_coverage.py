@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rocsteady.core.classes.figures import figures_of_labels, figures_of_window
 
-from tests.support.classes_coverage import HARD, MODELS, Model, coverage, draw, values_of
+from tests.support.streams.class_coverage import HARD, MODELS, Model, coverage, draw, values_of
 from tests.support.thorough import at_length
 
 

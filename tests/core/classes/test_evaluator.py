@@ -17,8 +17,8 @@ from rocsteady.core.rows.class_columns import CLASS_ROW_COLUMNS, MEANS_COLUMNS
 from rocsteady.core.rows.class_rows import ClassRow, ClassRows
 from rocsteady.core.settings.measure_names import RANKING_MEASURES
 
-from tests.support.classes_oracle import classes_truth, one_hot
-from tests.support.window_oracle import WindowOracle
+from tests.support.oracles.classes import classes_truth, one_hot
+from tests.support.oracles.windows import WindowOracle
 
 NAMES = ("cat", "dog", "owl", "yak")
 SECOND = 1_000_000

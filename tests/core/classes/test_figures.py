@@ -10,7 +10,7 @@ from rocsteady.core.classes.figures import Scan, figures_of_labels, figures_of_w
 from rocsteady.core.classes.population import Population
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 
-from tests.support.classes_oracle import classes_truth, one_hot
+from tests.support.oracles.classes import classes_truth, one_hot
 from tests.support.thorough import few
 
 STREAMS = ("random", "tied", "sorted", "one class", "absent class", "few", "constant", "perfect")

@@ -9,7 +9,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from fold_reports import HOUR, LEARNERS, SETTINGS, reports_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.compare import fold_pairs
@@ -29,7 +28,9 @@ from rocsteady.core.events.records import Clock, EndOfInput
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.columns import ADDED, NUMBER_COLUMNS
 from rocsteady.core.settings.windows import Adaptive, AllEvents, Fading, LastDuration, LastEvents
-from thorough import THOROUGH, examples, some
+
+from tests.support.pages.fold_reports import HOUR, LEARNERS, SETTINGS, reports_of
+from tests.support.thorough import THOROUGH, examples, some
 
 PAIRS = list(combinations(range(3), 2))
 

@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fold_reports import HOUR, LEARNERS, SETTINGS, compared, reports_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.compare.comparisons import (
@@ -28,7 +27,9 @@ from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
 from rocsteady.core.settings.measure_names import MEASURES
-from thorough import examples
+
+from tests.support.pages.fold_reports import HOUR, LEARNERS, SETTINGS, compared, reports_of
+from tests.support.thorough import examples
 
 
 def folds_of(count=8, checkpoints=3, learners=3, seed=0, failures=0):

@@ -20,7 +20,8 @@ from rocsteady.core.compare.significance import (
 )
 from rocsteady.core.errors import ConfigError, InputError
 from scipy import stats
-from thorough import examples
+
+from tests.support.thorough import examples
 
 # Bifet et al. 2015, Table 1. It prints rank sums of 53 and 3; ten ranks sum to 55.
 CLASSIFIER_A = [77.98, 72.26, 76.95, 77.94, 72.23, 76.90, 77.93, 72.37, 76.93, 77.97]

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from adaptive_oracle import AdwinTwin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, CorruptBytesError, InputError
@@ -27,8 +26,10 @@ from rocsteady.core.evaluator.adwin import (
     adwin_update,
 )
 from rocsteady.core.kernels.compile import entry
-from sliding_window import SlidingWindow
-from thorough import THOROUGH, at_length, examples
+
+from tests.support.invariants.sliding_window import SlidingWindow
+from tests.support.oracles.adaptive import AdwinTwin
+from tests.support.thorough import THOROUGH, at_length, examples
 
 Generator = np.random.Generator
 N = 100_000 if THOROUGH else at_length(40_000, 20_000)

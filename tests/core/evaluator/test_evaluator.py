@@ -16,21 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from helpers_called import called
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import (
-    NaiveEvaluator,
-    beta_density,
-    cost_threshold,
-    delong,
-    differences,
-    h_by_integration,
-    majority_before,
-    pav,
-    severity_density,
-    tpr_at_fpr,
-)
 from rocsteady.core.measures.at_row import minimum_loss
 from rocsteady.core.measures.delong import auc_interval, rank_sums
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
@@ -43,8 +30,22 @@ from rocsteady.core.settings.measure_names import EVIDENCE_MEASURES, MEASURES
 from sklearn import datasets, metrics
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from thorough import at_length, examples, some
-from times import moments
+
+from tests.support.invariants.helpers_called import called
+from tests.support.oracles.measures import (
+    NaiveEvaluator,
+    beta_density,
+    cost_threshold,
+    delong,
+    differences,
+    h_by_integration,
+    majority_before,
+    pav,
+    severity_density,
+    tpr_at_fpr,
+)
+from tests.support.streams.times import moments
+from tests.support.thorough import at_length, examples, some
 
 WINDOWS = (1, 2, 3, 5, 10, None)
 Stream = tuple[list[int], list[float]]

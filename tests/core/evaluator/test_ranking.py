@@ -19,8 +19,9 @@ from rocsteady.core.rows.columns import NUMBER_COLUMNS
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measure_names import MEASURES
 from scipy.special import ndtri
-from score_tree_oracle import streams
-from thorough import some
+
+from tests.support.oracles.score_tree import streams
+from tests.support.thorough import some
 
 NO_SCORES, NO_LABELS = np.empty(0), np.empty(0, np.int8)
 WINDOWS = [rs.LastEvents(1), rs.LastEvents(3), rs.LastEvents(60), rs.LastEvents(200), rs.AllEvents()]

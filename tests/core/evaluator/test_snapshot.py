@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import flips, truncations, with_right_checksum
 from rocsteady.core.evaluator.snapshot import Snapshot, describe
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
 from rocsteady.core.table.table import EvaluatorTable
-from thorough import examples
+
+from tests.support.streams.batches import flips, truncations, with_right_checksum
+from tests.support.thorough import examples
 
 HEAD, CRC = 36, 32
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.weighted_tree.tree import WeightedTree
-from thorough import few
-from weighted_histories import history, rows_of, turned
-from weighted_oracle import WeightedOracle
-from weighted_tree_invariants import check_invariants
+
+from tests.support.invariants.weighted_tree import check_invariants
+from tests.support.oracles.weighted import WeightedOracle
+from tests.support.streams.weighted_histories import history, rows_of, turned
+from tests.support.thorough import few
 
 THOROUGH_CASES = 100_000
 BLOCK = 20

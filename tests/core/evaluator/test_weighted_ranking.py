@@ -25,8 +25,9 @@ from rocsteady.core.weighted_tree.measures import partial_auc
 from rocsteady.core.weighted_tree.rows import NO_EVENTS, Batch, RowPlan
 from rocsteady.core.weighted_tree.tree import WeightedTree
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
-from thorough import at_length, some
-from weighted_oracle import WeightedOracle, finite_streams, weightings
+
+from tests.support.oracles.weighted import WeightedOracle, finite_streams, weightings
+from tests.support.thorough import at_length, some
 
 RANKING = MEASURES[: MEASURES.index("calibration_error") + 1]
 ALL = EvaluatorSettings(measures="all", probabilities=True)  # type: ignore[arg-type]

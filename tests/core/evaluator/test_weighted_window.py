@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from oracles import DECISIONS, RANKING, differences
 from rocsteady.core.evaluator.state import write_evaluator
 from rocsteady.core.rows.columns import reasons_by_measure
 from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
-from thorough import others_slow, some
-from times import moment, moments
-from weighted_window_oracle import WeightedWindowOracle
+
+from tests.support.oracles.measures import DECISIONS, RANKING, differences
+from tests.support.oracles.weighted_windows import WeightedWindowOracle
+from tests.support.streams.times import moment, moments
+from tests.support.thorough import others_slow, some
 
 MICROS = 1_000_000
 WINDOWS: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -7,13 +7,14 @@ import random
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import batches, content, flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.wire import tagged_columns
-from thorough import examples
+
+from tests.support.streams.batches import batches, content, flips, truncations, with_right_checksum
+from tests.support.thorough import examples
 
 HEAD, CRC = 16, 12
 

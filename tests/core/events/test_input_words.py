@@ -10,14 +10,25 @@ from typing import Any
 
 import pytest
 import rocsteady as rs
-from old_snapshots import ENDED, OLD_EVENTS, WAITING
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat, Record
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.orders import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
-from streams import SECOND, Event, dealt, event_batch, mixed, play, records_of, rows_in_time, some_events
+
+from tests.support.stored.old_snapshots import ENDED, OLD_EVENTS, WAITING
+from tests.support.streams.partitions import (
+    SECOND,
+    Event,
+    dealt,
+    event_batch,
+    mixed,
+    play,
+    records_of,
+    rows_in_time,
+    some_events,
+)
 
 END = EndOfInput().pack()
 LATER = 1_600_000_000 * SECOND

@@ -8,12 +8,13 @@ import zlib
 
 import pytest
 import rocsteady as rs
-from batches import batches, content, flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import EndOfInput, EndOfPartition, unpack_record
-from thorough import examples
+
+from tests.support.streams.batches import batches, content, flips, truncations, with_right_checksum
+from tests.support.thorough import examples
 
 HEAD, CRC = 10, 6
 END_OF_PARTITION = EndOfPartition("b/ü.csv", 1, 3, 12)

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.inputs import as_times
 from rocsteady.core.events.times import NO_TIME, PER_SECOND, date_text, doubt_in, from_float_ticks, from_ticks
-from thorough import examples
+
+from tests.support.thorough import examples
 
 pd = pytest.importorskip("pandas", reason="pip install '.[test]'")
 

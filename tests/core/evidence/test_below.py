@@ -7,7 +7,6 @@ import math
 import struct
 from fractions import Fraction
 
-import evidence_oracle as oracle
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +15,9 @@ from rocsteady import ConfigError, EvidenceBelow, InputError, WireError
 from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.evidence.below import MAGIC, MOST_KEPT, SHARES, VERSION
 from scipy.stats import norm
-from thorough import at_length, examples
+
+from tests.support.oracles import evidence as oracle
+from tests.support.thorough import at_length, examples
 
 events_of = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, -0.0, 0.25, 0.5, 1.0])), max_size=60)
 bounds = st.sampled_from([0.5, 0.8, 0.99, 0.01])

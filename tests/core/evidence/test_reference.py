@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
-import evidence_oracle as oracle
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady import ConfigError, EvidenceBelow, InputError
 from scipy.stats import norm
-from thorough import THOROUGH, at_length, examples
+
+from tests.support.oracles import evidence as oracle
+from tests.support.thorough import THOROUGH, at_length, examples
 
 PERIOD = "1970-01-01T00:00:10..1970-01-01T00:00:40"
 SECONDS = (10, 40)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import flips, truncations
 from rocsteady.core.errors import InputError, WireError
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.events.times import NO_TIME
@@ -21,6 +20,8 @@ from rocsteady.core.rows.class_rows import ClassRow, ClassRows
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.rows.rows import Rows
 from rocsteady.transforms.evaluate.members import members_of_table
+
+from tests.support.streams.batches import flips, truncations
 
 NAMES = ("cat", "country=AR", 'owl, "o"|x')
 BY = RollUpSettings(("models", "slices", "a*"), dependent=False)

@@ -19,9 +19,10 @@ from rocsteady.core.fleet.formulas import (
     variances,
 )
 from rocsteady.core.rows.columns import reasons_by_measure
-from roll_up_oracle import numbers
 from scipy.stats import norm, rankdata
-from thorough import THOROUGH, examples
+
+from tests.support.oracles.roll_ups import numbers
+from tests.support.thorough import THOROUGH, examples
 
 MEMBERS = st.lists(
     st.tuples(

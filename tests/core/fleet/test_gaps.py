@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.fleet.formulas import roll_up_numbers
 from rocsteady.core.fleet.gaps import gaps_of_groups
-from roll_up_oracle import holm_of
 from scipy.stats import chi2, norm
-from thorough import THOROUGH, at_length, examples
+
+from tests.support.oracles.roll_ups import holm_of
+from tests.support.thorough import THOROUGH, at_length, examples
 
 SLICES = st.lists(
     st.tuples(

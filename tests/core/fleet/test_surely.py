@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rocsteady.core.fleet.surely import log_e_values, surely_columns
 from scipy.stats import norm
-from thorough import THOROUGH, at_length
+
+from tests.support.thorough import THOROUGH, at_length
 
 
 def named_by_definition(e_values: list[float], alpha: float) -> set[int]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import flips, truncations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.encoding.fields import HEAD_BYTES, framed
@@ -32,8 +31,10 @@ from rocsteady.core.fleet.settings import RollUpSettings
 from rocsteady.core.fleet.table import FleetTable, roll_up_all
 from rocsteady.core.rows.columns import COLUMNS, DEGENERATE, REASONS
 from rocsteady.core.rows.records import MeasureRow
-from roll_up_oracle import roll_ups
-from thorough import examples
+
+from tests.support.oracles.roll_ups import roll_ups
+from tests.support.streams.batches import flips, truncations
+from tests.support.thorough import examples
 
 HOUR = 3_600_000_000
 NOTHING = MeasureRow._make((None,) * len(COLUMNS))

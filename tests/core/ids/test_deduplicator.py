@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from duplicate_oracle import DuplicateOracle, Event, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_modes import claims_hold
 from rocsteady.core.errors import CorruptBytesError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
@@ -24,7 +22,10 @@ from rocsteady.core.ids import remembered as remembered_ids
 from rocsteady.core.ids.deduplicator import Deduplicator
 from rocsteady.core.ids.hash128 import hash128
 from rocsteady.core.ids.remembered import CLOCK, COUNT, ENTRIES, HEAD, NUMBER, PANES
-from thorough import examples
+
+from tests.support.invariants.kernel_modes import claims_hold
+from tests.support.oracles.duplicates import DuplicateOracle, Event, Verdict
+from tests.support.thorough import examples
 
 
 def take(machine: Deduplicator, events: Sequence[Event]) -> list[Verdict]:

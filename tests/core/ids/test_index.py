@@ -14,7 +14,8 @@ from rocsteady.core.errors import CorruptBytesError, InputError
 from rocsteady.core.events.columns import IdColumn
 from rocsteady.core.ids import index as id_index
 from rocsteady.core.ids.index import IdIndex, hash64_of_ids
-from thorough import examples
+
+from tests.support.thorough import examples
 
 TEXTS = st.lists(st.text(st.sampled_from("aAé\0"), max_size=20), max_size=40)
 

@@ -15,7 +15,8 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.ids.index import hash64_of_ids
 from rocsteady.core.ids.sharding import shard_key, shard_of, split_by_shard, split_records
 from rocsteady.transforms.beam import progress
-from thorough import examples
+
+from tests.support.thorough import examples
 
 
 def batch_of(models, **more):

@@ -22,7 +22,8 @@ from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.against import Against
 from rocsteady.core.settings.table import Shards, TableSettings
 from rocsteady.core.table.table import EvaluatorTable
-from thorough import examples
+
+from tests.support.thorough import examples
 
 Prediction = tuple[str, str, int, float]
 """Id, model, time, score."""

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
-from label_oracle import Label, Prediction, matched
 from rocsteady.core.events.columns import IdColumn
 from rocsteady.core.ids import index as id_index
 from rocsteady.core.join import matching as label_matching
@@ -21,7 +20,9 @@ from rocsteady.core.join import matching_steps as label_matching_steps
 from rocsteady.core.join.matching import END, Arrivals, Departures, LabelMatcher
 from rocsteady.core.join.matching_steps import ORPHAN, REPEAT, SECOND, USED
 from rocsteady.core.join.settings import JoinSettings
-from thorough import examples, some
+
+from tests.support.oracles.labels import Label, Prediction, matched
+from tests.support.thorough import examples, some
 
 TTL = 4
 MOMENTS = st.integers(-2, 10)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernel_modes import claims_hold
+
+from tests.support.invariants.kernel_modes import claims_hold
 
 CORE = Path(__file__).parents[1]
 CLAIMS = [

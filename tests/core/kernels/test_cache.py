@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from kernel_modes import with_cache
 from rocsteady.core.kernels import cache_folder as kernels
 from rocsteady.core.kernels.cache import remove_unfinished
+
+from tests.support.invariants.kernel_modes import with_cache
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="numba is off")
 

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from kernel_modes import ROOT, with_cache
 from rocsteady.core.kernels.cache_folder import COMPILED
+
+from tests.support.invariants.kernel_modes import ROOT, with_cache
 
 pytestmark = [
     pytest.mark.slow,

@@ -15,8 +15,9 @@ from rocsteady.core.kernels import exact_sums
 from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.kernels.compile import njit
 from rocsteady.core.kernels.exact_sums import SUM_CHUNKS, add, add_times, clear, compare, rounded
-from score_tree_oracle import nearest
-from thorough import examples
+
+from tests.support.oracles.score_tree import nearest
+from tests.support.thorough import examples
 
 EXAMPLES = 300 if COMPILED else 30
 GREATEST = 1.7976931348623157e308

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rocsteady as rs
-from kernel_modes import ROOT
 from rocsteady.core.evaluator.ranking import TreeRanking
 from rocsteady.core.measures import at_row as row_measures
 from rocsteady.core.measures import curve as roc_curve
@@ -19,12 +18,14 @@ from rocsteady.core.measures import decisions
 from rocsteady.core.measures import scan as window_scan
 from rocsteady.core.measures import sorted as sorted_window
 
+from tests.support.invariants.kernel_modes import ROOT
+
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
 PROGRAM = """
 import numpy as np
 import rocsteady as rs
-from helpers_called import called
+from tests.support.invariants.helpers_called import called
 from rocsteady.core.measures import decisions, scan as window_scan
 from rocsteady.core.arena.arena import Arena
 from rocsteady.core.evaluator.adwin import Adwin
@@ -99,7 +100,7 @@ assert compiled == @COMPILED@, "numba is on where it should be off, or the rever
 
 
 def printed(cache: Path, **switches: str) -> list[str]:
-    path = os.pathsep.join([str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, **switches, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": path}
     program = PROGRAM.replace("@COMPILED@", str("NUMBA_DISABLE_JIT" not in switches))
     run = subprocess.run(

@@ -16,7 +16,8 @@ from rocsteady.core.evaluator.ranking import SortedRanking, TreeRanking
 from rocsteady.core.measures.curve import RESOLUTION, curve_of_entries
 from sklearn import metrics
 from sklearn.isotonic import IsotonicRegression
-from thorough import at_length, examples, some
+
+from tests.support.thorough import at_length, examples, some
 
 HUGE = 1.7976931348623157e308
 

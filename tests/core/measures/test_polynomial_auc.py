@@ -14,7 +14,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.chebyshev import chebval
@@ -23,9 +22,11 @@ from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 from rocsteady.core.measures.polynomial_estimate import PolynomialEstimate, polynomial_auc_of
 from rocsteady.core.measures.step_polynomials import step_polynomial
 from scipy.stats import norm
-from score_tree_oracle import streams
 from sklearn.metrics import roc_auc_score
-from thorough import at_length, examples
+
+from tests.support.oracles.score_tree import streams
+from tests.support.streams.batches import flips, truncations, with_right_checksum
+from tests.support.thorough import at_length, examples
 
 HEAD, CRC = 20, 16
 NOTHING = PolynomialEstimate(None, None, None, None)

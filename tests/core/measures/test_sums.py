@@ -9,17 +9,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers_called import called
 from rocsteady.core.errors import MissingEventError
 from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.measures.scan import area_of_entries
 from rocsteady.core.score_tree.layout import scores_of
 from rocsteady.core.score_tree.store import NOTHING
 from rocsteady.core.score_tree.tree import ScoreTree
-from score_tree_invariants import check_invariants
-from score_tree_oracle import Oracle, streams
-from sliding_window import SlidingWindow
-from thorough import at_length, some
+
+from tests.support.invariants.helpers_called import called
+from tests.support.invariants.score_tree import check_invariants
+from tests.support.invariants.sliding_window import SlidingWindow
+from tests.support.oracles.score_tree import Oracle, streams
+from tests.support.thorough import at_length, some
 
 AREA = NOTHING._replace(aum=1)
 BOTH = NOTHING._replace(aum=1, losses=1)

@@ -16,7 +16,8 @@ import rocsteady as rs
 from rocsteady.core.pairs.anytime import LEAST
 from rocsteady.core.pairs.settings import PairSettings
 from scipy.stats import norm
-from thorough import at_length
+
+from tests.support.thorough import at_length
 
 ALPHA = 0.05
 RHO_SQUARED = PairSettings().rho_squared

@@ -1,11 +1,11 @@
-"""A matcher of whole batches finds what one finds that takes event after event: instances, order, state."""
+"""A matcher of whole batches finds what a search of the whole stream finds: instances, order, state."""
 
 from __future__ import annotations
 
 import itertools
+import struct
 
 import numpy as np
-import pair_matcher
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +14,9 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.pairs.matching import Matcher
 from rocsteady.core.settings.against import Against
-from thorough import examples
+
+from tests.support.oracles import pair_matcher
+from tests.support.thorough import examples
 
 PLAIN = ["champion", "a", "b", "c"]
 COLUMNS = ["a", "b", "champion", "x/a", "x/champion", "x/b", "y/b", "y/champion"]
@@ -22,7 +24,7 @@ COLUMNS = ["a", "b", "champion", "x/a", "x/champion", "x/b", "y/b", "y/champion"
 
 
 def instances(found):
-    """The instances of columns, in the form of the slow matcher's: without the champion, NaN as None."""
+    """The instances of columns, in the form of the oracle's: NaN as None."""
     texts = [column.to_list() for column in found.slices]
     slices = [tuple(text or "" for text in each) for each in zip(*texts, strict=True)] or [()] * len(found)
     pairs = found.pairs
@@ -31,52 +33,100 @@ def instances(found):
     return [tuple(None if value != value else value for value in row) for row in rows]
 
 
-def slow_instances(found):
-    rows = ((row[0], *row[2:]) for row in found)
-    return [tuple(None if value != value else value for value in row) for row in rows]
+def decoded(data):
+    """Read a wire form as the documentation of `core.pairs.matching` describes it.
+
+    Return the greatest time, the models, and the events that wait.
+    """
+    at = 0
+
+    def numbers(form):
+        nonlocal at
+        start, at = at, at + struct.calcsize(f"<{form}")
+        return struct.unpack_from(f"<{form}", data, start)
+
+    def text(length="I"):
+        (size,) = numbers(length)
+        return numbers(f"{size}s")[0].decode()
+
+    def texts(count):
+        return tuple(text() for _ in range(count))
+
+    (greatest,) = numbers("q")
+    models = [texts(2) for _ in range(*numbers("I"))]
+    events = []
+    for _ in range(*numbers("I")):
+        number, time, score, label, is_champion, columns = numbers("qqdb?I")
+        stem, id_, model = text(), text("Q"), text()
+        slices, met = texts(columns), texts(*numbers("I"))
+        events.append((number, time, score, label, is_champion, stem, id_, model, slices, met))
+    assert at == len(data)
+    return greatest, models, events
 
 
-def state_of(matcher):
-    """What a state means: events that wait, in their order, with ranks for their numbers; models; time."""
-    waiting = [((*key, None), held) for key, held in matcher._champions.items()]
-    waiting += [
-        ((*key, model), held) for key, models in matcher._waiting.items() for model, held in models.items()
-    ]
-    numbers = sorted({held.number for _, held in waiting if held.number})
-    ranks = {0: 0} | {number: rank for rank, number in enumerate(numbers, 1)}
-    models = {stem: [*known] for stem, known in matcher._models.items() if known}
-    held = [(place, tuple(held.event), ranks[held.number], [*held.met]) for place, held in waiting]
-    return held, models, matcher._greatest
+def with_ranks(events):
+    """Events that wait, with ranks in place of numbers: a matcher that was loaded has other numbers."""
+    ranks = {number: rank for rank, number in enumerate(sorted({0, *(number for number, *_ in events)}))}
+    return [(ranks[number], *rest) for number, *rest in events]
 
 
-def again(matcher, kind):
-    """The matcher of a snapshot; a snapshot of either matcher is one of the other."""
-    return kind.read(Reader(b"".join(matcher.pack())), matcher.against)
+def restarted(matcher):
+    """A matcher that was loaded from the bytes of another one, and has the same bytes."""
+    data = b"".join(matcher.pack())
+    reader = Reader(data)
+    loaded = Matcher.read(reader, matcher.against)
+    reader.end()
+    assert b"".join(loaded.pack()) == data
+    return loaded
+
+
+def check_state(matcher, expected, before=None):
+    """Compare a matcher with what the oracle says.
+
+    before  for a matcher that was loaded, what the oracle said at the restart
+    """
+    data = b"".join(matcher.pack())
+    greatest, models, events = decoded(data)
+    assert (greatest, models) == (expected.greatest, expected.models)
+    assert with_ranks(events) == with_ranks(expected.held)
+    repeated, contradicted = expected.repeated, expected.contradicted
+    if before is None:
+        assert events == expected.held
+    else:
+        repeated, contradicted = repeated - before.repeated, contradicted - before.contradicted
+    assert (matcher.repeated, matcher.contradicted) == (repeated, contradicted)
+    assert len(matcher) == len(expected.held)
+    assert len(data) / 3 - 16 <= matcher.wire_bytes <= 1.2 * len(data) + 16
 
 
 def check(batches, against, restarts=(), clocks=()):
-    """Feed batches to both matchers; compare all after each. Return the instances and both counters."""
-    slow, fast = pair_matcher.Matcher(against), Matcher(against)
-    out, counts = [], [0, 0]
+    """Feed batches to two matchers; compare both with the oracle after each batch and moment of the clock.
+
+    restarts  the numbers of batches after which one of the two matchers is restarted
+    clocks    by the number of a batch, a moment of the clock that follows the batch
+    Return the instances, and how many events were repeated and contradicted.
+    """
+    happenings, last = [], []
     for number, batch in enumerate(batches):
-        expected = slow_instances(slow.match(batch))
-        assert instances(fast.match(batch)) == expected
-        out += expected
-        if number in clocks:
-            moment = clocks[number]
-            expected = slow_instances(slow.go_on_to(moment))
-            assert instances(fast.go_on_to(moment)) == expected
-            out += expected
-        assert state_of(fast) == state_of(slow)
-        assert (fast.repeated, fast.contradicted, len(fast)) == (slow.repeated, slow.contradicted, len(slow))
-        if number in restarts:
-            counts = [counts[0] + slow.repeated, counts[1] + slow.contradicted]
-            slow, fast = again(fast, pair_matcher.Matcher), again(slow, Matcher)
-            assert state_of(fast) == state_of(slow)
-    expected = slow_instances(slow.finish())
-    assert instances(fast.finish()) == expected
-    assert state_of(fast) == state_of(slow)
-    return [*out, *expected], [counts[0] + slow.repeated, counts[1] + slow.contradicted]
+        happenings += [batch, clocks[number]] if number in clocks else [batch]
+        last += [len(happenings) - 1] if number in restarts else []
+    *told, end = pair_matcher.told(happenings, against)
+    whole, loaded, before = Matcher(against), Matcher(against), None
+    for place, (happening, expected) in enumerate(zip(happenings, told, strict=True)):
+        for matcher in (whole, loaded):
+            is_batch = isinstance(happening, EventBatch)
+            found = matcher.match(happening) if is_batch else matcher.go_on_to(happening)
+            assert instances(found) == expected.found
+        check_state(whole, expected)
+        check_state(loaded, expected, before)
+        if place in last:
+            loaded, before = restarted(loaded), expected
+            check_state(loaded, expected, before)
+    assert instances(whole.finish()) == end.found
+    assert instances(loaded.finish()) == end.found
+    check_state(whole, end)
+    check_state(loaded, end, before)
+    return [row for each in (*told, end) for row in each.found], [end.repeated, end.contradicted]
 
 
 def batch_of(rows, *, timed=True, sources=None):
@@ -107,7 +157,8 @@ def streams(draw):
         label = draw(st.sampled_from([1, 1, 1, 0]))
         text = draw(st.sampled_from([None, "", "u", "v"]))
         rows.append((draw(st.sampled_from(names)), draw(st.sampled_from(ids)), label, at, text, 0))
-    cuts = sorted(draw(st.sets(st.integers(0, len(rows)), max_size=6)))
+    one_by_one = draw(st.sampled_from([False] * 4 + [True]))
+    cuts = range(len(rows)) if one_by_one else sorted(draw(st.sets(st.integers(0, len(rows)), max_size=6)))
     within = draw(st.sampled_from([None, 0, 1, 3, 8, 2**62 - 1]))
     columns = () if names is PLAIN else ("a", "b", "champion")
     timed = draw(st.booleans())
@@ -120,7 +171,7 @@ def streams(draw):
 
 @settings(deadline=None, max_examples=examples(400))
 @given(streams())
-def test_batches_by_id_give_what_event_after_event_gives(stream):
+def test_batches_by_id_give_what_a_search_of_the_whole_stream_gives(stream):
     check(*stream)
 
 
@@ -133,7 +184,7 @@ def test_a_late_event_at_the_end_of_a_batch_waits_for_the_next_event():
 def test_a_model_that_comes_as_a_champion_is_given_up_is_not_compared_with_it():
     rows = [("champion", "i", 1, 0, "u", 0), ("a", "j", 1, 5, "u", 0), ("champion", "k", 1, 9, "u", 0)]
     found, _ = check([batch_of(rows)], Against("champion", within=1))
-    assert [(row[0], row[2] is None) for row in found] == [("a", False), ("a", True)]
+    assert [(row.model, row.score is None) for row in found] == [("a", False), ("a", True)]
 
 
 @settings(deadline=None, max_examples=examples(150))
@@ -149,7 +200,7 @@ def test_a_model_that_comes_as_a_champion_is_given_up_is_not_compared_with_it():
     st.booleans(),
     st.booleans(),
 )  # fmt: skip
-def test_batches_by_record_give_what_event_after_event_gives(rows, cut, in_order, several):
+def test_batches_by_record_give_what_a_search_of_the_whole_stream_gives(rows, cut, in_order, several):
     if in_order:
         rows = sorted(rows, key=lambda row: row[-1])
     batches = [
@@ -161,7 +212,7 @@ def test_batches_by_record_give_what_event_after_event_gives(rows, cut, in_order
 
 @pytest.mark.parametrize("names", [PLAIN, COLUMNS])
 @pytest.mark.parametrize("within", [0, 40, 3_000, None])
-def test_long_streams_by_id_give_what_event_after_event_gives(names, within):
+def test_long_streams_by_id_give_what_a_search_of_the_whole_stream_gives(names, within):
     """Most events are matched in columns here, with some of each other kind among them."""
     rng = np.random.default_rng(within)
     rows = []

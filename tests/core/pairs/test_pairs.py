@@ -8,10 +8,8 @@ import math
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import flips, truncations
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pair_oracle import Instance, PairOracle
 from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import (
     ConfigError,
@@ -22,7 +20,10 @@ from rocsteady.core.errors import (
     WireError,
 )
 from sklearn.metrics import roc_auc_score
-from thorough import examples, others_slow
+
+from tests.support.oracles.pairs import Instance, PairOracle
+from tests.support.streams.batches import flips, truncations
+from tests.support.thorough import examples, others_slow
 
 WINDOWS = {
     "last:6": ({"last": 6}, rs.LastEvents(6)),

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import flips, truncations
 from rocsteady.core.errors import ConfigError, InputError, OtherConfigurationError, WireError
 from rocsteady.core.events.batch import EventBatch, LabelBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
@@ -23,6 +22,8 @@ from rocsteady.core.rows.pairs import PairRow
 from rocsteady.core.settings.against import Against
 from rocsteady.core.settings.table import Shards
 from rocsteady.core.settings.windows import EveryEvents, EverySeconds, LastEvents
+
+from tests.support.streams.batches import flips, truncations
 
 SECOND = 1_000_000
 

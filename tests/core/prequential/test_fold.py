@@ -32,8 +32,9 @@ from rocsteady.core.prequential.settings import PrequentialSettings, all_keys, p
 from rocsteady.core.prequential.wire import own_record, shared_record
 from rocsteady.core.rows.class_rows import ClassRows
 from rocsteady.core.rows.rows import Rows
-from thorough import some
-from times import moments
+
+from tests.support.streams.times import moments
+from tests.support.thorough import some
 
 N = 1_000
 
@@ -134,7 +135,7 @@ def test_a_fold_is_a_plain_loop_prediction_for_prediction(method, prequential):
     from river.naive_bayes import GaussianNB
     from river.preprocessing import OneHotEncoder
 
-    learners = "m=learner_factories:mixed_bayes", "majority"
+    learners = "m=tests.support.streams.learner_factories:mixed_bayes", "majority"
     every = rs.EveryEvents(40)
     settings = settings_of(*learners, method=method, prequential=prequential, every=every)
     batch = stream(400)
@@ -180,8 +181,8 @@ def test_learners_with_a_score_of_each_class_have_the_rows_of_a_plain_loop(metho
     from river.preprocessing import OneHotEncoder
 
     settings = settings_of(
-        "m=learner_factories:mixed_bayes", "majority", classes=True, scores=True, method=method,
-        prequential=prequential, every=rs.EveryEvents(100),
+        "m=tests.support.streams.learner_factories:mixed_bayes", "majority", classes=True, scores=True,
+        method=method, prequential=prequential, every=rs.EveryEvents(100),
     )  # fmt: skip
     assert settings.compared == ("auc_macro", "accuracy")
     batch, fold = stream(500, classes=True), 2
@@ -234,7 +235,7 @@ def test_kappa_m_of_the_sliding_majority_with_scores_is_zero_once_it_has_a_label
 
 
 def test_a_failure_is_told_in_the_rows_of_all_classes_and_a_stray_label_is_refused():
-    settings = settings_of("m=learner_factories:Moody", classes=True, scores=True)
+    settings = settings_of("m=tests.support.streams.learner_factories:Moody", classes=True, scores=True)
     machine = PrequentialFold(settings, 0, 0)
     (output,) = [
         each for each in machine.apply(records(stream(100, classes=True))[0]) if hasattr(each, "rows")
@@ -365,7 +366,7 @@ def test_kappa_m_of_the_sliding_majority_is_zero_in_every_row():
 
 
 def test_a_learner_that_fails_goes_on_and_the_row_says_how_often():
-    settings = settings_of("m=learner_factories:Moody", "majority")
+    settings = settings_of("m=tests.support.streams.learner_factories:Moody", "majority")
     batch = stream(500)
     rows, reports, refused = run(settings, records(batch, (100, 333)), fold=2, restart=True)
     _weights, tests = settings.folds.assign(batch.ids, 2)

@@ -35,7 +35,8 @@ from rocsteady.core.prequential.models import mirrored
 from rocsteady.core.prequential.named import NAMED
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
-from thorough import THOROUGH, few, others_slow
+
+from tests.support.thorough import THOROUGH, few, others_slow
 
 DATA = os.environ.get("ROCSTEADY_DATA")
 BINARY = Task(is_binary=True)

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import COMMAND
+
+from tests.support.processes.command import COMMAND
 
 SCRIPT = """
 import logging

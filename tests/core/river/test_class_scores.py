@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from class_predictions import class_predictions
-from classes_oracle import classes_truth, one_hot
-from kernel_modes import claims_hold
 from sklearn import metrics as sklearn_metrics
+
+from tests.support.invariants.kernel_modes import claims_hold
+from tests.support.oracles.classes import classes_truth, one_hot
+from tests.support.streams.class_predictions import class_predictions
 
 pytest.importorskip("river", reason="adapters for river: pip install '.[test]'")
 from river import cluster, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing, tree, utils

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from class_predictions import class_predictions
-from kernel_modes import claims_hold
-from oracles import (
+from sklearn import metrics as sklearn_metrics
+
+from tests.support.invariants.kernel_modes import claims_hold
+from tests.support.oracles.measures import (
     auc_by_pairs,
     baseline_hits,
     beta_density,
@@ -31,12 +32,13 @@ from oracles import (
     ks_and_threshold,
     severity_density,
 )
-from sklearn import metrics as sklearn_metrics
+from tests.support.streams.class_predictions import class_predictions
 
 pytest.importorskip("river", reason="adapters for river: pip install '.[test]'")
 from river import anomaly, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing, utils
 from river.checks import common
-from thorough import at_length
+
+from tests.support.thorough import at_length
 
 WINDOWS = (1, 2, 5, 10, 100)
 RANKING = (rs.river.RollingAUC, rs.river.RollingH, rs.river.RollingKS)

@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from awkward_rows import KEYS, some_rows
 from rocsteady.core.rows.arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.core.rows.columns import COLUMNS, INTEGER_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.measure_names import MEASURES
-from times import moments
+
+from tests.support.stored.awkward_rows import KEYS, some_rows
+from tests.support.streams.times import moments
 
 PARTS = {"all": slice(None), "some": slice(1, 4), "backwards": slice(None, None, -1), "none": slice(3, 3)}
 

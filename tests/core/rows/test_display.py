@@ -16,7 +16,8 @@ from rocsteady.core.measures import decisions
 from rocsteady.core.process.console import visible
 from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.core.rows.rows import Rows
-from times import moments
+
+from tests.support.streams.times import moments
 
 HOSTILE = '<script>alert("1")</script>&\x1b[31m\n\x9b\u202e\u2066'
 KINDS: dict[str, dict[str, Any]] = {

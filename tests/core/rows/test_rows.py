@@ -21,7 +21,8 @@ from rocsteady.core.rows.columns import (
 )
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.measure_names import MEASURES
-from times import moments
+
+from tests.support.streams.times import moments
 
 
 def some_rows(model: str, n: int) -> Rows:

@@ -23,7 +23,8 @@ from rocsteady.core.score_tree import subset as score_tree_subset
 from rocsteady.core.score_tree import sums as score_tree_sums
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.score_tree.window import warm_up
-from sliding_window import SlidingWindow
+
+from tests.support.invariants.sliding_window import SlidingWindow
 
 ENTRIES = {
     score_tree_build: ["build", "list_entries"],

@@ -18,9 +18,10 @@ from rocsteady.core.measures.sums import fixed_point_scale
 from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS, key_of, keys_of, score_of, scores_of
 from rocsteady.core.score_tree.store import COST_CURVATURE, NOTHING
 from rocsteady.core.score_tree.tree import ScoreTree
-from score_tree_invariants import check_invariants
-from score_tree_oracle import Oracle, streams
-from thorough import at_length, examples, some
+
+from tests.support.invariants.score_tree import check_invariants
+from tests.support.oracles.score_tree import Oracle, streams
+from tests.support.thorough import at_length, examples, some
 
 SMALL_BUCKETS = SLOTS == 8
 STREAMS = [name for name, _, _ in streams(1, 0)]

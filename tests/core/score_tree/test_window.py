@@ -14,10 +14,11 @@ from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS
 from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.score_tree.window import keeps_hull_for
-from score_tree_invariants import check_invariants
-from score_tree_oracle import Oracle, streams
-from sliding_window import SlidingWindow
-from thorough import at_length
+
+from tests.support.invariants.score_tree import check_invariants
+from tests.support.invariants.sliding_window import SlidingWindow
+from tests.support.oracles.score_tree import Oracle, streams
+from tests.support.thorough import at_length
 
 STREAMS = [name for name, _, _ in streams(1, 0)]
 ASK = Ask(h=1, ks=1, tpr_at_fpr=1, cost_threshold=1, aum=1, fpr=0.1, cost=0.3)

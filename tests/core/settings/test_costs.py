@@ -10,8 +10,9 @@ import pytest
 import rocsteady as rs
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import assert_refused
 from rocsteady.core.settings.costs import parse_cost
+
+from tests.support.invariants.refusals import assert_refused
 
 positive_numbers = st.floats(1e-6, 1e6)
 costs = st.one_of(

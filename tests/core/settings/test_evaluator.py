@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 import rocsteady as rs
-from refusals import assert_refused
 from rocsteady.core.settings.choices import EvaluatorChoices
 from rocsteady.core.settings.evaluator import parse_partial_fpr
 from rocsteady.core.settings.table import TableChoices
+
+from tests.support.invariants.refusals import assert_refused
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 import rocsteady as rs
-from refusals import assert_refused
 from rocsteady.core.settings.measure_names import (
     COSTLY_MEASURES,
     EVIDENCE_MEASURES,
     MEASURES,
     PROBABILITY_MEASURES,
 )
+
+from tests.support.invariants.refusals import assert_refused
 
 
 def test_the_usual_measures_are_the_cheap_ones() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import rocsteady as rs
-from refusals import assert_refused
+
+from tests.support.invariants.refusals import assert_refused
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 import rocsteady as rs
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import assert_refused
 from rocsteady.core.settings.durations import microseconds
 from rocsteady.core.settings.windows import parse_every, parse_window
+
+from tests.support.invariants.refusals import assert_refused
 
 durations = st.one_of(st.integers(1, 10**9), st.timedeltas(timedelta(microseconds=1), timedelta(10**5)))
 windows = st.one_of(

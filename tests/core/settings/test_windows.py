@@ -12,14 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import rocsteady as rs
-from adaptive_oracle import AdaptiveOracle
-from oracles import NaiveEvaluator, differences
 from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.settings import windows
 from sklearn.metrics import roc_auc_score
-from thorough import others_slow, some
-from times import moment, moments
-from window_oracle import WindowOracle
+
+from tests.support.oracles.adaptive import AdaptiveOracle
+from tests.support.oracles.measures import NaiveEvaluator, differences
+from tests.support.oracles.windows import WindowOracle
+from tests.support.streams.times import moment, moments
+from tests.support.thorough import others_slow, some
 
 MICROS = 1_000_000
 WINDOWS: dict[str, tuple[Any, dict[str, int]]] = {

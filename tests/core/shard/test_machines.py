@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from broken_protocols import BROKEN
 from rocsteady.core.errors import CorruptBytesError
-from simulated_machines import Joins, Pairs, RollUps, Tables
-from simulator import Simulation, WrongRowsError
-from thorough import few
+
+from tests.support.invariants.broken_protocols import BROKEN
+from tests.support.invariants.simulated_machines import Joins, Pairs, RollUps, Tables
+from tests.support.invariants.simulator import Simulation, WrongRowsError
+from tests.support.thorough import few
 
 MACHINES: dict[str, Any] = {"joins": Joins, "tables": Tables, "pairs": Pairs, "roll-ups": RollUps}
 FOUND_AT_ONCE = {

@@ -16,7 +16,8 @@ from rocsteady.core.events.rejected import Rejected, in_words
 from rocsteady.core.events.wire import UNORDERED
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.settings.table import TableSettings
-from streams import (
+
+from tests.support.streams.partitions import (
     SECOND,
     Event,
     anyhow,
@@ -30,7 +31,7 @@ from streams import (
     shuffled_within,
     some_events,
 )
-from thorough import THOROUGH, at_length, examples
+from tests.support.thorough import THOROUGH, at_length, examples
 
 END = EndOfInput().pack()
 WINDOWS: dict[str, Any] = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 
 import pytest
-from hash_chain import ChainFactory, ChainRow, events, undisturbed
 from rocsteady.core.errors import ConfigError, CorruptBytesError, FutureVersionError
 from rocsteady.core.shard import parts as snapshot_parts
 from rocsteady.core.shard import protocol as shard_protocol
 from rocsteady.core.shard.parts import Index, bytes_in_cell, cells_for, is_index, is_part, joined, split
 from rocsteady.core.shard.protocol import MachineCache, ShardCells, ShardProtocol
-from simulator import (
+
+from tests.support.invariants.hash_chain import ChainFactory, ChainRow, events, undisturbed
+from tests.support.invariants.simulator import (
     Faults,
     FaultyCache,
     LogView,
@@ -22,7 +23,7 @@ from simulator import (
     ValueView,
     WrongRowsError,
 )
-from thorough import examples
+from tests.support.thorough import examples
 
 Protocol = ShardProtocol[ChainRow]
 

@@ -13,8 +13,6 @@ import threading
 
 import numpy as np
 import pytest
-from broken_protocols import BROKEN
-from hash_chain import END, ChainFactory, ChainMachine, ChainRow, clock, events, undisturbed
 from rocsteady.core.errors import CorruptBytesError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import TextColumn
@@ -24,7 +22,18 @@ from rocsteady.core.settings.windows import AllEvents, EveryEvents, LastEvents
 from rocsteady.core.shard import protocol as shard_protocol
 from rocsteady.core.shard.protocol import LiveMachine, MachineCache, ShardCells, ShardProtocol
 from rocsteady.transforms.evaluate.shards import TableFactory
-from simulator import (
+
+from tests.support.invariants.broken_protocols import BROKEN
+from tests.support.invariants.hash_chain import (
+    END,
+    ChainFactory,
+    ChainMachine,
+    ChainRow,
+    clock,
+    events,
+    undisturbed,
+)
+from tests.support.invariants.simulator import (
     Faults,
     LogView,
     Simulation,
@@ -33,7 +42,7 @@ from simulator import (
     ValueView,
     WrongRowsError,
 )
-from thorough import examples
+from tests.support.thorough import examples
 
 Protocol = ShardProtocol[ChainRow]
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import beta_density, cost_curve_area, h_by_integration
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.measures.at_row import h_measure
@@ -18,8 +17,10 @@ from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.settings.costs import BetaCost, Cost, SeverityCost, UniformCost
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.sketches.approximate_h import approximate_cost_curve_area, approximate_h
-from score_tree_oracle import Oracle, steepening, streams
-from thorough import THOROUGH, at_length, examples
+
+from tests.support.oracles.measures import beta_density, cost_curve_area, h_by_integration
+from tests.support.oracles.score_tree import Oracle, steepening, streams
+from tests.support.thorough import THOROUGH, at_length, examples
 
 EPSILONS = (0.01, 0.1, 0.5, 3.0)
 COSTS: list[tuple[Cost, Any]] = [

@@ -12,16 +12,17 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import beta_density, h_by_integration
 from rocsteady.core.sketches import cells as score_cells
 from rocsteady.core.sketches.auc_sketch import AucSketch
 from rocsteady.core.sketches.cells import EXACT
-from score_tree_oracle import Oracle, streams
 from sklearn.metrics import roc_auc_score
-from thorough import at_length, examples
+
+from tests.support.oracles.measures import beta_density, h_by_integration
+from tests.support.oracles.score_tree import Oracle, streams
+from tests.support.streams.batches import flips, truncations, with_right_checksum
+from tests.support.thorough import at_length, examples
 
 HEAD, CRC = 20, 16
 COSTS = [rs.BetaCost(), rs.UniformCost(), rs.SeverityCost(), rs.SeverityCost("balanced"), rs.BetaCost(3, 1.5)]

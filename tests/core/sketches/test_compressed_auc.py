@@ -10,7 +10,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from compressed_auc_invariants import check_invariants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import CapacityError, ConfigError, InputError, MissingEventError
@@ -18,7 +17,9 @@ from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.sketches import compressed_list
 from rocsteady.core.sketches.compressed_auc import CompressedAuc
-from thorough import examples, others_slow, some
+
+from tests.support.invariants.compressed_auc import check_invariants
+from tests.support.thorough import examples, others_slow, some
 
 EPSILONS = [0.0, 0.01, 0.1, 0.5, 3.0]
 STEPS = 150 if COMPILED else 36

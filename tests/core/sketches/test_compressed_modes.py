@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernel_modes import claims_hold
+
+from tests.support.invariants.kernel_modes import claims_hold
 
 HERE = Path(__file__).parent
 CLAIMS = str(HERE / "test_compressed_auc.py")

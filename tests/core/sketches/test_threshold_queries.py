@@ -19,7 +19,8 @@ from rocsteady.core.sketches.threshold_queries import (
     estimate_auc,
 )
 from rocsteady.core.weighted_tree.tree import WeightedTree
-from thorough import examples
+
+from tests.support.thorough import examples
 
 EPSILONS = [0.0, 0.01, 0.1, 0.5, 3.0]
 Arrays = tuple[Any, Any, Any]

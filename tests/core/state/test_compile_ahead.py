@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_modes import ROOT, with_cache
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.kernels.cache import HAS_LOCKS
 from rocsteady.core.kernels.cache_folder import COMPILED, source_fingerprint
 from rocsteady.core.process.temporary_folders import in_use
+
+from tests.support.invariants.kernel_modes import ROOT, with_cache
 
 pytestmark = pytest.mark.skipif(not (COMPILED and HAS_LOCKS), reason="kernels are not compiled and shared")
 

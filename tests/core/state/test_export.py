@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import rocsteady as rs
-from cuts import END, Batch, Job, Plan, begun, in_any_order, sent, spread, together
 from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
@@ -17,8 +16,10 @@ from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.state.reshard import resharded
 from rocsteady.core.table.table import EvaluatorTable
-from streams import SECOND, Event, dealt, event_batch, shuffled_within, some_events
-from thorough import few, first
+
+from tests.support.invariants.cuts import END, Batch, Job, Plan, begun, in_any_order, sent, spread, together
+from tests.support.streams.partitions import SECOND, Event, dealt, event_batch, shuffled_within, some_events
+from tests.support.thorough import few, first
 
 MODELS = ("a", "b", "c", "ü")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import rocsteady as rs
-from cuts import begun
-from old_snapshots import JOIN_VERSION_1, TIMED_VERSION_3
 from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition, Heartbeat
@@ -14,7 +12,10 @@ from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
-from streams import SECOND
+
+from tests.support.invariants.cuts import begun
+from tests.support.stored.old_snapshots import JOIN_VERSION_1, TIMED_VERSION_3
+from tests.support.streams.partitions import SECOND
 
 TIMED = TableSettings(
     rs.EvaluatorSettings(

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import rocsteady as rs
-from batches import content, flips, truncations
 from rocsteady.core.classes.settings import ClassSettings
 from rocsteady.core.errors import InputError, OtherConfigurationError, WireError
 from rocsteady.core.events.batch import EventBatch
@@ -18,6 +17,8 @@ from rocsteady.core.settings.classes import Classes
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable, warm_up
 from rocsteady.transforms.evaluate.shards import RowsCoder
+
+from tests.support.streams.batches import content, flips, truncations
 
 SECOND = 1_000_000
 START = 1_704_067_200 * SECOND

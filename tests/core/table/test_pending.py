@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.table.pending import PendingEvents
-from thorough import examples
+
+from tests.support.thorough import examples
 
 Waiting = dict[int, list[tuple[float, int, int]]]
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.settings.table import OTHER, escape_slice, parse_slice
 from rocsteady.core.table.slices import SliceNumbers
-from thorough import examples
+
+from tests.support.thorough import examples
 
 Event = tuple[str, str | None, str | None]
 """Model, carrier, origin."""

@@ -17,7 +17,8 @@ from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
-from thorough import THOROUGH
+
+from tests.support.thorough import THOROUGH
 
 MB = 1 << 20
 BATCH = 50_000

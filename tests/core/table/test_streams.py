@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from duplicate_oracle import DuplicateOracle
 from rocsteady.core.errors import CorruptBytesError
 from rocsteady.core.evaluator.snapshot import Snapshot, describe
 from rocsteady.core.events.batch import EventBatch
@@ -29,8 +28,10 @@ from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_window
 from rocsteady.core.shard.buffer import in_time_order
 from rocsteady.core.table.table import EvaluatorTable
-from thorough import few, some
-from times import moments
+
+from tests.support.oracles.duplicates import DuplicateOracle
+from tests.support.streams.times import moments
+from tests.support.thorough import few, some
 
 END = EndOfInput().pack()
 SLICES = (("carrier",), ("carrier", "origin"))

@@ -19,8 +19,9 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
 from rocsteady.core.settings.table import TableSettings, escape_slice
 from rocsteady.core.table.table import EvaluatorTable
-from thorough import THOROUGH, few, some
-from times import moments
+
+from tests.support.streams.times import moments
+from tests.support.thorough import THOROUGH, few, some
 
 END = EndOfInput().pack()
 

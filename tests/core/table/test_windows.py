@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from oracles import differences
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.table.table import EvaluatorTable
-from thorough import some
+
+from tests.support.oracles.measures import differences
+from tests.support.thorough import some
 
 EVENTS = 240
 BORDERS = (0, 90, 90, EVENTS)

@@ -19,7 +19,8 @@ from rocsteady.core.verdicts.judge import STATES, Judged, judge
 from rocsteady.core.verdicts.reference import difference_to
 from rocsteady.core.verdicts.series import Series, series_of
 from scipy.stats import norm
-from thorough import THOROUGH, at_length, first
+
+from tests.support.thorough import THOROUGH, at_length, first
 
 NORMAL = norm.ppf(0.975)
 DAY = 86_400_000_000

@@ -18,9 +18,10 @@ from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.weighted_tree.layout import SLOTS
 from rocsteady.core.weighted_tree.tree import WeightedTree
 from sklearn.metrics import roc_auc_score
-from thorough import THOROUGH, at_length, examples, some
-from weighted_oracle import Event, WeightedOracle, finite_streams, weightings
-from weighted_tree_invariants import check_invariants
+
+from tests.support.invariants.weighted_tree import check_invariants
+from tests.support.oracles.weighted import Event, WeightedOracle, finite_streams, weightings
+from tests.support.thorough import THOROUGH, at_length, examples, some
 
 STREAMS = [name for name, _, _ in finite_streams(1, 0)]
 WEIGHTINGS = [name for name, _ in weightings(1, 0)]

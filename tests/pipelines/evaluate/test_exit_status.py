@@ -7,13 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from command import call, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines.evaluate.exit_status import parse_fail_rule, status_of
 from rocsteady.transforms.beam.metrics import COUNTERS
-from thorough import examples
+
+from tests.support.processes.command import call, names
+from tests.support.thorough import examples
 
 
 @pytest.fixture(autouse=True)

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from command import call
 from rocsteady.transforms.evaluate import choices
 from rocsteady.transforms.sources.files import read as file_partition
-from thorough import others_slow
+
+from tests.support.processes.command import call
+from tests.support.thorough import others_slow
 
 N = 600
 MINUTE = 60

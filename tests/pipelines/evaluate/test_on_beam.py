@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from command import call, evaluated, names, run
 from rocsteady.core.errors import InputError, RocsteadyError
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.settings.costs import BetaCost
@@ -31,6 +30,8 @@ from sklearn.metrics import (
     matthews_corrcoef,
     roc_auc_score,
 )
+
+from tests.support.processes.command import call, evaluated, names, run
 
 N = 500
 

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import call, run
+
+from tests.support.processes.command import call, run
 
 N = 3_000
 COMMON = (

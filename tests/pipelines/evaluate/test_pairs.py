@@ -13,9 +13,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from command import call
 from rocsteady.core.rows.pairs import PairRow
 from rocsteady.transforms.sinks.kinds import PAIR_SCHEMA
+
+from tests.support.processes.command import call
 
 N = 1_500
 NEW_LACKS, OLD_LACKS = 10, 7

@@ -13,10 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from json_server import json_server
-from live_job import PATIENCE, wait_for
 from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines.evaluate.recipients import AlertCall, CallError, Command, Url
+
+from tests.support.processes.live_job import PATIENCE, wait_for
+from tests.support.servers.json_server import json_server
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="scripts for a POSIX shell")
 

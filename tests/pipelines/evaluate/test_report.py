@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from command import call, names
+
+from tests.support.processes.command import call, names
 
 N = 900
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from command import call, run
-from roll_up_events import some_events
+
+from tests.support.processes.command import call, run
+from tests.support.streams.roll_up_events import some_events
 
 BY = ("models", "slices", "t/*")
 WINDOW = ("--time", "time", "--window", "last:400", "--every", "1h", "--slice", "c")

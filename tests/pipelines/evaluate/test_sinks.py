@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from command import call, names, run, start
-from live_job import PATIENCE, wait_for
 from rocsteady.pipelines.monitoring.series import job_series
 from rocsteady.pipelines.serve.gauges import page_series
 from rocsteady.pipelines.serve.keeper import Keeper
 from rocsteady.pipelines.serve.pages import Look
 from rocsteady.transforms.beam.metrics import COUNTERS, GAUGES
-from scraping import fetched
+
+from tests.support import ROOT
+from tests.support.processes.command import call, names, run, start
+from tests.support.processes.live_job import PATIENCE, wait_for
+from tests.support.servers.scraping import fetched
 
 WINDOW = ("--window", "last:50", "--every", "20")
 
@@ -155,9 +157,6 @@ def test_counters_can_be_fetched_while_a_job_runs_and_not_after(capsys):
     process.stdout.close()
     process.stderr.close()
     assert fetched(port) is None
-
-
-ROOT = Path(__file__).parents[3]
 
 
 def test_the_list_of_metrics_is_whole():

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from command import COMMAND, call
-from planted import planted
 from rocsteady.pipelines.report.glance import LINES, glance
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.transforms.tables.read import read_tables
+
+from tests.support.pages.planted import planted
+from tests.support.processes.command import COMMAND, call
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from frame_runs import NAMED, assert_as_command, assert_same, of_command, some_frame
 from rocsteady.transforms.evaluate import choices
+
+from tests.support.streams.frame_runs import NAMED, assert_as_command, assert_same, of_command, some_frame
 
 COLUMNS = ("--score", "p", "--label", "clicked")
 

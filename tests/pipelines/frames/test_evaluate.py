@@ -11,11 +11,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from frame_runs import NAMED, assert_same, of_command, some_frame
 from rocsteady.core.settings.choices import EvaluatorChoices
 from rocsteady.core.settings.table import TableChoices
 from rocsteady.pipelines.frames.evaluate import FrameChoices, evaluate
 from rocsteady.transforms.events.fields import EventColumns
+
+from tests.support.streams.frame_runs import NAMED, assert_same, of_command, some_frame
 
 KINDS = {
     "polars": (lambda frame: frame, pl.DataFrame),

@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 import polars as pl
 import pytest
 import rocsteady as rs
-from frame_runs import NAMED, some_frame
 from rocsteady.pipelines.frames import plot
+
+from tests.support.streams.frame_runs import NAMED, some_frame
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from command import call
-from frame_runs import SPAN, assert_as_command, assert_same, some_frame
 from rocsteady.transforms.evaluate import choices
 from rocsteady.transforms.events.fields import EventFields
+
+from tests.support.processes.command import call
+from tests.support.streams.frame_runs import SPAN, assert_as_command, assert_same, some_frame
 
 WAYS = [
     {"window": "last:100", "every": 20},

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 import yaml
-from command import call
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -23,7 +21,9 @@ from rocsteady.pipelines.serve.keeper import Keeper
 from rocsteady.pipelines.serve.pages import Look
 from rocsteady.transforms.beam.newest import NEWEST_COLUMNS
 
-ROOT = Path(__file__).parents[3]
+from tests.support import ROOT
+from tests.support.processes.command import call
+
 FILES = ("prometheus.yml", "rules.yml", "dashboard.json")
 
 

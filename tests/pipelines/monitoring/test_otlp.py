@@ -8,17 +8,18 @@ import time
 
 import numpy as np
 import pytest
-from class_events import class_streams, lines_of
-from otlp_receiver import points, receiver
 from prometheus_client.parser import text_string_to_metric_families
-from report_tables import evaluated_rows
 from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines.cli import main
 from rocsteady.pipelines.monitoring.otlp import endpoint_of, sent
 from rocsteady.pipelines.monitoring.series import PREFIX, Series, job_series
 from rocsteady.pipelines.serve.gauges import page_series
 from rocsteady.transforms.beam.metrics import COUNTERS
-from served import asked, served
+
+from tests.support.pages.report_tables import evaluated_rows
+from tests.support.pages.served import asked, served
+from tests.support.servers.otlp_receiver import points, receiver
+from tests.support.streams.class_events import class_streams, lines_of
 
 CUMULATIVE = 2
 

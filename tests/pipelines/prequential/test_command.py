@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import call
 from rocsteady.core.compare.significance import wilcoxon
 from rocsteady.pipelines.evaluate.options import sources_of
 from rocsteady.pipelines.prequential.columns import instance_columns
 from rocsteady.pipelines.prequential.command import FILES
 from rocsteady.transforms.events.fields import EventFields
+
+from tests.support.processes.command import call
 
 N = 900
 WORDS = ("--label", "class", "--positive", "UP", "--folds", "6", "--window", "last:200", "--every", "300")
@@ -146,7 +147,8 @@ def test_classes_learners_of_ones_own_and_noise(capsys, source, tmp_path):
     ran = call(
         capsys, "prequential", source, "--label", "odd", "--multiclass", "--feature", "x", "--feature",
         "class",
-        "--learner", "sgd=sklearn.naive_bayes:BernoulliNB", "--learner", "moody=learner_factories:Moody",
+        "--learner", "sgd=sklearn.naive_bayes:BernoulliNB",
+        "--learner", "moody=tests.support.streams.learner_factories:Moody",
         "--learner", "persistent", "--noise", "0.1", "--folds", "2", "--output", str(tmp_path / "o"),
     )  # fmt: skip
     assert ran.status == 2  # scikit-learn takes no text
@@ -154,7 +156,8 @@ def test_classes_learners_of_ones_own_and_noise(capsys, source, tmp_path):
     assert "class" in ran.lines[-1]
     ran = call(
         capsys, "prequential", source, "--label", "odd", "--multiclass", "--feature", "x", "--no-prequential",
-        "--learner", "sgd=sklearn.naive_bayes:BernoulliNB", "--learner", "moody=learner_factories:Moody",
+        "--learner", "sgd=sklearn.naive_bayes:BernoulliNB",
+        "--learner", "moody=tests.support.streams.learner_factories:Moody",
         "--learner", "persistent", "--noise", "0.1", "--folds", "2", "--every", "300", "--batch", "10",
         "--output", str(tmp_path / "o"),
     )  # fmt: skip

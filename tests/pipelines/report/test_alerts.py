@@ -13,9 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from command import call
-from fleet_tables import fleet_rows, pair_rows
-from report_tables import NASTIER, NASTY, START, alert_events, filled
 from rocsteady.core.errors import InputError
 from rocsteady.pipelines.report.alerts import alerts_of, shown_alerts
 from rocsteady.pipelines.report.fleet.pairs import pairs_section
@@ -23,6 +20,10 @@ from rocsteady.pipelines.report.fleet.roll_ups import roll_ups_section
 from rocsteady.pipelines.report.report import report_page, write_report
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.transforms.sinks.table import write_table
+
+from tests.support.pages.fleet_tables import fleet_rows, pair_rows
+from tests.support.pages.report_tables import NASTIER, NASTY, START, alert_events, filled
+from tests.support.processes.command import call
 
 HOUR = 3_600_000_000
 

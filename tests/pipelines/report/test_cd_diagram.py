@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_tables import NASTIER, NASTY
 from rocsteady.core.compare.significance import alike, friedman_nemenyi
 from rocsteady.core.errors import InputError
 from rocsteady.pipelines.report.cd_diagram import cd_diagram
+
+from tests.support.pages.report_tables import NASTIER, NASTY
 
 SVG = "{http://www.w3.org/2000/svg}"
 

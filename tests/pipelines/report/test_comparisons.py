@@ -14,11 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from command import call
-from comparison_files import compared_tables, edited, fold_rows
 from hypothesis import given
 from hypothesis import strategies as st
-from report_tables import NASTIER, NASTY, evaluated_rows
 from rocsteady.core.compare.comparisons import (
     LOWER_IS_BETTER,
     Checkpoint,
@@ -39,6 +36,10 @@ from rocsteady.transforms.sinks.comparisons import (
     means_to_arrow,
 )
 from rocsteady.transforms.sinks.table import write_table
+
+from tests.support.pages.comparison_files import compared_tables, edited, fold_rows
+from tests.support.pages.report_tables import NASTIER, NASTY, evaluated_rows
+from tests.support.processes.command import call
 
 
 class Tables(HTMLParser):

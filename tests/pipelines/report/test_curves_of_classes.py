@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 import rocsteady as rs
-from command import call
-from report_tables import curve, filled
 from rocsteady.pipelines.report.data import CURVE_BLOCKS, curve_blocks
 from rocsteady.pipelines.report.facts import page_facts
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.transforms.tables.read import ANY_ROWS, read_tables
-from served import numbers
+
+from tests.support.pages.report_tables import curve, filled
+from tests.support.pages.served import numbers
+from tests.support.processes.command import call
 
 NAMES = ("10", "9", "a=b,c")
 """In the order of the columns, which is neither that of letters nor that of numbers."""

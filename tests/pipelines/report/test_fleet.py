@@ -14,9 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from command import call
-from fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
-from report_tables import NASTIER, NASTY, START, filled
 from rocsteady.core.errors import InputError
 from rocsteady.pipelines.report.fleet.gaps import gaps_section, page_gaps
 from rocsteady.pipelines.report.fleet.pairs import pairs_section
@@ -24,7 +21,11 @@ from rocsteady.pipelines.report.fleet.roll_ups import MEANS, roll_ups_section
 from rocsteady.pipelines.report.fleet.tables import POINTS, drawn, series_of_table
 from rocsteady.pipelines.report.report import report_page
 from rocsteady.pipelines.report.rows import report_rows
-from roll_up_events import some_events
+
+from tests.support.pages.fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
+from tests.support.pages.report_tables import NASTIER, NASTY, START, filled
+from tests.support.processes.command import call
+from tests.support.streams.roll_up_events import some_events
 
 SECTION = re.compile(r'<section id="(gaps|roll_ups|pairs)".*?</section>', re.DOTALL)
 

@@ -12,9 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from command import call
-from planted import DAY, FIRST, planted
-from report_tables import NASTY, evaluated_rows
 from rocsteady.core.verdicts.choice import reference_of
 from rocsteady.core.verdicts.judge import Judged, Verdict
 from rocsteady.core.verdicts.since import Since
@@ -32,6 +29,10 @@ from rocsteady.pipelines.report.verdicts import (
     state_text,
 )
 from rocsteady.pipelines.words import letters
+
+from tests.support.pages.planted import DAY, FIRST, planted
+from tests.support.pages.report_tables import NASTY, evaluated_rows
+from tests.support.processes.command import call
 
 WINDOW_DAYS = 15
 

@@ -18,11 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import call, names
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
-from report_tables import DAY, NASTIER, NASTY, START, alert_events, curve, evaluated_rows, events, filled
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.core.settings.evaluator import EvaluatorSettings
@@ -50,7 +48,20 @@ from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, SETTINGS_KEY
 from rocsteady.transforms.sinks.table import write_table
 from rocsteady.transforms.tables.read import read_tables
 from scipy.stats import norm
-from times import moments
+
+from tests.support.pages.report_tables import (
+    DAY,
+    NASTIER,
+    NASTY,
+    START,
+    alert_events,
+    curve,
+    evaluated_rows,
+    events,
+    filled,
+)
+from tests.support.processes.command import call, names
+from tests.support.streams.times import moments
 
 PAGE = Path(__file__).parents[3] / "pipelines" / "report" / "page"
 NORMAL = norm.ppf(0.975)

@@ -7,8 +7,6 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from class_tables import CLASSES, class_rows
-from report_tables import alert_events
 from rocsteady.core.errors import InputError
 from rocsteady.pipelines.report.alerts import alerts_of, shown_alerts
 from rocsteady.pipelines.report.classes.rows import slice_of
@@ -21,6 +19,9 @@ from rocsteady.pipelines.report.overview import overview_of
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.report.verdicts import judge_rows
+
+from tests.support.pages.class_tables import CLASSES, class_rows
+from tests.support.pages.report_tables import alert_events
 
 ROWS = class_rows()
 SLICES = ["", "class=cat", r"class=dog\=x\,y", "class=<owl>"]

@@ -6,9 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from class_tables import CLASSES, class_rows
-from fleet_tables import fleet_rows
-from report_tables import alert_events
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.alerts import alerts_of
 from rocsteady.pipelines.report.rows import report_rows
@@ -18,6 +15,10 @@ from rocsteady.pipelines.serve.keeper import Keeper
 from rocsteady.pipelines.serve.pages import Look
 from rocsteady.pipelines.serve.reading import Source
 from rocsteady.transforms.tables.followed import Came
+
+from tests.support.pages.class_tables import CLASSES, class_rows
+from tests.support.pages.fleet_tables import fleet_rows
+from tests.support.pages.report_tables import alert_events
 
 ROWS = class_rows(slices=("", "region=EU"), n=600)
 SOURCE = Source("rows", "rows", iter(()))

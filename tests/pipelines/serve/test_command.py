@@ -11,11 +11,12 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from command import COMMAND, call
-from live_job import job
-from report_tables import alert_events, evaluated_rows, filled
 from rocsteady.transforms.sinks.table import write_table
-from served import PATIENCE, asked
+
+from tests.support.pages.report_tables import alert_events, evaluated_rows, filled
+from tests.support.pages.served import PATIENCE, asked
+from tests.support.processes.command import COMMAND, call
+from tests.support.processes.live_job import job
 
 TOKEN = "0123456789abcdef-secret"
 

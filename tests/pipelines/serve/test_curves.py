@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from report_tables import curve
 from rocsteady.pipelines.serve.curves import Curves
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
+
+from tests.support.pages.report_tables import curve
 
 
 def points(model, seq, n=12):

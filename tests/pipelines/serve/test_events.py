@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_tables import NASTY, evaluated_rows, filled
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.serve.app import ROWS_AT_ONCE, Events
 from rocsteady.pipelines.serve.keeper import Keeper
 from rocsteady.pipelines.serve.pages import Look
-from served import Follower, numbers, parsed
+
+from tests.support.pages.report_tables import NASTY, evaluated_rows, filled
+from tests.support.pages.served import Follower, numbers, parsed
 
 ROWS = evaluated_rows(("good", NASTY), n=2_000)
 IN_TIME = ROWS.take(pa.array(np.argsort(ROWS.column("seq").to_numpy(), kind="stable")))

@@ -4,10 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from fleet_tables import fleet_rows, pair_rows
-from report_tables import filled
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.serve.history import PAIRS, ROLL_UPS, History, is_kept
+
+from tests.support.pages.fleet_tables import fleet_rows, pair_rows
+from tests.support.pages.report_tables import filled
 
 
 def rows(*of_models, **columns):

@@ -14,15 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from fleet_tables import fleet_rows, pair_rows
-from report_tables import NASTIER, NASTY, alert_events, curve, evaluated_rows, filled
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.pipelines.report.rows import EventCounters, report_rows
 from rocsteady.pipelines.serve import app, server
 from rocsteady.pipelines.serve.gauges import newest_of
 from rocsteady.pipelines.serve.guard import HEADERS, token_of
 from rocsteady.pipelines.serve.pages import Latest, page_script, plotly_script
-from served import PATIENCE, asked, numbers, parsed, served
+
+from tests.support.pages.fleet_tables import fleet_rows, pair_rows
+from tests.support.pages.report_tables import NASTIER, NASTY, alert_events, curve, evaluated_rows, filled
+from tests.support.pages.served import PATIENCE, asked, numbers, parsed, served
 
 ROWS = evaluated_rows(("good", NASTY, NASTIER), n=1_500)
 TOKEN = "0123456789abcdef-secret"

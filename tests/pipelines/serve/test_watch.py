@@ -9,14 +9,15 @@ import threading
 
 import numpy as np
 import pytest
-from command import COMMAND, call
-from report_tables import NASTY, evaluated_rows, filled
 from rocsteady.pipelines.report.glance import glance
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.report.sparkline import spark_text
 from rocsteady.pipelines.report.verdicts import judge_rows
 from rocsteady.transforms.sinks.table import cleaned, text_lines, write_table
-from served import PATIENCE
+
+from tests.support.pages.report_tables import NASTY, evaluated_rows, filled
+from tests.support.pages.served import PATIENCE
+from tests.support.processes.command import COMMAND, call
 
 ROWS = evaluated_rows(("good", NASTY, "esc\x1b[2J"), n=3_000)
 unix = pytest.mark.skipif(sys.platform == "win32", reason="terminals are other ones on Windows")
@@ -31,7 +32,7 @@ def appended(path, table):
 @unix
 @pytest.mark.parametrize("key", [b"q", b"Q", b"\x03"], ids=["q", "Q", "ctrl-c"])
 def test_in_a_terminal_the_table_follows_the_rows_and_gives_the_screen_back(key, tmp_path):
-    from terminal import Terminal
+    from tests.support.processes.terminal import Terminal
 
     path = tmp_path / "rows.jsonl"
     terminal = Terminal("watch", str(path), "--refresh", "0.1")
@@ -53,7 +54,7 @@ def test_in_a_terminal_the_table_follows_the_rows_and_gives_the_screen_back(key,
 
 @unix
 def test_a_name_does_not_move_the_cursor(tmp_path):
-    from terminal import Terminal
+    from tests.support.processes.terminal import Terminal
 
     write_table(ROWS, str(tmp_path / "rows.parquet"))
     terminal = Terminal("watch", str(tmp_path))

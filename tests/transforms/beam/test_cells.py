@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beam_runs import InOrder, Keep, kept, pipeline
-from hash_chain import END, ChainFactory, ChainRow, events, undisturbed
 from rocsteady.core.shard import parts as snapshot_parts
 from rocsteady.core.shard import protocol as shard_protocol
 from rocsteady.transforms.beam import cells as numbered_cells
 from rocsteady.transforms.beam.machine import RunStateMachine
-from thorough import at_length
+
+from tests.support.invariants.hash_chain import END, ChainFactory, ChainRow, events, undisturbed
+from tests.support.processes.beam_runs import InOrder, Keep, kept, pipeline
+from tests.support.thorough import at_length
 
 FACTORY = ChainFactory(window=200, every=4)
 SENT = [("ab"[i % 2], events(*range(i, i + 1 + i % 9))) for i in range(at_length(300, 120))]

@@ -17,9 +17,6 @@ from apache_beam.testing import test_stream
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import TimerSpec, on_timer
 from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
-from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
-from hash_chain import END as END_OF_INPUT
-from hash_chain import ChainFactory, ChainRow, events, undisturbed
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.shard.machine import Pane
 from rocsteady.core.shard.protocol import LiveMachine, Place, ShardCells, ShardProtocol
@@ -33,6 +30,10 @@ from rocsteady.transforms.beam.machine import (
     process_cache,
 )
 from rocsteady.transforms.beam.metrics import count
+
+from tests.support.invariants.hash_chain import END as END_OF_INPUT
+from tests.support.invariants.hash_chain import ChainFactory, ChainRow, events, undisturbed
+from tests.support.processes.beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 
 FACTORY = ChainFactory(window=5, every=4)
 KEYS = ("a", "b", "c")

@@ -23,12 +23,13 @@ from apache_beam.transforms.window import (
     SlidingWindows,
     TimestampedValue,
 )
-from beam_runs import PROCESSES, InOrder, Keep, kept, pipeline
-from combine_runs import grown_at_random
 from rocsteady.core.sketches.auc_sketch import AucSketch
 from rocsteady.transforms.combine import auc as combine_auc
 from rocsteady.transforms.combine.auc import AucCombineFn, CombinedAuc
 from sklearn.metrics import roc_auc_score
+
+from tests.support.invariants.combine_runs import grown_at_random
+from tests.support.processes.beam_runs import PROCESSES, InOrder, Keep, kept, pipeline
 
 Event = tuple[str, int, float, float]
 """Group, label, score, seconds."""

@@ -10,13 +10,14 @@ import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.transforms.window import FixedWindows
-from beam_runs import PROCESSES, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.learning.polynomial.classifier import PolynomialAucClassifier
 from rocsteady.core.learning.polynomial.fit import FitSettings, PolynomialAucModel, begin
 from rocsteady.transforms.combine.fit import FitPolynomialAuc, _merged, _ScanDoFn
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
+
+from tests.support.processes.beam_runs import PROCESSES, Keep, kept, pipeline
 
 RNG = np.random.default_rng(2)
 LABELS = RNG.integers(0, 2, 600)

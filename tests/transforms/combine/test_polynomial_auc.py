@@ -14,12 +14,13 @@ import pytest
 import rocsteady as rs
 from apache_beam.coders import BytesCoder, RowCoder, registry
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from beam_runs import PROCESSES, InOrder, Keep, kept, pipeline
-from combine_runs import grown_at_random
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 from rocsteady.transforms.combine import auc as combine_auc
 from rocsteady.transforms.combine.auc import CombinedPolynomialAuc, PolynomialAucCombineFn
 from sklearn.metrics import roc_auc_score
+
+from tests.support.invariants.combine_runs import grown_at_random
+from tests.support.processes.beam_runs import PROCESSES, InOrder, Keep, kept, pipeline
 
 RNG = np.random.default_rng(3)
 _groups = RNG.choice(["a", "b", "rare"], 400, p=[0.6, 0.39, 0.01])

@@ -15,7 +15,6 @@ from apache_beam.coders import registry
 from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline, shuffled
 from rocsteady.core.alerts.rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.errors import ConfigError, InputError
@@ -23,7 +22,9 @@ from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.evaluate.alert import Alert, watched_batch
 from rocsteady.transforms.evaluate.shards import RowsCoder
-from times import moments
+
+from tests.support.processes.beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline, shuffled
+from tests.support.streams.times import moments
 
 RULES = (
     "auc_high < 0.8 for 2 rows until auc > 0.8",

@@ -9,7 +9,8 @@ import apache_beam as beam
 import pytest
 import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, Sessions
-from dataflow_graph import asks_for_what_dataflow_has
+
+from tests.support.servers.dataflow_graph import asks_for_what_dataflow_has
 
 
 def events_of(pipeline):

@@ -11,10 +11,6 @@ import apache_beam as beam
 import pytest
 import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, Sessions
-from beam_runs import PROCESSES, RUNNERS, InOrder, Keep, kept, pipeline
-from beam_streams import Stream, played
-from failing_dofn import FailingMachines, FailsBetween, Failures
-from label_oracle import Label, Prediction, Truth, matched
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.rejected import Rejected
@@ -25,8 +21,13 @@ from rocsteady.transforms.evaluate.join_labels import JoinFactory
 from rocsteady.transforms.events.dead_letters import DeadLetter
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.pack_records import PackRecords
-from streams import SECOND as S
-from streams import Event, identity, rows_in_time
+
+from tests.support.oracles.labels import Label, Prediction, Truth, matched
+from tests.support.processes.beam_runs import PROCESSES, RUNNERS, InOrder, Keep, kept, pipeline
+from tests.support.processes.failing_dofn import FailingMachines, FailsBetween, Failures
+from tests.support.streams.beam_streams import Stream, played
+from tests.support.streams.partitions import SECOND as S
+from tests.support.streams.partitions import Event, identity, rows_in_time
 
 IDS = ["a", "A", " ", "é", "n" * 10_000, *"bcdefg"]
 OUTPUTS = ("unmatched", "duplicates", "late", "dead_letters")

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
-from beam_runs import EVERY_RUNNER, RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
@@ -38,7 +37,9 @@ from rocsteady.transforms.events.records import records_to_batch
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sinks.kinds import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow, sorted_table
 from rocsteady.transforms.sources import pack_records
-from thorough import some
+
+from tests.support.processes.beam_runs import EVERY_RUNNER, RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
+from tests.support.thorough import some
 
 SETTINGS = EvaluatorSettings(window=LastEvents(30), every=EveryEvents(20), cost=BetaCost(2, 3))
 SLICES = (("carrier",), ("carrier", "origin"))

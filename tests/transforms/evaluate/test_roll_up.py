@@ -12,14 +12,15 @@ import pytest
 import rocsteady as rs
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline, shuffled
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.fleet.members import MemberRows
 from rocsteady.core.fleet.settings import RollUpSettings
 from rocsteady.core.fleet.table import roll_up_all
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.evaluate.shards import RowsCoder
-from times import moments
+
+from tests.support.processes.beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline, shuffled
+from tests.support.streams.times import moments
 
 BY = ("models", "slices", "t/*")
 MINUTE = 60_000_000

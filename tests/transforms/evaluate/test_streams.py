@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
-from beam_runs import InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import TextColumn
@@ -19,7 +18,9 @@ from rocsteady.core.settings.windows import EveryEvents
 from rocsteady.transforms.evaluate.models import EvaluateModels
 from rocsteady.transforms.events.dead_letters import DeadLetter
 from rocsteady.transforms.sources import pack_records
-from thorough import some
+
+from tests.support.processes.beam_runs import InOrder, Keep, kept, pipeline
+from tests.support.thorough import some
 
 COLUMNS: dict[str, Any] = {"time": "when", "id": "key", "every": EveryEvents(5), "shards": 2}
 

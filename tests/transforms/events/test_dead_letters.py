@@ -6,12 +6,13 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from json_schemas import FOLDER, REASONS_PAGE, filled, text_of
 from rocsteady.core.events.rejected import Reason
 from rocsteady.pipelines.report.rows import count_dead_letters
 from rocsteady.transforms.events.batches import from_ipc, to_ipc
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, KINDS, DeadLetter, DeadLetters
 from rocsteady.transforms.sinks.kinds import DEAD_LETTERS
+
+from tests.support.pages.json_schemas import FOLDER, REASONS_PAGE, filled, text_of
 
 OLD = pa.schema(list(DEAD_LETTER_SCHEMA)[:8])
 """The columns before `field`, `value`, `detail`, `gap_seconds` and `limit_seconds`."""
@@ -50,7 +51,7 @@ def test_a_reason_has_no_values_and_says_what_to_do(reason: Reason) -> None:
 
 def test_the_page_and_the_schema_have_every_reason() -> None:
     page = REASONS_PAGE.read_text()
-    assert page == filled(page), "python tests/support/json_schemas.py renews the page"
+    assert page == filled(page), "python -m tests.support.pages.json_schemas renews the page"
     assert (FOLDER / "dead-letter.json").read_text() == text_of(DEAD_LETTERS)
 
 

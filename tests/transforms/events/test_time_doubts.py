@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from list_partition import ListPartition
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.settings.durations import microseconds
 from rocsteady.transforms.events.doubts import tell_ahead
@@ -14,6 +13,8 @@ from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+
+from tests.support.streams.list_partition import ListPartition
 
 FIELDS = EventFields(time="t", model_name="m")
 NOW = 1_704_067_200_000_000

@@ -17,7 +17,8 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.time_formats import checked_format, parse_moment, parse_moments
 from rocsteady.transforms.events.validate import validate_as
-from thorough import examples
+
+from tests.support.thorough import examples
 
 FORMATS = (
     "%Y%m%d",

@@ -38,7 +38,8 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import ANY_TIME, Timing
 from rocsteady.transforms.events.records import records_to_batch
 from rocsteady.transforms.events.validate import validate_as
-from thorough import examples
+
+from tests.support.thorough import examples
 
 PLAIN = EventFields(model_name="m")
 

@@ -27,7 +27,8 @@ from rocsteady.transforms.sources.streams.folder_listing import END_FILE
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.streams.pipe_partition import PipeLines, PipePartition
 from rocsteady.transforms.tables.read import read_tables
-from thorough import examples
+
+from tests.support.thorough import examples
 
 MOST = 20
 GOOD = b'{"score": 0.5, "label": 1}'

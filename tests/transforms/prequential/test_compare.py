@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
-from fold_reports import SETTINGS, compared, reports_of
 from rocsteady.core.compare.comparisons import ComparisonRow, FoldMean
 from rocsteady.transforms.prequential.folds import CompareFolds
 from rocsteady.transforms.sinks.comparisons import comparisons_to_arrow, means_to_arrow
+
+from tests.support.pages.fold_reports import SETTINGS, compared, reports_of
+from tests.support.processes.beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 
 REPORTS = [report.pack() for report in reports_of(checkpoints=4, instances=60)]
 

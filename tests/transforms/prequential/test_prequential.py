@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 
 import apache_beam as beam
-import learner_factories
 import numpy as np
 import pytest
 import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
@@ -23,10 +21,15 @@ from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.rows.class_rows import ClassRows
 from rocsteady.transforms.events.dead_letters import DeadLetter
 
+from tests.support.processes.beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
+from tests.support.streams import learner_factories
+
 N = 400
 LEARNERS = {
-    "majority": "majority", "bayes": learner_factories.mixed_bayes, "moody": "learner_factories:Moody",
-}  # fmt: skip
+    "majority": "majority",
+    "bayes": learner_factories.mixed_bayes,
+    "moody": "tests.support.streams.learner_factories:Moody",
+}
 
 
 def instances(n=N, seed=1):
@@ -64,8 +67,9 @@ def expected():
     )  # fmt: skip
     evaluator = rs.EvaluatorSettings(window=rs.LastEvents(100), every=rs.EveryEvents(100), order="time")
     specs = (
-        LearnerSpec("majority", "majority"), LearnerSpec("bayes", "learner_factories:mixed_bayes"),
-        LearnerSpec("moody", "learner_factories:Moody"),
+        LearnerSpec("majority", "majority"),
+        LearnerSpec("bayes", "tests.support.streams.learner_factories:mixed_bayes"),
+        LearnerSpec("moody", "tests.support.streams.learner_factories:Moody"),
     )  # fmt: skip
     settings = PrequentialSettings(specs, Folds("bootstrap", 3, 5), evaluator, Task(True))
     rows = []
@@ -112,7 +116,7 @@ def test_every_runner_gives_the_rows_of_classes_of_the_machines(tmp_path, runner
     names = ["UP/u", "UP/v", "DOWN/u", "DOWN/v"]
     task = Task(False, classes=tuple(names), scores=True)
     evaluator = rs.EvaluatorSettings(window=rs.LastEvents(100), every=rs.EveryEvents(100), order="time")
-    spec = LearnerSpec("bayes", "learner_factories:mixed_bayes")
+    spec = LearnerSpec("bayes", "tests.support.streams.learner_factories:mixed_bayes")
     settings = PrequentialSettings((spec,), Folds("bootstrap", 3, 5), evaluator, task)
     batch = EventBatch(
         models=TextColumn.of([""] * N), scores=np.zeros(N), labels=np.full(N, -1, np.int8),
@@ -179,7 +183,7 @@ def make_nothing():
         ({"learners": {"x": lambda: None}}, "imported worker module"),
         ({"learners": ["tree:of"]}, "'tree' importable"),
         ({"learners": ["perceptron"]}, "'perceptron' majority hoeffding"),
-        ({"learners": {"m": "learner_factories:nobody"}}, "'nobody'"),
+        ({"learners": {"m": "tests.support.streams.learner_factories:nobody"}}, "'nobody'"),
         ({"order": "time"}, "clock"),
         ({"compare": ["seq"]}, "'seq' accuracy"),
         ({"measures": ("auc",), "compare": ["h"]}, "h measures"),

@@ -8,7 +8,6 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
-from awkward_rows import some_rows
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.sinks import appended
@@ -17,6 +16,8 @@ from rocsteady.transforms.sinks import table as write_table
 from rocsteady.transforms.sinks.kinds import ROWS, TableKind
 from rocsteady.transforms.sinks.open import TableAtEnd, open_table
 from rocsteady.transforms.sources.files import json_lines
+
+from tests.support.stored.awkward_rows import some_rows
 
 
 @pytest.mark.parametrize("module", [append_table, appended, json_lines, write_table])

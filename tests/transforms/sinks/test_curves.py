@@ -20,7 +20,8 @@ from rocsteady.transforms.beam.metrics import METRICS_NAMESPACE
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, CURVES, curve_batches, curves_to_arrow
 from rocsteady.transforms.sinks.open import SinkOptions, write_batches
-from times import moments
+
+from tests.support.streams.times import moments
 
 
 def some_rows() -> rs.Rows:

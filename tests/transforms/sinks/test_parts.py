@@ -12,14 +12,15 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from awkward_rows import some_rows
-from beam_runs import RUNNERS, pipeline
 from rocsteady.core.errors import InputError
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.sinks.kinds import ROWS
 from rocsteady.transforms.sinks.open import PART_ROWS, PartFiles, SinkOptions, check_folder, write_batches
 from rocsteady.transforms.tables.rows import distinct_rows, parts_of, read_rows
-from url_files import url
+
+from tests.support.processes.beam_runs import RUNNERS, pipeline
+from tests.support.stored.awkward_rows import some_rows
+from tests.support.streams.url_files import url
 
 
 def batches(n=60, size=7):
@@ -99,8 +100,8 @@ def test_a_folder_behind_a_url(tmp_path):
 
 NO_ROOM = """
 import resource, sys
-sys.path.insert(0, {support!r})
-from awkward_rows import some_rows
+sys.path.insert(0, {root!r})
+from tests.support.stored.awkward_rows import some_rows
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.sinks.kinds import ROWS
@@ -121,8 +122,7 @@ print(parts.settle())
 @pytest.mark.skipif(os.name != "posix", reason="a limit of the size of files is POSIX")
 @pytest.mark.parametrize("form", ["jsonl", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_a_disk_without_room_is_a_sentence_and_leaves_nothing(tmp_path, form, pytestconfig):
-    support = str(pytestconfig.rootpath / "tests" / "support")
-    program = NO_ROOM.format(support=support, folder=f"{tmp_path}/", form=form)
+    program = NO_ROOM.format(root=str(pytestconfig.rootpath), folder=f"{tmp_path}/", form=form)
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     said, path = ran.stdout.splitlines()
     assert said == (

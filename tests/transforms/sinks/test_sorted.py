@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
-from awkward_rows import some_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
@@ -30,8 +29,10 @@ from rocsteady.transforms.events.text import json_objects, rfc3339
 from rocsteady.transforms.sinks.kinds import DEAD_LETTERS, ROWS
 from rocsteady.transforms.sinks.open import SinkOptions, write_batches
 from rocsteady.transforms.sinks.table import check_output, text_lines, write_table
-from thorough import examples
-from url_files import url
+
+from tests.support.stored.awkward_rows import some_rows
+from tests.support.streams.url_files import url
+from tests.support.thorough import examples
 
 
 def names(folder):

@@ -12,7 +12,8 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.state.exported import ShardState
 from rocsteady.transforms.state import folder as state_folder
 from rocsteady.transforms.state.folder import Step, read_export, write_state
-from url_files import url
+
+from tests.support.streams.url_files import url
 
 ID = "20260101T000000.000000-00000000"
 STEPS = (Step("join", 3, {"ttl": "7d"}), Step("evaluators", 64, {"window": "last:10"}))

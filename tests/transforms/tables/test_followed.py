@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from report_tables import evaluated_rows
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.transforms.sinks.table import write_table
 from rocsteady.transforms.tables import followed
 from rocsteady.transforms.tables.followed import follow_tables
+
+from tests.support.pages.report_tables import evaluated_rows
 
 ROWS = evaluated_rows(("m", 'says "yes",\nor <b>no</b>'), n=1_000)
 

@@ -8,7 +8,6 @@ import threading
 
 import pyarrow as pa
 import pytest
-from awkward_rows import some_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
@@ -19,7 +18,9 @@ from rocsteady.transforms.sinks.open import PartFiles
 from rocsteady.transforms.sinks.table import write_table
 from rocsteady.transforms.tables.read import read_tables
 from rocsteady.transforms.tables.rows import RowsOnce, distinct_rows, read_rows
-from thorough import THOROUGH, examples
+
+from tests.support.stored.awkward_rows import some_rows
+from tests.support.thorough import THOROUGH, examples
 
 ALL_ROWS = some_rows(40)
 BATCH = rows_to_arrow(ALL_ROWS)

@@ -9,14 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aum_oracle import (
-    Function,
-    as_arrays,
-    aum_by_integration,
-    derivatives_by_differences,
-    random_functions,
-    sum_of_min_by_intervals,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
@@ -24,6 +16,15 @@ from rocsteady.core.learning.aum import kernels as aum_kernels
 from rocsteady.core.learning.aum.aum import Aum, aum, aum_of_labels
 from rocsteady.core.learning.aum.aum import as_breakpoints as breakpoints_of
 from rocsteady.core.learning.aum.error_roc import roc_of, sum_of_min
+
+from tests.support.oracles.aum import (
+    Function,
+    as_arrays,
+    aum_by_integration,
+    derivatives_by_differences,
+    random_functions,
+    sum_of_min_by_intervals,
+)
 
 DATA = os.environ.get("ROCSTEADY_DATA")
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aum_oracle import as_arrays, aum_by_integration, errors_at, random_functions, thresholds
 from rocsteady.core.errors import InputError
 from rocsteady.core.learning.aum.aum import aum, aum_of_labels
 from rocsteady.core.learning.aum.error_functions import ErrorFunctions
 from rocsteady.core.learning.aum.error_roc import ErrorRoc, roc_of_error_functions
 from sklearn.metrics import roc_auc_score
+
+from tests.support.oracles.aum import as_arrays, aum_by_integration, errors_at, random_functions, thresholds
 
 DATA = os.environ.get("ROCSTEADY_DATA")
 needs_data = pytest.mark.skipif(

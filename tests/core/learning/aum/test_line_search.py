@@ -6,11 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from aum_oracle import as_arrays, random_functions
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.learning.aum.aum import aum, aum_of_labels
 from rocsteady.core.learning.aum.error_roc import roc_of_error_functions
 from rocsteady.core.learning.aum.line_search import LineSearch, aum_line_search
+
+from tests.support.oracles.aum import as_arrays, random_functions
 
 
 def crossings(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernel_modes import claims_hold
+
+from tests.support.invariants.kernel_modes import claims_hold
 
 CLAIMS = str(Path(__file__).parent / "test_fit.py")
 

@@ -35,8 +35,9 @@ from rocsteady.transforms.files.formats import Utf8Stream, csv_chunks
 from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.files.listing import check_columns, list_sources
 from rocsteady.transforms.sources.files.read import ReadEventFiles, read_batches
-from thorough import examples
-from url_files import url
+
+from tests.support.streams.url_files import url
+from tests.support.thorough import examples
 
 FIELDS = EventFields()
 

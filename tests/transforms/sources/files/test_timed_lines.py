@@ -17,7 +17,8 @@ from rocsteady.core.events.times import NO_TIME
 from rocsteady.transforms.sources.files import timed_lines as module
 from rocsteady.transforms.sources.files.listing import list_sources
 from rocsteady.transforms.sources.files.timed_lines import survey, timed_lines
-from thorough import examples
+
+from tests.support.thorough import examples
 
 
 @pytest.fixture(autouse=True)

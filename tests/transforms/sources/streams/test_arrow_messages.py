@@ -10,7 +10,6 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from list_partition import ListPartition
 from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.records import unpack_record
 from rocsteady.transforms.events.fields import EventFields
@@ -20,6 +19,8 @@ from rocsteady.transforms.sources.streams.arrow_messages import ArrowMessages, c
 from rocsteady.transforms.sources.streams.arrow_sizes import bytes_when_read
 from rocsteady.transforms.sources.streams.partition import Fetched
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+
+from tests.support.streams.list_partition import ListPartition
 
 FIELDS = EventFields(
     time="time", model="model", id="id", weight="weight", predicted="class", slices=(("country",),)

@@ -11,11 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from clock import Clock
-from folder_looks import DRIVERS, Looks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from list_partition import ListPartition
 from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import EndOfPartition, unpack_record
@@ -26,7 +23,11 @@ from rocsteady.transforms.sources.streams.folder_listing import END_FILE, Folder
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
-from thorough import examples
+
+from tests.support.processes.clock import Clock
+from tests.support.streams.folder_looks import DRIVERS, Looks
+from tests.support.streams.list_partition import ListPartition
+from tests.support.thorough import examples
 
 FIELDS = EventFields(model_name="m")
 PLENTY = 50_000

@@ -24,7 +24,8 @@ from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.streams import pipe_partition
 from rocsteady.transforms.sources.streams.pipe_partition import PipeLines, PipePartition
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
-from thorough import examples
+
+from tests.support.thorough import examples
 
 FIELDS = EventFields(model_name="m")
 

@@ -10,13 +10,14 @@ import json
 from typing import Any
 
 import pytest
-from list_partition import ListPartition
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import unpack_record
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.streams import read as read_stream
 from rocsteady.transforms.sources.streams.read import _ReadAtTick, _Source
 from rocsteady.transforms.sources.streams.reader import FEW_RECORDS, StreamInput
+
+from tests.support.streams.list_partition import ListPartition
 
 
 class Cell:

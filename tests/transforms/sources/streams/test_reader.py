@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from list_partition import ListPartition
 from rocsteady.core.errors import CorruptBytesError, FutureVersionError, OtherConfigurationError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import EndOfPartition, Heartbeat, StateImport, unpack_record
@@ -30,7 +29,9 @@ from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from rocsteady.transforms.state.control import ExportRequest, ask, let_go
 from rocsteady.transforms.state.folder import write_state
-from thorough import at_length
+
+from tests.support.streams.list_partition import ListPartition
+from tests.support.thorough import at_length
 
 FIELDS = EventFields(time="time", model="model", id="id")
 TABLE = TableSettings(

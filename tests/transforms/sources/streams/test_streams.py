@@ -10,9 +10,6 @@ import apache_beam as beam
 import pytest
 import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, SlidingWindows, TimestampedValue
-from beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
-from beam_streams import Stream, at, played
-from failing_dofn import FailingMachines, FailsBetween, Failures
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.table import TableSettings
@@ -20,7 +17,19 @@ from rocsteady.transforms.evaluate.shards import TableFactory
 from rocsteady.transforms.events.dead_letters import DeadLetter
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.pack_records import PackRecords
-from streams import SECOND, Event, event_batch, identity, rows_in_time, shuffled_within, some_events
+
+from tests.support.processes.beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
+from tests.support.processes.failing_dofn import FailingMachines, FailsBetween, Failures
+from tests.support.streams.beam_streams import Stream, at, played
+from tests.support.streams.partitions import (
+    SECOND,
+    Event,
+    event_batch,
+    identity,
+    rows_in_time,
+    shuffled_within,
+    some_events,
+)
 
 WINDOWS: dict[str, Any] = {
     "last:7": (rs.LastEvents(7), rs.EveryEvents(3)),

@@ -1,0 +1,9 @@
+"""The checks of this repository, for a developer and for `.ci/run`.
+
+`python -m tests.checks` runs the checks that the working tree's change can break: `selection` finds them by
+the graph of imports. `python -m tests.checks lines` counts lines by room (`lines`).
+
+`.ci/run` is `ci`: the scheduler in `schedule` runs `steps` on this machine (`host`). `python -m tests.checks
+minutes` writes the table of steps into CONTRIBUTING (`minutes`). All of it needs Python's standard library
+alone, since .ci/run installs the rest.
+"""

@@ -1,0 +1,1 @@
+"""A Chromium on this machine (`chromium`), and the live demo that it looks at (`demo_year`)."""

@@ -1,0 +1,7 @@
+"""Tables that a report draws, and the pages that tests read, run and build.
+
+`report_tables`, `class_tables`, `fleet_tables`, `comparison_files`, `fold_reports` and `planted` are rows
+for a report. `blocks`, `files` and `runs` take the documentation's code apart and run it; `site_build`
+builds the site; `json_schemas` writes the schemas of the docs. `served` is a served page that is fed by
+hand.
+"""

@@ -1,0 +1,272 @@
+"""`.ci/run`: its scheduler, played with made-up durations, and its steps on this machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.checks import ci, minutes
+from tests.checks.host import Machine
+from tests.checks.schedule import GRACE, Ending, Result, Scheduler, Step
+from tests.checks.steps import ALL, GATE, TESTS, TYPES
+from tests.support import ROOT
+
+
+class Played:
+    """A host with a clock of its own, on which each step takes as long as it is told, and passes or fails."""
+
+    def __init__(self, durations: dict[str, float], failing: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+        self.durations, self.failing = durations, failing
+        self.clock = 0.0
+        self.ends: dict[Step, float] = {}
+        self.most = 0
+
+    def now(self) -> float:
+        return self.clock
+
+    def begin(self, step: Step) -> None:
+        self.ends[step] = self.clock + self.durations[step.name]
+        self.most = max(self.most, len(self.ends))
+
+    def wait(self, until: float) -> tuple[Step, bool] | None:
+        step = min(self.ends, key=self.ends.__getitem__)
+        if self.ends[step] > until:
+            self.clock = max(self.clock, until)
+            return None
+        self.clock = self.ends.pop(step)
+        return step, step.name not in self.failing
+
+    def end(self, step: Step) -> None:
+        del self.ends[step]
+
+
+STEPS = (
+    Step("tests", 10, "", kept=True),
+    Step("environment", 4, "", beside=True, kept=True),
+    Step("types", 2, "", needs=("environment",), kept=True),
+    Step("servers", 20, "", needs=("environment",), beside=True),
+    Step("browser", 5, "", needs=("environment",)),
+    Step("slow", 10, "", needs=("environment",)),
+    Step("site", 1, "", needs=("environment",)),
+)
+EXACT = {step.name: step.minutes for step in STEPS}
+
+
+def played(host: Played, budget: float | None = 70) -> dict[str, Result]:
+    results = Scheduler(STEPS, host, budget, pace="tests").run()
+    names = [result.step.name for result in results]
+    assert sorted(names) == sorted(EXACT), "each step has one result"
+    return dict(zip(names, results, strict=True))
+
+
+def endings(results: dict[str, Result]) -> dict[str, Ending]:
+    return {name: result.ending for name, result in results.items()}
+
+
+def those(results: dict[str, Result], ending: Ending) -> set[str]:
+    return {name for name, result in results.items() if result.ending is ending}
+
+
+def test_all_steps_pass_and_the_two_lanes_run_at_a_time() -> None:
+    host = Played(EXACT)
+    results = played(host)
+    assert set(endings(results).values()) == {Ending.PASSED}
+    assert host.most == 2
+    assert host.clock == 28, "the lane of tests, types, browser, slow and site; that of the servers takes 24"
+    assert {name: result.minutes for name, result in results.items()} == EXACT
+
+
+def test_a_host_of_a_third_of_the_speed_leaves_out_what_does_not_fit() -> None:
+    """The lanes are at minute 51 and 72: tests 30, types 6, browser 15; environment 12, servers 60."""
+    host = Played({name: 3 * duration for name, duration in EXACT.items()})
+    results = played(host)
+    assert those(results, Ending.LEFT_OUT) == {"slow"}, "slow would end at minute 81; site fits behind it"
+    assert those(results, Ending.CUT) == {"servers"}, "when it began, the speed of the host was not known"
+    assert host.clock == 70
+    assert not any(result.ending.is_failure for result in results.values())
+
+
+def test_a_small_budget_leaves_out_all_but_what_is_kept() -> None:
+    host = Played(EXACT)
+    results = played(host, budget=10)
+    assert those(results, Ending.PASSED) == {"tests", "environment", "types"}
+    assert those(results, Ending.LEFT_OUT) == {"servers", "browser", "slow", "site"}
+
+
+def test_a_step_that_fails_stops_only_those_that_need_it() -> None:
+    results = played(Played(EXACT, {"browser"}))
+    assert those(results, Ending.FAILED) == {"browser"}
+    assert those(results, Ending.PASSED) == EXACT.keys() - {"browser"}
+    results = played(Played(EXACT, {"environment"}))
+    assert those(results, Ending.PASSED) == {"tests"}
+    assert those(results, Ending.UNABLE) == {"types", "servers", "browser", "slow", "site"}
+    assert Ending.UNABLE.is_failure
+
+
+def test_what_needs_a_step_that_was_left_out_is_left_out() -> None:
+    steps = (Step("tests", 1, ""), Step("fetch", 9, ""), Step("jobs", 0.1, "", needs=("fetch",)))
+    host = Played({"tests": 1, "fetch": 9, "jobs": 0.1})
+    results = Scheduler(steps, host, 5, pace="tests").run()
+    assert [result.ending for result in results] == [Ending.PASSED, Ending.LEFT_OUT, Ending.LEFT_OUT]
+
+
+@pytest.mark.parametrize("name", ["browser", "servers"])
+def test_a_step_that_hangs_is_ended_and_the_run_is_red(name: str) -> None:
+    """A browser of 5 minutes has 15 on a host of speed 1; servers begin before the speed is known."""
+    host = Played({**EXACT, name: 1e9})
+    results = played(host, budget=None)
+    assert those(results, Ending.HUNG) == {name}
+    assert Ending.HUNG.is_failure
+    assert results[name].minutes == {"browser": 15, "servers": 180}[name]
+
+
+def test_tests_that_hang_end_before_the_run_is_ended_from_outside() -> None:
+    host = Played({**EXACT, "tests": 1e9})
+    results = played(host)
+    assert results["tests"].ending is Ending.HUNG
+    assert host.clock <= 70 * GRACE < 90
+
+
+@given(
+    st.lists(st.floats(0, 200), min_size=len(STEPS), max_size=len(STEPS)),
+    st.sets(st.sampled_from(sorted(EXACT))),
+    st.floats(1, 100),
+)
+def test_no_run_goes_beyond_its_budget_but_for_what_is_kept(
+    durations: list[float], failing: set[str], budget: float
+) -> None:
+    host = Played(dict(zip(EXACT, durations, strict=True)), failing)
+    results = played(host, budget)
+    kept = {step.name for step in STEPS if step.kept}
+    assert host.clock <= budget * GRACE + 1e-9
+    assert not any(results[name].ending.is_left_out for name in kept)
+    assert host.most <= 2
+    assert host.ends == {}
+
+
+def test_what_was_left_out_stands_in_the_last_lines() -> None:
+    results = [
+        Result(GATE[0], Ending.PASSED, 2),
+        Result(GATE[7], Ending.LEFT_OUT),
+        Result(GATE[8], Ending.CUT, 3),
+    ]
+    lines = ci.report(results, 70.0, 70.0)
+    assert lines[-3].startswith(
+        "LEFT OUT: 2 of 3 steps, since the budget is 70 minutes (ROCSTEADY_CI_MINUTES)"
+    )
+    assert [line.strip() for line in lines[-2:]] == [
+        f"{result.step.name}: {result.ending.value}" for result in results[1:]
+    ]
+    assert "GREEN: every step that ran to its end passed" in lines
+    red = ci.report([*results, Result(GATE[2], Ending.FAILED, 9)], 79.0, 70.0)
+    assert f"    {GATE[2].name}: FAILED" in red
+    assert "GREEN" not in "".join(red)
+    assert ci.report(results[:1], 2.0, 70.0)[-1] == "GREEN: every step passed"
+
+
+@pytest.mark.parametrize("steps", [GATE, ALL], ids=["gate", "all"])
+def test_a_step_needs_steps_before_it_and_what_the_issue_names_is_never_left_out(
+    steps: tuple[Step, ...],
+) -> None:
+    names = [step.name for step in steps]
+    assert len({*names}) == len(names)
+    for place, step in enumerate(steps):
+        assert {*step.needs} <= {*names[:place]}, step.name
+        assert subprocess.run(["bash", "-n", "-c", step.commands], check=False).returncode == 0
+    assert {step.name: step.kept for step in steps if step in (TESTS, TYPES)} == {
+        TESTS.name: True,
+        TYPES.name: True,
+    }
+
+
+def test_the_pages_table_of_minutes_is_that_of_the_steps() -> None:
+    page = minutes.PAGE.read_text("utf-8")
+    assert page == minutes.filled(page), "python -m tests.checks minutes renews the table"
+
+
+def test_the_budget_of_all_steps_of_the_gate_is_far_below_the_usual_one() -> None:
+    assert sum(step.minutes for step in GATE if not step.beside) < ci.BUDGET_MINUTES / 2
+
+
+# ---- on this machine
+
+
+def machine(tmp_path: Path) -> Machine:
+    (tmp_path / "logs").mkdir()
+    return Machine(tmp_path, tmp_path / "logs", {"PATH": "/usr/bin:/bin", "word": "said"})
+
+
+def test_steps_run_by_bash_and_what_ran_beside_is_shown_whole(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    steps = [
+        Step("good", 1, "echo $word in $(basename $PWD)"),
+        Step("bad", 1, "false; echo not reached"),
+        Step("unset", 1, "echo $nothing"),
+        Step("other", 1, "echo beside; ls /nowhere/at/all || true", beside=True),
+    ]
+    results = Scheduler(steps, machine(tmp_path), None, pace="good").run()
+    passed = {result.step.name: result.ending is Ending.PASSED for result in results}
+    assert passed == {"good": True, "bad": False, "unset": False, "other": True}
+    out, err = capfd.readouterr()
+    assert f"said in {tmp_path.name}" in out
+    assert "not reached" not in out
+    assert "nothing: unbound variable" in err
+    assert re.search(r"== other \(ran beside other steps, ended with 0, after \d+ s\)\nbeside\nls: ", out)
+
+
+def test_a_step_that_is_ended_leaves_no_process(tmp_path: Path) -> None:
+    host = machine(tmp_path)
+    step = Step("hangs", 1, "sleep 600 & echo $! >child; wait")
+    host.begin(step)
+    while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text().strip():
+        time.sleep(0.01)
+    assert host.wait(host.now()) is None
+    host.end(step)
+    child = (tmp_path / "child").read_text().strip()
+    state = Path("/proc", child, "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_budget_that_is_no_number_is_refused_in_a_sentence() -> None:
+    command = [sys.executable, "-m", "tests.checks", "ci"]
+    given = {"ROCSTEADY_CI_MINUTES": "soon"}
+    done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == ".ci/run: ROCSTEADY_CI_MINUTES=soon must be minutes above 0, such as 70\n"
+
+
+def test_ten_tenths_are_all_slow_tests_once_and_plain_tests_stay(pytester_folder: Path) -> None:
+    found = [collected(pytester_folder, f"--tenth={number}", "-m", "") for number in range(10)]
+    slow = [name for names in found for name in names if "slow" in name]
+    assert sorted(slow) == sorted(f"test_it.py::test_slow[{number}]" for number in range(40))
+    assert all({f"test_it.py::test_plain[{number}]" for number in range(3)} <= names for names in found)
+    assert max(len(names) for names in found) < 20
+
+
+@pytest.fixture
+def pytester_folder(tmp_path: Path) -> Path:
+    (tmp_path / "conftest.py").write_text(
+        "from tests.conftest import pytest_addoption, pytest_collection_modifyitems\n"
+    )
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = slow\n    at_length\npythonpath = {ROOT}\n")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.slow\n@pytest.mark.parametrize('n', range(40))\ndef test_slow(n): pass\n"
+        "@pytest.mark.parametrize('n', range(3))\ndef test_plain(n): pass\n"
+    )
+    return tmp_path
+
+
+def collected(folder: Path, *words: str) -> set[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {line for line in done.stdout.splitlines() if "::" in line}
