@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import cache
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -21,14 +22,18 @@ from tests.support.pages.report_tables import NASTIER, NASTY, alert_events, curv
 from tests.support.pages.served import PATIENCE, served
 
 TOKEN = "0123456789abcdef-secret"
-ROWS = evaluated_rows(("good", NASTY, NASTIER), n=6_000)
-IN_TIME = ROWS.take(pa.array(np.argsort(ROWS.column("seq").to_numpy(), kind="stable")))
 
 LINES = """() => Object.fromEntries((document.getElementById("main-chart").data || [])
     .filter((trace) => trace.kind === "line").map((trace) => [trace.model, trace.y]))"""
 NET = "Failed to load resource: net::"
 LISTENS = "(({ ready, at }) => ready === '1' && at !== undefined)(document.documentElement.dataset)"
 """Before a page listens to the stream, it is loaded anew when the server arranges its rows anew."""
+
+
+@cache
+def in_time():
+    rows = evaluated_rows(("good", NASTY, NASTIER), n=6_000)
+    return rows.take(pa.array(np.argsort(rows.column("seq").to_numpy(), kind="stable")))
 
 
 def until(page, holds, arg=None):
@@ -91,15 +96,15 @@ def chart_has(page, rows, models=None):
 
 def test_a_page_that_is_open_grows_with_the_stream(browser):
     with served() as here:
-        here.rows.put(IN_TIME.slice(0, 200))
+        here.rows.put(in_time().slice(0, 200))
         here.judged(200)
         with opened_live(browser, here.address, fragment="#model=good&measure=auc") as page:
-            for end in range(220, len(IN_TIME) + 1, 20):
-                here.rows.put(IN_TIME.slice(end - 20, 20))
+            for end in range(220, len(in_time()) + 1, 20):
+                here.rows.put(in_time().slice(end - 20, 20))
                 at(page, end)
-            rows = report_rows(IN_TIME)
+            rows = report_rows(in_time())
             chart_has(page, rows, ("good",))
-            here.judged(len(IN_TIME))
+            here.judged(len(in_time()))
             until(page, "document.querySelector('.lead').innerText.includes('360 rows')")
             assert page.locator("#stream-state").inner_text() == "live"
             sentence = here.keeper.published.page.html.decode()
@@ -331,7 +336,7 @@ class Proxy:
 
 def test_a_connection_that_is_cut_goes_on_with_the_rows_that_came_meanwhile(browser):
     with served() as here:
-        here.rows.put(IN_TIME.slice(0, 200))
+        here.rows.put(in_time().slice(0, 200))
         here.judged(200)
         proxy = Proxy(here.port)
         address = f"http://127.0.0.1:{proxy.port}/"
@@ -341,12 +346,12 @@ def test_a_connection_that_is_cut_goes_on_with_the_rows_that_came_meanwhile(brow
                 proxy.refuses = True
                 proxy.cut()
                 until(page, "document.getElementById('stream-state').innerText.includes('lost')")
-                here.rows.put(IN_TIME.slice(end - 20, 20))
+                here.rows.put(in_time().slice(end - 20, 20))
                 here.has(end)
                 proxy.refuses = False
                 at(page, end)
                 until(page, "document.getElementById('stream-state').innerText === 'live'")
-            chart_has(page, report_rows(IN_TIME.slice(0, 260)), ("good",))
+            chart_has(page, report_rows(in_time().slice(0, 260)), ("good",))
         proxy.close()
 
 
@@ -382,7 +387,7 @@ def chart_has_last(page, table):
 
 def test_a_server_that_is_started_anew_is_taken_up_again(browser):
     with served() as here:
-        here.rows.put(IN_TIME.slice(0, 200))
+        here.rows.put(in_time().slice(0, 200))
         here.judged(200)
         port, address = here.port, here.address
         opening = opened_live(browser, address, fragment="#model=good&measure=auc", allowed=(NET,))
@@ -393,10 +398,10 @@ def test_a_server_that_is_started_anew_is_taken_up_again(browser):
         # Live again: the page has taken the news of a server whose rows are not read yet, and keeps its own.
         until(page, "document.getElementById('stream-state').innerText === 'live'")
         assert page.evaluate("document.documentElement.dataset.at").endswith("-200")
-        again.rows.put(IN_TIME)
-        again.judged(len(IN_TIME))
-        at(page, len(IN_TIME))
-        chart_has(page, report_rows(IN_TIME), ("good",))
+        again.rows.put(in_time())
+        again.judged(len(in_time()))
+        at(page, len(in_time()))
+        chart_has(page, report_rows(in_time()), ("good",))
         until(page, "document.getElementById('stream-state').innerText === 'live'")
         opening.__exit__(None, None, None)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,18 +14,23 @@ from tests.support.browser.chromium import opened
 from tests.support.pages.class_tables import CLASSES, class_rows
 from tests.support.pages.report_tables import alert_events
 
-ROWS = class_rows()
+
+@cache
+def all_rows():
+    return class_rows()
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(ROWS, path)
+    write_report(all_rows(), path)
     return path
 
 
 def pair_aucs(model, row):
-    lines = {line["class"]: line for line in ROWS.to_pylist() if (line["model"], line["row"]) == (model, row)}
+    lines = {
+        line["class"]: line for line in all_rows().to_pylist() if (line["model"], line["row"]) == (model, row)
+    }
     return [lines[name]["pair_aucs"] for name in CLASSES]
 
 
@@ -72,7 +79,7 @@ def test_a_phone_shows_all_without_scrolling_the_page_sideways(browser, report, 
 
 
 def test_on_a_phone_open_alerts_are_not_written_over_the_change(browser, tmp_path):
-    write_report(ROWS, tmp_path / "r.html", alerts=alert_events({"model": "fallen", "row": 3}))
+    write_report(all_rows(), tmp_path / "r.html", alerts=alert_events({"model": "fallen", "row": 3}))
     with opened(browser, tmp_path / "r.html", width=360, height=740) as page:
         line = page.locator("#overview-table tbody tr").first
         change, alerts = line.locator(".change"), line.locator(".open-alerts")

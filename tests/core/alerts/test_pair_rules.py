@@ -125,15 +125,15 @@ def measured():
 @pytest.mark.parametrize(
     ("rule", "rows", "said"),
     [
-        ("p < 0.1", measured(), "a row was given to rules that watch pair rows, such as a rule on p"),
-        ("p < 0.1", list(measured()), "a row was given to rules that watch pair rows"),
-        ("auc < 0.1", rows_of(), "a pair row was given to rules that watch rows, such as a rule on auc"),
-        ("auc_mean < 0.1", rows_of(), "a pair row was given to rules that watch roll-up rows"),
+        ("p < 0.1", measured, "a row was given to rules that watch pair rows, such as a rule on p"),
+        ("p < 0.1", lambda: list(measured()), "a row was given to rules that watch pair rows"),
+        ("auc < 0.1", rows_of, "a pair row was given to rules that watch rows, such as a rule on auc"),
+        ("auc_mean < 0.1", rows_of, "a pair row was given to rules that watch roll-up rows"),
     ],
 )
 def test_rows_of_another_kind_are_refused(rule, rows, said):
     with pytest.raises(InputError, match=said):
-        watched(rule, rows)
+        watched(rule, rows())
 
 
 @pytest.mark.parametrize(

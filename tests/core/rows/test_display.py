@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from collections.abc import Callable
+from functools import partial
 from html.parser import HTMLParser
 from typing import Any
 
@@ -64,28 +66,44 @@ def seen(thing: Any) -> tuple[str, Checker]:
     return repr(thing), checker
 
 
-def in_every_state() -> dict[str, rs.ModelEvaluator]:
+def evaluator_of(kind: str, n: int) -> rs.ModelEvaluator:
+    labels, scores = events()
+    ev = rs.ModelEvaluator(**KINDS[kind], model="churn", slice="country=NZ", pane=(0, 10**6))
+    ev.update(labels[:n], scores[:n], times=moments(np.arange(n) * 10**6))
+    return ev
+
+
+def evaluator_of_one_class(kind: str) -> rs.ModelEvaluator:
+    ev = rs.ModelEvaluator(**KINDS[kind])
+    ev.update(np.ones(5), events()[1][:5])
+    return ev
+
+
+def evaluator_of_classes(kind: str, positive: str | None) -> rs.ModelEvaluator:
     named = np.array(["up", "down", "flat"])
     labels, scores = events()
-    states = {f"empty, {kind}": rs.ModelEvaluator(**choices) for kind, choices in KINDS.items()}
-    for kind, choices in KINDS.items():
+    ev = rs.ModelEvaluator(**KINDS[kind], positive=positive)
+    ev.update(named[labels], scores, predicted=named[labels[::-1] * 2])
+    return ev
+
+
+def every_state() -> dict[str, Callable[[], rs.ModelEvaluator]]:
+    """What makes an evaluator in each state, by the state's name."""
+    states: dict[str, Callable[[], rs.ModelEvaluator]] = {
+        f"empty, {kind}": partial(rs.ModelEvaluator, **choices) for kind, choices in KINDS.items()
+    }
+    for kind in KINDS:
         for n in (1, 2, 3, 60, 400):
-            ev = rs.ModelEvaluator(**choices, model="churn", slice="country=NZ", pane=(0, 10**6))
-            ev.update(labels[:n], scores[:n], times=moments(np.arange(n) * 10**6))
-            states[f"{n} events, {kind}"] = ev
-        ev = rs.ModelEvaluator(**choices)
-        ev.update(np.ones(5), scores[:5])
-        states[f"one class, {kind}"] = ev
+            states[f"{n} events, {kind}"] = partial(evaluator_of, kind, n)
+        states[f"one class, {kind}"] = partial(evaluator_of_one_class, kind)
         for positive in (None, "up", "never"):
-            ev = rs.ModelEvaluator(**choices, positive=positive)
-            ev.update(named[labels], scores, predicted=named[labels[::-1] * 2])
-            states[f"classes, positive {positive}, {kind}"] = ev
+            states[f"classes, positive {positive}, {kind}"] = partial(evaluator_of_classes, kind, positive)
     return states
 
 
-@pytest.mark.parametrize("state", in_every_state())
+@pytest.mark.parametrize("state", every_state())
 def test_an_evaluator_shows_itself_in_every_state_and_is_not_changed(state: str) -> None:
-    ev = in_every_state()[state]
+    ev = every_state()[state]()
     before = ev.to_bytes()
     other = copy.deepcopy(ev)
     text, html = seen(ev)

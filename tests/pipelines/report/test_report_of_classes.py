@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +24,12 @@ from rocsteady.pipelines.report.verdicts import judge_rows
 from tests.support.pages.class_tables import CLASSES, class_rows
 from tests.support.pages.report_tables import alert_events
 
-ROWS = class_rows()
 SLICES = ["", "class=cat", r"class=dog\=x\,y", "class=<owl>"]
+
+
+@cache
+def all_rows():
+    return class_rows()
 
 
 def of(table, model, name):
@@ -37,12 +42,12 @@ def overview(rows):
 
 
 def test_the_auc_of_a_model_is_its_macro_auc_and_a_class_is_like_a_slice():
-    rows = report_rows(ROWS)
+    rows = report_rows(all_rows())
     assert rows.slices == SLICES
-    assert len(rows) == ROWS.num_rows
+    assert len(rows) == all_rows().num_rows
     for model, part, first, stop in rows.series.tolist():
         name = None if not part else rows.classes.parts[part][1]
-        lines = of(ROWS, rows.models[model], name)
+        lines = of(all_rows(), rows.models[model], name)
         column = "auc" if name else "auc_macro"
         for shown, stored in (("auc", column), ("auc_low", f"{column}_low"), ("auc_m", "auc_m")):
             values = [np.nan if line[stored] is None else line[stored] for line in lines]
@@ -50,7 +55,7 @@ def test_the_auc_of_a_model_is_its_macro_auc_and_a_class_is_like_a_slice():
 
 
 def test_a_class_that_is_lost_is_named_beside_its_model():
-    rows = report_rows(ROWS)
+    rows = report_rows(all_rows())
     fallen, good = overview(rows).lines
     assert (fallen.name, fallen.state, [part.name for part in fallen.slices]) == (
         "fallen",
@@ -58,7 +63,7 @@ def test_a_class_that_is_lost_is_named_beside_its_model():
         ["class=cat"],
     )
     assert (good.name, good.state) == ("good", "no change shown")
-    last = of(ROWS, "fallen", None)[-1]
+    last = of(all_rows(), "fallen", None)[-1]
     assert (
         fallen.auc == f"{last['auc_macro']:.3f} [{last['auc_macro_low']:.3f}, {last['auc_macro_high']:.3f}]"
     )
@@ -99,20 +104,20 @@ def test_the_rarest_class_of_each_row_is_found_whatever_rows_are_left_out(left_o
 
 
 def test_pairs_are_those_of_the_rows_of_every_moment():
-    rows = report_rows(ROWS)
+    rows = report_rows(all_rows())
     found = class_pairs(rows, [0, 1])
     assert found.chart["names"] == [list(CLASSES)]
     assert [(rows.models[one["model"]], rows.slices[one["slice"]]) for one in found.chart["series"]] == [
         ("fallen", ""), ("good", ""),
     ]  # fmt: skip
     for one in found.chart["series"]:
-        lines = [of(ROWS, rows.models[one["model"]], name) for name in CLASSES]
+        lines = [of(all_rows(), rows.models[one["model"]], name) for name in CLASSES]
         assert len(one["moments"]) == len(lines[0])
         for number, (seq, time, aucs) in enumerate(one["moments"]):
             assert (seq, time) == (lines[0][number]["seq"], None)
             exact = [value for of_class in lines for value in of_class[number]["pair_aucs"]]
             assert aucs == [None if value is None else round(value * 10_000) for value in exact]
-    last = of(ROWS, "fallen", None)[-1]
+    last = of(all_rows(), "fallen", None)[-1]
     worst = found.lines[0]
     assert {worst.one, worst.other} == set(last["worst_pair"].split("|"))
     assert worst.mean == f"{last['worst_pair_auc']:.3f}"
@@ -121,7 +126,7 @@ def test_pairs_are_those_of_the_rows_of_every_moment():
 
 def test_of_too_many_moments_the_newest_of_each_model_stay_and_the_page_says_so(monkeypatch):
     monkeypatch.setattr(pairs_section, "CELLS", 5 * 9)
-    found = class_pairs(report_rows(ROWS), [1, 0])
+    found = class_pairs(report_rows(all_rows()), [1, 0])
     assert [len(one["moments"]) for one in found.chart["series"]] == [3, 2]
     assert [one["moments"][-1][0] for one in found.chart["series"]] == [1_200, 1_200]
     assert "5 of 16 moments are in this page" in found.about
@@ -152,7 +157,7 @@ def test_an_alert_of_a_class_is_beside_the_class_and_not_its_model(slices):
 
 
 def test_classes_have_no_gaps_since_they_share_their_events():
-    assert page_gaps(report_rows(ROWS), 0.95).slices == []
+    assert page_gaps(report_rows(all_rows()), 0.95).slices == []
 
 
 def test_a_page_without_aucs_of_pairs_says_why(tmp_path):
@@ -176,7 +181,7 @@ def test_figures_of_all_events_are_told_from_those_of_a_class_that_fell(tmp_path
 
 
 def test_names_of_classes_are_escaped_in_the_page(tmp_path):
-    write_report(ROWS, tmp_path / "r.html")
+    write_report(all_rows(), tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "<owl>" not in page
     assert "&lt;owl&gt;" in page
@@ -184,10 +189,10 @@ def test_names_of_classes_are_escaped_in_the_page(tmp_path):
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_table_of_a_terminal_names_the_worst_class(width):
-    lines = glance(report_rows(ROWS), 0.95, width=width)
+    lines = glance(report_rows(all_rows()), 0.95, width=width)
     assert max(map(len, lines)) <= width
     assert "3 classes; the AUC of a model is its macro AUC" in " ".join(lines)
-    last = of(ROWS, "fallen", None)[-1]
+    last = of(all_rows(), "fallen", None)[-1]
     (line,) = [line for line in lines if line.startswith("fallen")]
     assert f"cat {last['worst_class_auc']:.3f}" in line
     assert "worse" in line
@@ -197,6 +202,6 @@ def test_rows_of_both_kinds_are_refused_together():
     from rocsteady.core.rows.arrow import ROW_SCHEMA
     from rocsteady.transforms.tables.read import joined_rows
 
-    plain = ROWS.select(ROW_SCHEMA.names).slice(0, 3)
+    plain = all_rows().select(ROW_SCHEMA.names).slice(0, 3)
     with pytest.raises(InputError, match="give them apart"):
-        joined_rows([ROWS, plain])
+        joined_rows([all_rows(), plain])

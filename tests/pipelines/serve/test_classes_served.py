@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,14 +22,18 @@ from tests.support.pages.class_tables import CLASSES, class_rows
 from tests.support.pages.fleet_tables import fleet_rows
 from tests.support.pages.report_tables import alert_events
 
-ROWS = class_rows(slices=("", "region=EU"), n=600)
 SOURCE = Source("rows", "rows", iter(()))
+
+
+@cache
+def all_rows():
+    return class_rows(slices=("", "region=EU"), n=600)
 
 
 @pytest.fixture
 def keeper():
     made = Keeper(Look())
-    in_time = ROWS.take(pa.array(np.argsort(ROWS.column("seq").to_numpy(), kind="stable")))
+    in_time = all_rows().take(pa.array(np.argsort(all_rows().column("seq").to_numpy(), kind="stable")))
     for part in (in_time.slice(0, 7), in_time.slice(7), in_time.slice(0, 20)):  # the last ones came before
         made.gathered.take(SOURCE, Came(part, {}))
         made.make_page()
@@ -35,9 +41,9 @@ def keeper():
 
 
 def test_rows_in_pieces_give_the_page_of_all_rows(keeper):
-    rows = report_rows(ROWS)
+    rows = report_rows(all_rows())
     history = keeper.gathered.history
-    assert (history.came, history.differing, len(history)) == (ROWS.num_rows, 0, ROWS.num_rows)
+    assert (history.came, history.differing, len(history)) == (all_rows().num_rows, 0, all_rows().num_rows)
     epoch = keeper.published.epoch
     for name in ("auc", "auc_m", "positives", "worst_pair_auc"):
         order = np.argsort(epoch._of[: epoch.position], kind="stable")
@@ -50,9 +56,9 @@ def test_rows_in_pieces_give_the_page_of_all_rows(keeper):
 
 
 def test_rows_of_the_other_kind_are_left_out_and_told(keeper):
-    plain = ROWS.select(ROW_SCHEMA.names).slice(0, 3)
+    plain = all_rows().select(ROW_SCHEMA.names).slice(0, 3)
     keeper.gathered.take(SOURCE, Came(plain, {}))
-    assert keeper.gathered.history.came == ROWS.num_rows
+    assert keeper.gathered.history.came == all_rows().num_rows
     assert "follow them apart" in keeper.gathered.troubles["rows"]
 
 
@@ -85,7 +91,7 @@ def test_roll_ups_of_all_classes_are_shown_and_those_of_a_class_are_not():
 
 def test_the_api_names_the_class_of_a_row(keeper):
     told = [row.told() for row in keeper.published.page.latest]
-    last = {(line["model"], line["slice"], line["class"]): line for line in ROWS.to_pylist()}
+    last = {(line["model"], line["slice"], line["class"]): line for line in all_rows().to_pylist()}
     assert {(row["model"], row["slice"], row["class"]) for row in told} == set(last)
     for row in told:
         line = last[row["model"], row["slice"], row["class"]]
@@ -94,7 +100,7 @@ def test_the_api_names_the_class_of_a_row(keeper):
 
 def test_models_have_the_macro_auc_and_classes_have_their_name_as_a_label(keeper, monkeypatch):
     series = {one.name: [*one.samples()] for one in page_series(keeper)}
-    last = {(line["model"], line["slice"], line["class"]): line for line in ROWS.to_pylist()}
+    last = {(line["model"], line["slice"], line["class"]): line for line in all_rows().to_pylist()}
     assert series["model_auc"] == series["slice_auc"] == []
     assert series["model_auc_macro_low"] == [
         ({"model": model}, last[model, "", None]["auc_macro_low"]) for model in ("fallen", "good")

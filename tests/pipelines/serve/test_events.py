@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +19,11 @@ from rocsteady.pipelines.serve.pages import Look
 from tests.support.pages.report_tables import NASTY, evaluated_rows, filled
 from tests.support.pages.served import Follower, numbers, parsed
 
-ROWS = evaluated_rows(("good", NASTY), n=2_000)
-IN_TIME = ROWS.take(pa.array(np.argsort(ROWS.column("seq").to_numpy(), kind="stable")))
+
+@cache
+def in_time():
+    rows = evaluated_rows(("good", NASTY), n=2_000)
+    return rows.take(pa.array(np.argsort(rows.column("seq").to_numpy(), kind="stable")))
 
 
 def waiting(events):
@@ -55,15 +59,15 @@ def test_a_page_that_was_open_from_the_start_has_every_row():
     follower.take_page(keeper.published)
     events = Events(keeper, follower.at)
     grown = 0
-    for start in range(0, len(IN_TIME), 7):
-        keeper.give(IN_TIME.slice(start, 7))
+    for start in range(0, len(in_time()), 7):
+        keeper.give(in_time().slice(start, 7))
         keeper.publish(judge=start % 3 == 0)
         for event in map(parsed, waiting(events)):
             grown += event["event"] == "rows"
             follower.take(event, keeper.published)
         same(follower, keeper)
     assert grown > 5
-    assert len(follower.columns["seq"]) == len(IN_TIME)
+    assert len(follower.columns["seq"]) == len(in_time())
 
 
 @settings(max_examples=40, deadline=None)
@@ -73,9 +77,9 @@ def test_a_page_that_is_cut_off_at_any_event_goes_on_where_it_was(data):
     follower.take_page(keeper.published)
     events, last = Events(keeper, follower.at), follower.at
     at = 0
-    while at < len(IN_TIME):
+    while at < len(in_time()):
         size = data.draw(st.integers(1, 30))
-        keeper.give(IN_TIME.slice(at, size))
+        keeper.give(in_time().slice(at, size))
         at += size
         keeper.publish(judge=data.draw(st.booleans()))
         told = [*map(parsed, waiting(events))]
@@ -96,7 +100,7 @@ def test_a_page_that_is_cut_off_at_any_event_goes_on_where_it_was(data):
 def test_a_page_of_a_server_that_was_started_anew_takes_the_new_page():
     first, second = ByHand(Look()), ByHand(Look())
     for keeper, size in ((first, 20), (second, 30)):
-        keeper.give(IN_TIME.slice(0, size))
+        keeper.give(in_time().slice(0, size))
         keeper.publish(judge=True)
     follower = Follower()
     follower.take_page(first.published)
@@ -108,7 +112,7 @@ def test_a_page_of_a_server_that_was_started_anew_takes_the_new_page():
 @pytest.mark.parametrize("after", ["", "x", "-", "a-b-c", "a-1--5", "a-1-999999999999999999999", "é-1-²"])
 def test_an_id_that_no_server_gave_gets_the_page(after):
     keeper = ByHand(Look())
-    keeper.give(IN_TIME)
+    keeper.give(in_time())
     keeper.publish(judge=True)
     (event,) = map(parsed, waiting(Events(keeper, after)))
     assert event["event"] == "page"
@@ -117,9 +121,9 @@ def test_an_id_that_no_server_gave_gets_the_page(after):
 
 def test_a_position_beyond_the_rows_gets_the_page():
     keeper = ByHand(Look())
-    keeper.give(IN_TIME)
+    keeper.give(in_time())
     keeper.publish(judge=True)
-    after = f"{keeper.published.epoch.name}-{len(IN_TIME) + 1}"
+    after = f"{keeper.published.epoch.name}-{len(in_time()) + 1}"
     (event,) = map(parsed, waiting(Events(keeper, after)))
     assert event["event"] == "page"
 
@@ -141,13 +145,13 @@ def test_many_rows_come_in_several_events():
 
 def test_a_column_as_of_an_earlier_moment_is_what_it_was():
     keeper = ByHand(Look())
-    keeper.give(IN_TIME.slice(0, 40))
+    keeper.give(in_time().slice(0, 40))
     keeper.publish(judge=True)
     epoch, then = keeper.published.epoch, keeper.published.position
     before = {name: epoch.column(name, then) for name in keeper.published.page.names}
     told_before = epoch.between(10, 30, keeper.published.page.names)
-    for start in range(40, len(IN_TIME), 3):
-        keeper.give(IN_TIME.slice(start, 3))
+    for start in range(40, len(in_time()), 3):
+        keeper.give(in_time().slice(start, 3))
         if keeper.published.epoch.name != keeper._epoch_name():
             break
         keeper.publish(judge=False)
@@ -158,10 +162,10 @@ def test_a_column_as_of_an_earlier_moment_is_what_it_was():
 
 def test_every_column_that_a_page_shows_is_there():
     keeper = ByHand(Look())
-    keeper.give(IN_TIME)
+    keeper.give(in_time())
     keeper.publish(judge=True)
     now = keeper.published
-    rows = report_rows(IN_TIME)
+    rows = report_rows(in_time())
     for name in now.page.names:
         found = numbers(now.epoch.column(name, now.position))
         expected = rows.reason_codes.astype(float) if name == "reason" else rows.columns[name]
@@ -170,13 +174,15 @@ def test_every_column_that_a_page_shows_is_there():
 
 def test_rows_of_several_settings_are_several_models():
     hourly, daily = (
-        IN_TIME.set_column(ROW_SCHEMA.get_field_index("config"), "config", pa.array([config] * len(IN_TIME)))
+        in_time().set_column(
+            ROW_SCHEMA.get_field_index("config"), "config", pa.array([config] * len(in_time()))
+        )
         for config in ("a" * 12, "b" * 12)
     )
     keeper, follower = ByHand(Look()), Follower()
     follower.take_page(keeper.published)
     events = Events(keeper, follower.at)
-    for start in range(0, len(IN_TIME), 20):
+    for start in range(0, len(in_time()), 20):
         for table in (hourly, daily):
             keeper.give(table.slice(start, 20))
         keeper.publish(judge=False)
@@ -184,5 +190,5 @@ def test_rows_of_several_settings_are_several_models():
             follower.take(event, keeper.published)
     same(follower, keeper)
     assert len(follower.counts) == 2 * len(
-        {*zip(*(IN_TIME.column(n).to_pylist() for n in ("model", "slice")), strict=True)}
+        {*zip(*(in_time().column(n).to_pylist() for n in ("model", "slice")), strict=True)}
     )

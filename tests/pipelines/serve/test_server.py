@@ -9,6 +9,7 @@ import re
 import socket
 import threading
 import time
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +26,12 @@ from tests.support.pages.fleet_tables import fleet_rows, pair_rows
 from tests.support.pages.report_tables import NASTIER, NASTY, alert_events, curve, evaluated_rows, filled
 from tests.support.pages.served import PATIENCE, asked, numbers, parsed, served
 
-ROWS = evaluated_rows(("good", NASTY, NASTIER), n=1_500)
 TOKEN = "0123456789abcdef-secret"
+
+
+@cache
+def all_rows():
+    return evaluated_rows(("good", NASTY, NASTIER), n=1_500)
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +39,8 @@ def full():
     began = time.time()
     with served() as here:
         here.began = began
-        here.rows.put(ROWS)
-        here.judged(len(ROWS))
+        here.rows.put(all_rows())
+        here.judged(len(all_rows()))
         yield here
 
 
@@ -220,7 +225,7 @@ def test_a_token_is_needed_beyond_this_machine_and_cannot_be_short(tmp_path):
 
 def test_a_block_is_the_column_that_the_page_has(full):
     meta = meta_of(asked(full.port)[2])
-    rows = report_rows(ROWS)
+    rows = report_rows(all_rows())
     assert meta["series"] == rows.series.tolist()
     for name in ("auc", "time", "h"):
         status, _, content = asked(full.port, f"/api/blocks/{meta['at']}/{name}")
@@ -279,7 +284,7 @@ def test_a_last_event_id_that_is_none_gets_the_page(last, full):
     stream = Stream(full.port, **{"Last-Event-ID": last.replace("{run}", run)})
     event = stream.event()
     stream.close()
-    assert (event["event"], event["id"]) == ("page", f"{run}-{len(ROWS)}")
+    assert (event["event"], event["id"]) == ("page", f"{run}-{len(all_rows())}")
 
 
 def test_head_of_a_stream_ends(full):
@@ -367,7 +372,7 @@ def test_awkward_names_are_whole_in_every_answer():
 def test_the_latest_rows_are_given_as_json(full):
     _, headers, content = asked(full.port, "/api/models")
     assert headers["content-type"].startswith("application/json")
-    rows = report_rows(ROWS)
+    rows = report_rows(all_rows())
     told = {(row["model"], row["slice"]): row for row in json.loads(content)}
     assert len(told) == len(rows.series)
     for model, part, _, stop in rows.series.tolist():
@@ -395,7 +400,7 @@ def test_prometheus_reads_the_gauges(full):
     asked_at = time.time()
     found = fetched(full.port)
     answered_at = time.time()
-    rows = report_rows(ROWS)
+    rows = report_rows(all_rows())
     for model, part, _, stop in rows.series.tolist():
         names = (rows.models[model], rows.slices[part]) if rows.slices[part] else (rows.models[model],)
         kind = "slice" if rows.slices[part] else "model"
@@ -413,7 +418,7 @@ def test_prometheus_reads_the_gauges(full):
     newest = float(np.nanmax(rows.event_times)) / 1e6
     assert found["rocsteady_newest_event_timestamp_seconds",] == newest
     assert asked_at <= newest + found["rocsteady_event_lag_seconds",] + 1e-3 <= answered_at + 2e-3
-    assert found["rocsteady_rows_followed_total",] == len(ROWS)
+    assert found["rocsteady_rows_followed_total",] == len(all_rows())
     assert full.began <= found["rocsteady_newest_row_timestamp_seconds",] <= answered_at
     assert found["rocsteady_models_without_gauges",] == found["rocsteady_slices_without_gauges",] == 0
     assert ("rocsteady_alerts_open",) not in found, "no alerts are followed"
@@ -429,7 +434,7 @@ def test_models_and_slices_beyond_a_thousand_have_no_gauges_and_are_counted():
 
 def test_open_alerts_are_counted_for_prometheus():
     with served(followed=("alerts",)) as here:
-        here.rows.put(ROWS)
+        here.rows.put(all_rows())
         assert fetched(here.port)["rocsteady_alerts_open",] == 0
         opened = [{"model": "good", "row": row} for row in (3, 9, 12)]
         closed = {"model": "good", "row": 10, "since_row": 9, "state": "closed"}

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,8 +20,12 @@ from tests.support.pages.report_tables import NASTY, evaluated_rows, filled
 from tests.support.pages.served import PATIENCE
 from tests.support.processes.command import COMMAND, call
 
-ROWS = evaluated_rows(("good", NASTY, "esc\x1b[2J"), n=3_000)
 unix = pytest.mark.skipif(sys.platform == "win32", reason="terminals are other ones on Windows")
+
+
+@cache
+def all_rows():
+    return evaluated_rows(("good", NASTY, "esc\x1b[2J"), n=3_000)
 
 
 def appended(path, table):
@@ -56,7 +61,7 @@ def test_in_a_terminal_the_table_follows_the_rows_and_gives_the_screen_back(key,
 def test_a_name_does_not_move_the_cursor(tmp_path):
     from tests.support.processes.terminal import Terminal
 
-    write_table(ROWS, str(tmp_path / "rows.parquet"))
+    write_table(all_rows(), str(tmp_path / "rows.parquet"))
     terminal = Terminal("watch", str(tmp_path))
     terminal.until("esc\\x1b[2J")
     terminal.press(b"q")
@@ -96,7 +101,7 @@ def test_in_a_pipe_each_new_table_is_plain_text_below_the_one_before(tmp_path):
 
 
 def test_the_table_has_the_lines_of_show_and_the_courses_beside_them():
-    rows = report_rows(ROWS)
+    rows = report_rows(all_rows())
     plain, drawn = glance(rows, 0.95, width=200), glance(rows, 0.95, width=200, sparks=True)
     assert len(plain) == len(drawn)
     (place,) = {line.index("over time") for line in drawn if "over time" in line}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ RULES = (
 MINUTE = 60_000_000
 
 
+@cache
 def make_rows(pane: tuple[int, int] | None = None) -> rs.Rows:
     """Rows of three models, one of which ranks worse from the middle on."""
     rng = np.random.default_rng(5)
@@ -48,9 +50,6 @@ def make_rows(pane: tuple[int, int] | None = None) -> rs.Rows:
         times = np.arange(1500) * 1_000_000 + (pane or (0, 0))[0]
         parts += [ev.update(labels, rng.normal(better * labels), times=moments(times)), ev.finish()]
     return rs.Rows.concat(parts)
-
-
-ROWS = make_rows()
 
 
 def expected(rows: rs.Rows, rules: tuple[str, ...] = RULES) -> list[tuple[Any, ...]]:
@@ -69,25 +68,25 @@ def test_alerts_of_shuffled_rows_are_equal_on_every_runner(
     runner: str, cache_bytes: int, tmp_path: Path
 ) -> None:
     with pipeline(runner) as p:
-        rows = p | InOrder(shuffled(ROWS), rs.MeasureRow)
+        rows = p | InOrder(shuffled(make_rows()), rs.MeasureRow)
         rows | Alert(*RULES, shards=3, cache_bytes=cache_bytes) | Keep(tmp_path, "alerts")
-    assert alerts_in(tmp_path) == expected(ROWS)
-    assert {alert[1] for alert in expected(ROWS)} == {"open", "closed"}
+    assert alerts_in(tmp_path) == expected(make_rows())
+    assert {alert[1] for alert in expected(make_rows())} == {"open", "closed"}
 
 
 def test_a_scope_and_a_cap_hold_in_a_pipeline(tmp_path: Path) -> None:
     scoped = ("auc_high < 0.8 where model like 'b*' and slice = ''", "kappa_m < 0.9 where slice != ''")
     capped = "kappa_m < 0.9 at most 1 a day"
     with pipeline() as p:
-        rows = p | InOrder(shuffled(ROWS), rs.MeasureRow)
+        rows = p | InOrder(shuffled(make_rows()), rs.MeasureRow)
         rows | Alert(*scoped, shards=2) | Keep(tmp_path, "alerts")
-    assert alerts_in(tmp_path) == expected(ROWS, scoped)
-    assert {alert[2:4] for alert in expected(ROWS, scoped)} == {("b", ""), ("b", "c=NZ")}
+    assert alerts_in(tmp_path) == expected(make_rows(), scoped)
+    assert {alert[2:4] for alert in expected(make_rows(), scoped)} == {("b", ""), ("b", "c=NZ")}
     (tmp_path / "capped").mkdir()
     with pipeline() as p:
-        rows = p | InOrder(shuffled(ROWS), rs.MeasureRow)
+        rows = p | InOrder(shuffled(make_rows()), rs.MeasureRow)
         rows | Alert(capped, shards=2) | Keep(tmp_path / "capped", "alerts")
-    plain = [alert for alert in expected(ROWS, ("kappa_m < 0.9",)) if alert[1] == "open"]
+    plain = [alert for alert in expected(make_rows(), ("kappa_m < 0.9",)) if alert[1] == "open"]
     told = [alert for alert in alerts_in(tmp_path / "capped") if alert[1] == "open"]
     assert sorted(alert[2] for alert in told) == sorted({alert[2] for alert in plain})
     counted = p.result.metrics().query(MetricsFilter().with_name("alerts_capped"))["counters"]
@@ -95,19 +94,19 @@ def test_a_scope_and_a_cap_hold_in_a_pipeline(tmp_path: Path) -> None:
 
 
 def test_rows_come_in_batches_and_in_columns_too(tmp_path: Path) -> None:
-    batches = [rows_to_arrow(ROWS[at : at + 17]) for at in range(0, len(ROWS), 17)]
+    batches = [rows_to_arrow(make_rows()[at : at + 17]) for at in range(0, len(make_rows()), 17)]
     random.Random(1).shuffle(batches)
     (tmp_path / "a").mkdir()
     with pipeline() as p:
         p | "b" >> InOrder(batches, pa.RecordBatch) | Alert(*RULES) | Keep(tmp_path, "alerts")
-        columns = p | "c" >> InOrder([ROWS[40:], ROWS[:40]], rs.Rows)
+        columns = p | "c" >> InOrder([make_rows()[40:], make_rows()[:40]], rs.Rows)
         columns | "of columns" >> Alert(*RULES) | "in a" >> Keep(tmp_path / "a", "alerts")
-    assert alerts_in(tmp_path) == alerts_in(tmp_path / "a") == expected(ROWS)
+    assert alerts_in(tmp_path) == alerts_in(tmp_path / "a") == expected(make_rows())
 
 
 def test_alerts_are_at_their_own_times_and_have_a_coder(tmp_path: Path) -> None:
     with pipeline() as p:
-        alerts = p | InOrder([ROWS], rs.Rows) | Alert(*RULES)
+        alerts = p | InOrder([make_rows()], rs.Rows) | Alert(*RULES)
         alerts | Keep(tmp_path, "alerts")
     found = kept(tmp_path, "alerts")
     assert found
@@ -136,7 +135,7 @@ def test_every_pane_has_its_own_alerts(runner: str, tmp_path: Path) -> None:
 
 
 def test_a_stream_opens_and_closes_as_it_goes_with_bundles_that_are_tried_again(tmp_path: Path) -> None:
-    single = shuffled(ROWS, 2)
+    single = shuffled(make_rows(), 2)
     stream = test_stream.TestStream()
     for start in range(0, len(single), 7):
         stream = stream.add_elements([TimestampedValue(row, 1) for row in single[start : start + 7]])
@@ -144,7 +143,7 @@ def test_a_stream_opens_and_closes_as_it_goes_with_bundles_that_are_tried_again(
         rows = p | stream.advance_watermark_to_infinity() | beam.Map(_same).with_output_types(rs.MeasureRow)
         rows | beam.ParDo(_FailsOnce()) | Alert(*RULES, cache_bytes=0) | Keep(tmp_path, "alerts")
     assert _FailsOnce.failures > 5
-    assert alerts_in(tmp_path) == expected(ROWS)
+    assert alerts_in(tmp_path) == expected(make_rows())
 
 
 def _same(row: Any) -> Any:
@@ -168,13 +167,13 @@ class _FailsOnce(beam.DoFn):
 
 def test_metrics_count_rows_repeats_and_alerts() -> None:
     p = beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
-    p | InOrder(shuffled(ROWS)) | Alert(*RULES)
+    p | InOrder(shuffled(make_rows())) | Alert(*RULES)
     result = p.run()
     result.wait_until_finish()
     counters = result.metrics().query(MetricsFilter().with_namespace("rocsteady"))["counters"]
     counts = {counter.key.metric.name: counter.committed for counter in counters}
-    assert (counts["alert_rows"], counts["alert_rows_repeated"]) == (len(ROWS), 20)
-    alerts = expected(ROWS)
+    assert (counts["alert_rows"], counts["alert_rows_repeated"]) == (len(make_rows()), 20)
+    alerts = expected(make_rows())
     assert counts["alerts_opened"] == sum(alert[1] == "open" for alert in alerts)
     assert counts["alerts_opened"] + counts["alerts_closed"] == len(alerts)
 
@@ -266,7 +265,7 @@ def test_what_it_cannot_be_applied_to_is_refused() -> None:
     p = beam.Pipeline(runner="FnApiRunner")
     with pytest.raises(ConfigError, match=r"applied to a list.*\.rows"):
         Alert("auc < 0.5").expand([1])
-    rows = p | InOrder([ROWS], rs.Rows) | beam.WindowInto(Sessions(10))
+    rows = p | InOrder([make_rows()], rs.Rows) | beam.WindowInto(Sessions(10))
     with pytest.raises(ConfigError, match="Sessions, windows that merge"):
         rows | Alert("auc < 0.5")
 
@@ -278,12 +277,12 @@ def test_elements_that_are_no_rows_fail_the_job_in_a_sentence() -> None:
 
 
 def test_a_batch_needs_the_columns_of_its_rules_and_no_times() -> None:
-    batch = rows_to_arrow(ROWS)
+    batch = rows_to_arrow(make_rows())
     with pytest.raises(InputError, match="no column 'h', which an alert needs"):
         watched_batch(batch.drop_columns(["h"]), ("h",))
     bare = batch.select(["model", "slice", "row", "seq", "window_events", "auc"])
     watched = watched_batch(bare, ("auc",))
-    np.testing.assert_array_equal(watched.numbers[:, 0], ROWS.number("auc"))
-    assert watched_batch(batch, ("auc",)).integers.tolist() == ROWS.integers.tolist()
+    np.testing.assert_array_equal(watched.numbers[:, 0], make_rows().number("auc"))
+    assert watched_batch(batch, ("auc",)).integers.tolist() == make_rows().integers.tolist()
     with pytest.raises(InputError, match="a row was given to rules that watch pair rows"):
         watched_batch(batch, ("p",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ BY = ("models", "slices", "t/*")
 MINUTE = 60_000_000
 
 
+@cache
 def make_rows(pane: tuple[int, int] | None = None) -> rs.Rows:
     """Rows of models and slices on a grid of minutes; one of the models ends early."""
     rng = np.random.default_rng(5)
@@ -38,9 +40,6 @@ def make_rows(pane: tuple[int, int] | None = None) -> rs.Rows:
         times = np.arange(n) * 1_000_000 + (pane or (0, 0))[0]
         parts += [ev.update(labels, rng.normal(1.4 * labels), times=moments(times)), ev.finish()]
     return rs.Rows.concat(parts)
-
-
-ROWS = make_rows()
 
 
 def expected(rows: rs.Rows, by: tuple[str, ...] = BY, **chosen: Any) -> list[tuple[Any, ...]]:
@@ -58,34 +57,37 @@ def test_roll_ups_of_shuffled_rows_are_equal_on_every_runner(
     runner: str, cache_bytes: int, tmp_path: Path
 ) -> None:
     with pipeline(runner) as p:
-        rows = p | InOrder(shuffled(ROWS), rs.MeasureRow)
+        rows = p | InOrder(shuffled(make_rows()), rs.MeasureRow)
         rows | rs.RollUp(BY, stale="3m", shards=3, cache_bytes=cache_bytes) | Keep(tmp_path, "rows")
-    assert rolled_in(tmp_path) == expected(ROWS, stale=3 * MINUTE)
+    assert rolled_in(tmp_path) == expected(make_rows(), stale=3 * MINUTE)
 
 
 def test_rows_come_one_by_one_in_batches_and_in_columns(tmp_path: Path) -> None:
-    batches = [rows_to_arrow(ROWS[at : at + 17]) for at in range(0, len(ROWS), 17)]
+    batches = [rows_to_arrow(make_rows()[at : at + 17]) for at in range(0, len(make_rows()), 17)]
     for name in "abc":
         (tmp_path / name).mkdir()
     with pipeline() as p:
-        single = p | "s" >> InOrder(shuffled(ROWS), rs.MeasureRow) | "of s" >> rs.RollUp(BY, shards=2)
+        single = p | "s" >> InOrder(shuffled(make_rows()), rs.MeasureRow) | "of s" >> rs.RollUp(BY, shards=2)
         batched = p | "b" >> InOrder(batches, pa.RecordBatch) | "of b" >> rs.RollUp(BY)
-        columns = p | "c" >> InOrder([ROWS[20:], ROWS[:20]], rs.Rows) | "of c" >> rs.RollUp(BY)
+        columns = p | "c" >> InOrder([make_rows()[20:], make_rows()[:20]], rs.Rows) | "of c" >> rs.RollUp(BY)
         for name, found in zip("abc", (single, batched, columns), strict=True):
             found | f"keep {name}" >> Keep(tmp_path / name, "rows")
     assert (
-        rolled_in(tmp_path / "a") == rolled_in(tmp_path / "b") == rolled_in(tmp_path / "c") == expected(ROWS)
+        rolled_in(tmp_path / "a")
+        == rolled_in(tmp_path / "b")
+        == rolled_in(tmp_path / "c")
+        == expected(make_rows())
     )
 
 
 def test_rules_on_groups_watch_roll_up_rows_at_their_grid_points(tmp_path: Path) -> None:
     rule = "auc_mean > 0.5 where group = 'models'"
     with pipeline() as p:
-        found = p | InOrder([ROWS], rs.Rows) | rs.RollUp(BY)
+        found = p | InOrder([make_rows()], rs.Rows) | rs.RollUp(BY)
         found | "rows" >> Keep(tmp_path, "rows")
         found | rs.Alert(rule) | "alerts" >> Keep(tmp_path, "alerts")
     table = rs.AlertTable([rs.parse_alert(rule)])
-    rows = [rs.RollUpRow._make(row) for row in expected(ROWS)]
+    rows = [rs.RollUpRow._make(row) for row in expected(make_rows())]
     assert [tuple(alert.value) for alert in kept(tmp_path, "alerts")] == list(map(tuple, table.watch(rows)))
     assert {row[1] for row in kept(tmp_path, "rows")} == {row.due for row in rows}
 
@@ -103,7 +105,7 @@ def test_every_pane_has_roll_ups_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_on_a_stream_the_watermark_closes_grid_points(tmp_path: Path) -> None:
-    single = [row for row in ROWS if row.due is not None]
+    single = [row for row in make_rows() if row.due is not None]
     events = test_stream.TestStream(coder=beam.coders.PickleCoder())
     for due in sorted({row.due for row in single}):
         events.advance_watermark_to(due / 1e6)
@@ -111,7 +113,7 @@ def test_on_a_stream_the_watermark_closes_grid_points(tmp_path: Path) -> None:
     with pipeline("retrying") as p:
         rows = p | events.advance_watermark_to_infinity()
         rows | rs.RollUp("models", lateness=0) | Keep(tmp_path, "rows")
-    assert rolled_in(tmp_path) == expected(ROWS, ("models",))
+    assert rolled_in(tmp_path) == expected(make_rows(), ("models",))
 
 
 def test_a_stream_without_lateness_and_windows_that_merge_are_refused() -> None:
@@ -132,7 +134,7 @@ def test_a_stream_without_lateness_and_windows_that_merge_are_refused() -> None:
     [([{"a": 1}], "'dict' without 'model' is no row of measures"), (None, "none of 3 rows has a grid point")],
 )
 def test_a_job_of_other_elements_fails_with_a_sentence(rows: Any, said: str) -> None:
-    undue = [row._replace(due=None) for row in list(ROWS)[:3]]
+    undue = [row._replace(due=None) for row in list(make_rows())[:3]]
     with pytest.raises((InputError, RuntimeError), match=said), pipeline() as p:
         p | beam.Create(rows or undue) | rs.RollUp()
 
@@ -142,8 +144,8 @@ def test_the_coder_of_rows_keeps_the_word_of_a_shard_and_sketches() -> None:
     rows = rs.Rows.empty("c")
     rows.settled = (1, 4, -7, 9)
     assert coder.decode(coder.encode(rows)).settled == (1, 4, -7, 9)
-    assert coder.decode(coder.encode(ROWS)).settled is None
-    assert coder.decode(coder.encode(ROWS)).sketches == ()
-    rows = ROWS[:3]
+    assert coder.decode(coder.encode(make_rows())).settled is None
+    assert coder.decode(coder.encode(make_rows())).sketches == ()
+    rows = make_rows()[:3]
     rows.sketches = (b"one", b"", b"three")
     assert coder.decode(coder.encode(rows)).sketches == rows.sketches

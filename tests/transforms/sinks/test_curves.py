@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from rocsteady.transforms.sinks.open import SinkOptions, write_batches
 from tests.support.streams.times import moments
 
 
+@cache
 def some_rows() -> rs.Rows:
     """Rows of several models, one of them in a pane and with times, with their curves."""
     rng = np.random.default_rng(4)
@@ -41,9 +43,6 @@ def some_rows() -> rs.Rows:
         times = np.arange(100) * 1_000_000 if pane else None
         parts += [ev.update(labels, rng.integers(0, 40, 100) / 8, times=moments(times)), ev.finish()]
     return rs.Rows.concat(parts)
-
-
-ROWS = some_rows()
 
 
 def points(curves: Any) -> list[dict[str, Any]]:
@@ -96,33 +95,33 @@ def test_the_columns_are_a_contract() -> None:
 
 
 def test_columns_say_what_the_curves_say() -> None:
-    batch = curves_to_arrow(ROWS.curves)
+    batch = curves_to_arrow(some_rows().curves)
     batch.validate(full=True)
     assert batch.schema.equals(CURVE_SCHEMA)
-    assert records(batch) == points(ROWS.curves)
+    assert records(batch) == points(some_rows().curves)
     assert batch["seq"].unique().to_pylist() == [30, 60, 90, 100]
-    first, last = batch["point"].to_pylist().index(0), len(ROWS.curves[0].curve) - 1
+    first, last = batch["point"].to_pylist().index(0), len(some_rows().curves[0].curve) - 1
     assert batch["threshold"][first].as_py() is None
     assert (batch["tp"][last].as_py(), batch["fp"][last].as_py()) == (30.0, 0.0)  # model b has one class
-    assert list(curve_batches(ROWS)) == [batch]
+    assert list(curve_batches(some_rows())) == [batch]
 
 
 def test_no_curves_are_no_rows() -> None:
     assert curves_to_arrow(()).num_rows == 0
     assert curves_to_arrow(()).schema.equals(CURVE_SCHEMA)
-    assert list(curve_batches(ROWS.with_curves(()))) == []
+    assert list(curve_batches(some_rows().with_curves(()))) == []
 
 
 def test_curves_between_stages_are_what_they_were() -> None:
     coder = RowsCoder()
-    only = rs.Rows.empty("abc").with_curves(ROWS.curves)
-    for rows in (ROWS, only, ROWS.with_curves(())):
+    only = rs.Rows.empty("abc").with_curves(some_rows().curves)
+    for rows in (some_rows(), only, some_rows().with_curves(())):
         again = coder.decode(coder.encode(rows))
         assert again.curves == rows.curves
         assert list(again) == list(rows)
         assert coder.encode(again) == coder.encode(rows)
     with pytest.raises(rs.CorruptBytesError, match="one version"):
-        coder.decode(coder.encode(ROWS) + b"\0")
+        coder.decode(coder.encode(some_rows()) + b"\0")
 
 
 def pieces(batch: Any, cuts: list[int]) -> list[Any]:
@@ -131,7 +130,7 @@ def pieces(batch: Any, cuts: list[int]) -> list[Any]:
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "csv.gz", "jsonl.gz"])
 def test_curves_are_sorted_and_the_same_however_they_were_cut(tmp_path: Path, ending: str) -> None:
-    batch = curves_to_arrow(ROWS.curves)
+    batch = curves_to_arrow(some_rows().curves)
     for name, parts in (("a", pieces(batch, [7, 20])), ("b", pieces(batch, [1, 1, 49])[::-1])):
         path = str(tmp_path / f"{name}.{ending}")
         pipeline = beam.Pipeline("FnApiRunner")
@@ -145,11 +144,11 @@ def test_curves_are_sorted_and_the_same_however_they_were_cut(tmp_path: Path, en
             for counter in result.metrics().query()["counters"]
             if counter.key.metric.namespace == METRICS_NAMESPACE
         }
-        assert counters == {"curves_written": len(ROWS.curves)}
+        assert counters == {"curves_written": len(some_rows().curves)}
     data = (tmp_path / f"a.{ending}").read_bytes()
     assert data == (tmp_path / f"b.{ending}").read_bytes()
     expected = sorted(
-        points(ROWS.curves), key=lambda row: (row["model"], row["slice"], row["seq"], row["point"])
+        points(some_rows().curves), key=lambda row: (row["model"], row["slice"], row["seq"], row["point"])
     )
     if ending == "parquet":
         table = pq.read_table(tmp_path / "a.parquet")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.csv
@@ -14,7 +15,10 @@ from rocsteady.transforms.tables.followed import follow_tables
 
 from tests.support.pages.report_tables import evaluated_rows
 
-ROWS = evaluated_rows(("m", 'says "yes",\nor <b>no</b>'), n=1_000)
+
+@cache
+def all_rows():
+    return evaluated_rows(("m", 'says "yes",\nor <b>no</b>'), n=1_000)
 
 
 class Follower:
@@ -52,7 +56,7 @@ def text_of(table, folder, ending):
 @pytest.mark.parametrize("ending", [".jsonl", ".csv"])
 @pytest.mark.parametrize("alone", [True, False], ids=["file", "folder"])
 def test_a_file_that_grows_by_any_bytes_gives_every_row_once(ending, alone, tmp_path, monkeypatch):
-    content = text_of(ROWS, tmp_path, ending)
+    content = text_of(all_rows(), tmp_path, ending)
     place = tmp_path / "rows"
     place.mkdir()
     path = place / f"rows{ending}"
@@ -64,7 +68,7 @@ def test_a_file_that_grows_by_any_bytes_gives_every_row_once(ending, alone, tmp_
             file.write(content[start : start + 1_777])
             file.flush()
             found.append(follower.look())
-    assert plain(pa.concat_tables(found)) == plain(ROWS)
+    assert plain(pa.concat_tables(found)) == plain(all_rows())
     assert not follower.look().num_rows
     assert not follower.troubles
 
@@ -75,7 +79,7 @@ def test_each_part_of_a_folder_is_read_when_it_appears(tmp_path, monkeypatch):
     assert not follower.look().num_rows
     place.mkdir()
     for number, ending in enumerate((".parquet", ".jsonl.gz", ".csv.gz", ".jsonl")):
-        table = ROWS.slice(3 * number, 3)
+        table = all_rows().slice(3 * number, 3)
         write_table(table, str(place / f"part-{number}{ending}"))
         (place / f".part-{number}{ending}.tmp").write_bytes(b"half")
         assert plain(follower.look()) == plain(table)
@@ -85,22 +89,22 @@ def test_each_part_of_a_folder_is_read_when_it_appears(tmp_path, monkeypatch):
 def test_a_damaged_part_is_told_once_and_read_when_it_was_mended(tmp_path, monkeypatch):
     follower = Follower(tmp_path, monkeypatch)
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
-    write_table(ROWS.slice(0, 2), str(tmp_path / "b.parquet"))
+    write_table(all_rows().slice(0, 2), str(tmp_path / "b.parquet"))
     assert follower.look().num_rows == 2
     assert follower.look().num_rows == 0
     (told,) = follower.troubles
     assert "a.parquet" in told
-    write_table(ROWS.slice(2, 3), str(tmp_path / "a.parquet"))
-    assert plain(follower.look()) == plain(ROWS.slice(2, 3))
+    write_table(all_rows().slice(2, 3), str(tmp_path / "a.parquet"))
+    assert plain(follower.look()) == plain(all_rows().slice(2, 3))
 
 
 def test_a_file_written_anew_is_read_from_its_start(tmp_path, monkeypatch):
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(text_of(ROWS, tmp_path, ".jsonl"))
+    path.write_bytes(text_of(all_rows(), tmp_path, ".jsonl"))
     follower = Follower(path, monkeypatch)
-    assert follower.look().num_rows == ROWS.num_rows
-    path.write_bytes(text_of(ROWS.slice(0, 4), tmp_path, ".jsonl"))
-    assert plain(follower.look()) == plain(ROWS.slice(0, 4))
+    assert follower.look().num_rows == all_rows().num_rows
+    path.write_bytes(text_of(all_rows().slice(0, 4), tmp_path, ".jsonl"))
+    assert plain(follower.look()) == plain(all_rows().slice(0, 4))
 
 
 @pytest.mark.parametrize("how", ["in place", "by another file"])
@@ -109,18 +113,18 @@ def test_a_longer_file_in_place_of_one_that_was_read_is_read_from_its_start(
     ending, how, tmp_path, monkeypatch
 ):
     path = tmp_path / f"rows{ending}"
-    path.write_bytes(text_of(ROWS.slice(0, 2), tmp_path, ending))
+    path.write_bytes(text_of(all_rows().slice(0, 2), tmp_path, ending))
     follower = Follower(path, monkeypatch)
     assert follower.look().num_rows == 2
     other = path if how == "in place" else tmp_path / "other"
-    other.write_bytes(text_of(ROWS.slice(2, 9), tmp_path, ending))
+    other.write_bytes(text_of(all_rows().slice(2, 9), tmp_path, ending))
     other.replace(path)
-    assert plain(follower.look()) == plain(ROWS.slice(2, 9))
+    assert plain(follower.look()) == plain(all_rows().slice(2, 9))
     assert not follower.troubles
 
 
 def test_a_file_that_was_mended_in_its_size_and_time_of_before_is_read(tmp_path, monkeypatch):
-    path, content = tmp_path / "rows.jsonl", text_of(ROWS, tmp_path, ".jsonl")
+    path, content = tmp_path / "rows.jsonl", text_of(all_rows(), tmp_path, ".jsonl")
     path.write_bytes(b"?" * (len(content) - 1) + b"\n")
     follower = Follower(path, monkeypatch)
     assert follower.look().num_rows == 0
@@ -129,19 +133,19 @@ def test_a_file_that_was_mended_in_its_size_and_time_of_before_is_read(tmp_path,
     mended.write_bytes(content)
     os.utime(mended, ns=(before, before))
     mended.replace(path)
-    assert plain(follower.look()) == plain(ROWS)
+    assert plain(follower.look()) == plain(all_rows())
 
 
 def test_of_a_growing_file_only_the_part_that_cannot_be_read_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(followed, "MOST_BYTES", 4_096)
-    path, content = tmp_path / "rows.jsonl", text_of(ROWS, tmp_path, ".jsonl")
+    path, content = tmp_path / "rows.jsonl", text_of(all_rows(), tmp_path, ".jsonl")
     path.write_bytes(b"{no row\n" + content)
     follower = Follower(path, monkeypatch)
     found = follower.look()
     (told,) = follower.troubles
     assert "rows.jsonl" in told
-    assert ROWS.num_rows - 8 < found.num_rows < ROWS.num_rows
-    assert plain(found) == plain(ROWS)[-found.num_rows :]
+    assert all_rows().num_rows - 8 < found.num_rows < all_rows().num_rows
+    assert plain(found) == plain(all_rows())[-found.num_rows :]
 
 
 def test_a_follower_ends_when_it_is_asked_to(tmp_path, monkeypatch):
