@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import changed, ci, lines, minutes
+from . import changed, ci, coverage, lines, minutes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command")
     whole = commands.add_parser("ci", help="what .ci/run does: the gate")
     whole.add_argument("--all", action="store_true", help="everything, without a budget")
+    commands.add_parser("coverage", help="the branch coverage of each room, from the data of `coverage run`")
     commands.add_parser("lines", help="count the lines by room")
     commands.add_parser("minutes", help="renew the table of minutes in CONTRIBUTING.md")
     words = parser.parse_args(arguments)
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--since and --list are for the checks without a command, and not for {words.command}")
     if words.command == "ci":
         return ci.main("all" if words.all else "gate")
+    if words.command == "coverage":
+        return coverage.main()
     if words.command == "lines":
         return lines.main(changed.ROOT)
     if words.command == "minutes":
