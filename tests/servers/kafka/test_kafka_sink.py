@@ -7,6 +7,7 @@ import json
 import random
 import threading
 import time
+from functools import cache
 
 import apache_beam as beam
 import fastjsonschema
@@ -59,57 +60,80 @@ def roll_ups_of_classes():
     return rs.roll_up(rows.set_column(rows.schema.get_field_index("due"), "due", due))
 
 
-TABLES = {
-    ROWS.name: rows_to_arrow(some_rows(20)),
-    "class-row": rows_of_classes().to_arrow().combine_chunks().to_batches()[0],
-    ALERTS.name: in_columns(
-        [
-            AlertRow(
-                "auc < 0.8", "open", "m", "", 0, HOUR, 3, 5, 2, None, "auc", 0.7, 0.8, None, None, "Bad."
-            ),
-            AlertRow(
-                "auc < 0.8", "closed", "é", "c=ü", None, None, 4, None, 3, 5, "auc", 0.9, 0.8, 1, 0.5, "Ok."
-            ),
-        ],
-        ALERTS.schema,
-    ),
-    "class-alert": in_columns(
-        [
-            AlertRow(
-                "auc < 0.8",
-                "open",
-                "m",
-                "",
-                0,
-                HOUR,
-                3,
-                5,
-                2,
-                None,
-                "auc",
-                0.7,
-                0.8,
-                None,
-                None,
-                "Bad.",
-                name,
-            )
-            for name in (None, "a", "c,d")
-        ],
-        CLASS_ALERTS.schema,
-    ),
-    ROLL_UPS.name: rs.roll_up(fleet_rows({"a": [0.8, 0.7], "é": [0.9, 0.8]}))
-    .combine_chunks()
-    .to_batches()[0],
-    "class-roll-up": roll_ups_of_classes().combine_chunks().to_batches()[0],
-    PAIRS.name: pair_rows({}, {"verdict": "better"}, model="é").combine_chunks().to_batches()[0],
-    DEAD_LETTERS.name: DeadLetters.of(
-        [
-            DeadLetter("invalid", Reason.SCORE_MISSING, "f.csv", 7, None, None, None, '{"score": null}'),
-            DeadLetter("late", Reason.LATE, "f.csv", None, 1_000_001, "m", "i\n", "{}"),
-        ]
-    ).batch,
-}
+@cache
+def tables():
+    return {
+        ROWS.name: rows_to_arrow(some_rows(20)),
+        "class-row": rows_of_classes().to_arrow().combine_chunks().to_batches()[0],
+        ALERTS.name: in_columns(
+            [
+                AlertRow(
+                    "auc < 0.8", "open", "m", "", 0, HOUR, 3, 5, 2, None, "auc", 0.7, 0.8, None, None, "Bad."
+                ),
+                AlertRow(
+                    "auc < 0.8",
+                    "closed",
+                    "é",
+                    "c=ü",
+                    None,
+                    None,
+                    4,
+                    None,
+                    3,
+                    5,
+                    "auc",
+                    0.9,
+                    0.8,
+                    1,
+                    0.5,
+                    "Ok.",
+                ),
+            ],
+            ALERTS.schema,
+        ),
+        "class-alert": in_columns(
+            [
+                AlertRow(
+                    "auc < 0.8",
+                    "open",
+                    "m",
+                    "",
+                    0,
+                    HOUR,
+                    3,
+                    5,
+                    2,
+                    None,
+                    "auc",
+                    0.7,
+                    0.8,
+                    None,
+                    None,
+                    "Bad.",
+                    name,
+                )
+                for name in (None, "a", "c,d")
+            ],
+            CLASS_ALERTS.schema,
+        ),
+        ROLL_UPS.name: rs.roll_up(fleet_rows({"a": [0.8, 0.7], "é": [0.9, 0.8]}))
+        .combine_chunks()
+        .to_batches()[0],
+        "class-roll-up": roll_ups_of_classes().combine_chunks().to_batches()[0],
+        PAIRS.name: pair_rows({}, {"verdict": "better"}, model="é").combine_chunks().to_batches()[0],
+        DEAD_LETTERS.name: DeadLetters.of(
+            [
+                DeadLetter("invalid", Reason.SCORE_MISSING, "f.csv", 7, None, None, None, '{"score": null}'),
+                DeadLetter("late", Reason.LATE, "f.csv", None, 1_000_001, "m", "i\n", "{}"),
+            ]
+        ).batch,
+    }
+
+
+NAMES = (
+    ROWS.name, "class-row", ALERTS.name, "class-alert", ROLL_UPS.name, "class-roll-up", PAIRS.name, DEAD_LETTERS.name,
+)  # fmt: skip
+"""The names of `tables`."""
 KIND_OF = {path_of(kind).stem: kind for kind in KINDS}
 
 
@@ -147,9 +171,9 @@ def send(url, kind, batch, *options):
     writer.finish()
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_message_is_a_line_of_jsonl_with_its_identity(url, name):
-    kind, batch = KIND_OF[name], TABLES[name]
+    kind, batch = KIND_OF[name], tables()[name]
     send(url, kind, batch)
     messages = consumed(url, batch.num_rows)
     lines = b"".join(text_lines(pa.Table.from_batches([batch]), as_csv=False)).splitlines()
@@ -195,7 +219,7 @@ def test_a_job_writes_all_rows_and_a_reader_sees_each_once(url, runner):
     for _ in range(2):
         with pipeline(runner) as built:
             _ = built | beam.Create(pieces) | WriteKafka(url)
-    send(url, DEAD_LETTERS, TABLES[DEAD_LETTERS.name])  # of another kind: left out
+    send(url, DEAD_LETTERS, tables()[DEAD_LETTERS.name])  # of another kind: left out
     table, repeats = distinct_rows([url])
     order = [(name, "ascending") for name in ROWS.order]
     assert table.sort_by(order).equals(pa.Table.from_batches([batch]).sort_by(order))
@@ -245,19 +269,19 @@ def test_what_cannot_be_delivered_is_a_sentence(broker, url):
     with pytest.raises(
         RocsteadyError, match=r"none: the row of .* was not delivered, and 19 more .*; create the"
     ):
-        send(none, ROWS, TABLES["row"], "topic.metadata.propagation.max.ms=500")
+        send(none, ROWS, tables()["row"], "topic.metadata.propagation.max.ms=500")
     nowhere = "kafka://127.0.0.1:1/rows"
     with pytest.raises(
         RocsteadyError, match=r"19 more \(Local: Message timed out\); see whether its brokers"
     ):
-        send(nowhere, ROWS, TABLES["row"], "delivery.timeout.ms=1000")
+        send(nowhere, ROWS, tables()["row"], "delivery.timeout.ms=1000")
 
 
 def test_a_writer_goes_on_after_a_failure(url):
     writer = KafkaWriter(KafkaTopic.parse(url), DEAD_LETTERS)
     with pytest.raises(RocsteadyError, match="was not delivered"):
         writer.write(DeadLetters.of([DeadLetter("invalid", "x", "f.csv", 3, raw="y" * 3_000_000)]).batch)
-    writer.write(TABLES[DEAD_LETTERS.name])
+    writer.write(tables()[DEAD_LETTERS.name])
     writer.finish()
     assert len(consumed(url, 2)) == 2
 
@@ -331,14 +355,14 @@ def test_rows_and_alerts_of_one_topic_are_followed_each_by_its_reader(url):
     for _ in range(2):
         for kind in (ROWS, ALERTS, DEAD_LETTERS):
             writer = KafkaWriter(topic, kind)
-            writer.write(TABLES[kind.name])
+            writer.write(tables()[kind.name])
             writer.finish()
         for what, kind in (("rows", ROWS), ("alerts", ALERTS)):
             found = []
-            while sum(map(len, found)) < TABLES[kind.name].num_rows:
+            while sum(map(len, found)) < tables()[kind.name].num_rows:
                 found.append(come(what))
             table = pa.concat_tables(found)
-            assert sorted(table.to_pylist(), key=repr) == sorted(TABLES[kind.name].to_pylist(), key=repr)
+            assert sorted(table.to_pylist(), key=repr) == sorted(tables()[kind.name].to_pylist(), key=repr)
     stop.set()
     assert all(came.table is None for follower in followers.values() for came in follower)
 
@@ -357,7 +381,7 @@ def test_records_of_classes_of_one_topic_are_followed_with_their_class(url):
     rows = rows_of_classes().to_arrow()
     tables = {
         CLASS_ROWS: rows,
-        CLASS_ALERTS: pa.Table.from_batches([TABLES["class-alert"]]),
+        CLASS_ALERTS: pa.Table.from_batches([tables()["class-alert"]]),
         CLASS_CURVES: pa.Table.from_pylist(
             [
                 {"model": "m", "slice": "", "class": name, "seq": 3, "window_events": 2, "positives": 1.0,
