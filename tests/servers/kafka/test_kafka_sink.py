@@ -61,7 +61,7 @@ def roll_ups_of_classes():
 
 
 @cache
-def tables():
+def sent_tables():
     return {
         ROWS.name: rows_to_arrow(some_rows(20)),
         "class-row": rows_of_classes().to_arrow().combine_chunks().to_batches()[0],
@@ -131,9 +131,10 @@ def tables():
 
 
 NAMES = (
-    ROWS.name, "class-row", ALERTS.name, "class-alert", ROLL_UPS.name, "class-roll-up", PAIRS.name, DEAD_LETTERS.name,
+    ROWS.name, "class-row", ALERTS.name, "class-alert",
+    ROLL_UPS.name, "class-roll-up", PAIRS.name, DEAD_LETTERS.name,
 )  # fmt: skip
-"""The names of `tables`."""
+"""The names of `sent_tables`."""
 KIND_OF = {path_of(kind).stem: kind for kind in KINDS}
 
 
@@ -173,7 +174,7 @@ def send(url, kind, batch, *options):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_message_is_a_line_of_jsonl_with_its_identity(url, name):
-    kind, batch = KIND_OF[name], tables()[name]
+    kind, batch = KIND_OF[name], sent_tables()[name]
     send(url, kind, batch)
     messages = consumed(url, batch.num_rows)
     lines = b"".join(text_lines(pa.Table.from_batches([batch]), as_csv=False)).splitlines()
@@ -219,7 +220,7 @@ def test_a_job_writes_all_rows_and_a_reader_sees_each_once(url, runner):
     for _ in range(2):
         with pipeline(runner) as built:
             _ = built | beam.Create(pieces) | WriteKafka(url)
-    send(url, DEAD_LETTERS, tables()[DEAD_LETTERS.name])  # of another kind: left out
+    send(url, DEAD_LETTERS, sent_tables()[DEAD_LETTERS.name])  # of another kind: left out
     table, repeats = distinct_rows([url])
     order = [(name, "ascending") for name in ROWS.order]
     assert table.sort_by(order).equals(pa.Table.from_batches([batch]).sort_by(order))
@@ -269,19 +270,19 @@ def test_what_cannot_be_delivered_is_a_sentence(broker, url):
     with pytest.raises(
         RocsteadyError, match=r"none: the row of .* was not delivered, and 19 more .*; create the"
     ):
-        send(none, ROWS, tables()["row"], "topic.metadata.propagation.max.ms=500")
+        send(none, ROWS, sent_tables()["row"], "topic.metadata.propagation.max.ms=500")
     nowhere = "kafka://127.0.0.1:1/rows"
     with pytest.raises(
         RocsteadyError, match=r"19 more \(Local: Message timed out\); see whether its brokers"
     ):
-        send(nowhere, ROWS, tables()["row"], "delivery.timeout.ms=1000")
+        send(nowhere, ROWS, sent_tables()["row"], "delivery.timeout.ms=1000")
 
 
 def test_a_writer_goes_on_after_a_failure(url):
     writer = KafkaWriter(KafkaTopic.parse(url), DEAD_LETTERS)
     with pytest.raises(RocsteadyError, match="was not delivered"):
         writer.write(DeadLetters.of([DeadLetter("invalid", "x", "f.csv", 3, raw="y" * 3_000_000)]).batch)
-    writer.write(tables()[DEAD_LETTERS.name])
+    writer.write(sent_tables()[DEAD_LETTERS.name])
     writer.finish()
     assert len(consumed(url, 2)) == 2
 
@@ -355,14 +356,16 @@ def test_rows_and_alerts_of_one_topic_are_followed_each_by_its_reader(url):
     for _ in range(2):
         for kind in (ROWS, ALERTS, DEAD_LETTERS):
             writer = KafkaWriter(topic, kind)
-            writer.write(tables()[kind.name])
+            writer.write(sent_tables()[kind.name])
             writer.finish()
         for what, kind in (("rows", ROWS), ("alerts", ALERTS)):
             found = []
-            while sum(map(len, found)) < tables()[kind.name].num_rows:
+            while sum(map(len, found)) < sent_tables()[kind.name].num_rows:
                 found.append(come(what))
             table = pa.concat_tables(found)
-            assert sorted(table.to_pylist(), key=repr) == sorted(tables()[kind.name].to_pylist(), key=repr)
+            assert sorted(table.to_pylist(), key=repr) == sorted(
+                sent_tables()[kind.name].to_pylist(), key=repr
+            )
     stop.set()
     assert all(came.table is None for follower in followers.values() for came in follower)
 
@@ -381,7 +384,7 @@ def test_records_of_classes_of_one_topic_are_followed_with_their_class(url):
     rows = rows_of_classes().to_arrow()
     tables = {
         CLASS_ROWS: rows,
-        CLASS_ALERTS: pa.Table.from_batches([tables()["class-alert"]]),
+        CLASS_ALERTS: pa.Table.from_batches([sent_tables()["class-alert"]]),
         CLASS_CURVES: pa.Table.from_pylist(
             [
                 {"model": "m", "slice": "", "class": name, "seq": 3, "window_events": 2, "positives": 1.0,
