@@ -9,6 +9,7 @@ import pytest
 import rocsteady as rs
 
 from tests.support.oracles.adaptive import AdaptiveOracle
+from tests.support.thorough import others_slow
 
 NAMES = ("a", "b", "c", "d")
 SIGNALS = ("placement", "error", "brier")
@@ -56,9 +57,15 @@ class ClassOracle(AdaptiveOracle):
         return right / rest
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("signal", SIGNALS)
-@pytest.mark.parametrize(("classes", "choices"), [(3, {}), (4, {"ties": True}), (3, {"rare": True}), (2, {})])
+@pytest.mark.parametrize(
+    ("signal", "classes", "choices", "weighted"),
+    others_slow(
+        (signal, classes, choices, weighted)
+        for weighted in (False, True)
+        for classes, choices in ((3, {}), (4, {"ties": True}), (3, {"rare": True}), (2, {}))
+        for signal in SIGNALS
+    ),
+)
 def test_the_events_held_are_those_of_a_slow_adwin(signal, classes, choices, weighted):
     labels, scores = stream(classes, 3 + classes, **choices)
     weights = np.random.default_rng(1).choice([0.5, 1.0, 2.0], len(labels)) if weighted else None
@@ -109,9 +116,10 @@ def test_two_classes_are_the_binary_window(signal, weighted):
         assert row.brier == (pytest.approx(other.brier, abs=1e-14) if weighted else other.brier)
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
-@pytest.mark.parametrize("class_rows", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("signal", "class_rows", "weighted"),
+    others_slow(itertools.product(SIGNALS, [False, True], [False, True])),
+)
 def test_rows_do_not_depend_on_cuts_and_snapshots(signal, class_rows, weighted):
     labels, scores = stream(3, 5, 600)
     weights = np.random.default_rng(2).random(600) + 0.5 if weighted else np.ones(600)
