@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from rocsteady.core.settings.measure_names import RANKING_MEASURES
 
 from tests.support.oracles.classes import classes_truth, one_hot
 from tests.support.oracles.windows import WindowOracle
+from tests.support.thorough import others_slow
 
 NAMES = ("cat", "dog", "owl", "yak")
 SECOND = 1_000_000
@@ -105,9 +107,12 @@ WINDOWS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["random", "one class", "absent class", "late class", "sorted"])
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("grid", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "window", "grid"),
+    others_slow(
+        product(["random", "one class", "absent class", "late class", "sorted"], WINDOWS, [False, True])
+    ),
+)
 def test_every_row_is_that_of_its_window(kind, window, grid):
     names, labels, scores, times = stream(1, 60, kind)
     given, fields = WINDOWS[window]
@@ -217,11 +222,12 @@ def same_rows(found, expected, to=0.0):
         np.testing.assert_array_equal(found.codes, expected.codes)
 
 
+EVERY_WINDOW = [rs.LastEvents(20), rs.LastDuration("25s"), rs.Fading(8), rs.Fading("9s"), rs.AllEvents()]
+
+
 @pytest.mark.parametrize(
-    "window", [rs.LastEvents(20), rs.LastDuration("25s"), rs.Fading(8), rs.Fading("9s"), rs.AllEvents()]
+    ("window", "multi_label", "weighted"), others_slow(product(EVERY_WINDOW, [False, True], [False, True]))
 )
-@pytest.mark.parametrize("multi_label", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
 def test_rows_do_not_depend_on_cuts_and_snapshots(window, multi_label, weighted):
     names, labels, scores, times = stream(5)
     given = names
@@ -392,8 +398,12 @@ def test_classes_may_be_named_by_numbers_and_like_slices():
 BARE_WINDOWS = {**WINDOWS, "last:1": (rs.LastEvents(1), {}), "last:40s": (rs.LastDuration("40s"), {})}
 
 
-@pytest.mark.parametrize("kind", ["random", "one class", "absent class", "late class", "sorted", "constant"])
-@pytest.mark.parametrize("window", BARE_WINDOWS)
+@pytest.mark.parametrize(
+    ("kind", "window"),
+    others_slow(
+        product(["random", "one class", "absent class", "late class", "sorted", "constant"], BARE_WINDOWS)
+    ),
+)
 def test_means_after_every_event_are_those_of_a_scan_to_the_last_bit(kind, window):
     names, _, scores, times = stream(7, 400, kind)
     if kind == "constant":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.classes.evaluator import MulticlassEvaluator
 
-from tests.support.thorough import few
+from tests.support.thorough import few, others_slow
 
 metrics = pytest.importorskip("sklearn.metrics")
 
@@ -81,10 +83,10 @@ def theirs(labels, scores, weights):
     return *found, float(np.mean(pairs))
 
 
-@pytest.mark.parametrize("kind", few(2, KINDS))
-@pytest.mark.parametrize("classes", [2, 3, 10])
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("intervals", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "classes", "window", "intervals"),
+    others_slow(product(few(2, KINDS), [2, 3, 10], WINDOWS, [True, False])),
+)
 def test_every_prefix_is_that_of_pairs_and_of_scikit_learn(kind, classes, window, intervals):
     labels, scores = stream(kind, classes)
     times = np.cumsum(np.random.default_rng(1).integers(0, 4, len(labels)))
@@ -105,8 +107,7 @@ def test_every_prefix_is_that_of_pairs_and_of_scikit_learn(kind, classes, window
             assert means.auc_m == pytest.approx(expected[2], abs=1e-12)
 
 
-@pytest.mark.parametrize("classes", [1, 2, 4])
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(("classes", "window"), others_slow(product([1, 2, 4], WINDOWS)))
 def test_every_prefix_of_several_labels_is_that_of_scikit_learn(classes, window):
     _, scores = stream("tied", max(2, classes))
     scores = scores[:, :classes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ from rocsteady.core.rows.class_rows import ClassRows
 from rocsteady.core.rows.rows import Rows
 
 from tests.support.streams.times import moments
-from tests.support.thorough import some
+from tests.support.thorough import others_slow, some
 
 N = 1_000
 
@@ -174,8 +175,7 @@ def test_cuts_and_restarts_change_nothing(learner, classes, batch_size):
         assert_same(run(settings, pieces, fold=1, restart=True), whole)
 
 
-@pytest.mark.parametrize("prequential", [True, False])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("prequential", "method"), others_slow(product([True, False], METHODS)))
 def test_learners_with_a_score_of_each_class_have_the_rows_of_a_plain_loop(method, prequential):
     from river.naive_bayes import GaussianNB
     from river.preprocessing import OneHotEncoder

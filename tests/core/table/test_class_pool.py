@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from rocsteady.core.table.table import EvaluatorTable, warm_up
 from rocsteady.transforms.evaluate.shards import RowsCoder
 
 from tests.support.streams.batches import content, flips, truncations
+from tests.support.thorough import others_slow
 
 SECOND = 1_000_000
 START = 1_704_067_200 * SECOND
@@ -79,17 +81,17 @@ def rows_of(settings, records, restart=False):
     return sorted((row for rows in found for row in rows), key=lambda row: tuple(map(str, row[:4])))
 
 
-@pytest.mark.parametrize("multi_label", [False, True])
-@pytest.mark.parametrize(
-    ("window", "every"),
-    [
-        (rs.LastEvents(60), rs.EveryEvents(25)),
-        (rs.LastDuration("90s"), rs.EverySeconds("40s")),
-        (rs.Fading("50s"), rs.EveryEvents(40)),
-        (rs.AllEvents(), rs.EveryEvents(50)),
-    ],
-)
-def test_rows_are_those_of_one_evaluator_for_each_model_and_slice_on_every_cut(window, every, multi_label):
+WINDOWS = [
+    (rs.LastEvents(60), rs.EveryEvents(25)),
+    (rs.LastDuration("90s"), rs.EverySeconds("40s")),
+    (rs.Fading("50s"), rs.EveryEvents(40)),
+    (rs.AllEvents(), rs.EveryEvents(50)),
+]
+
+
+@pytest.mark.parametrize(("settings", "multi_label"), others_slow(product(WINDOWS, [False, True])))
+def test_rows_are_those_of_one_evaluator_for_each_model_and_slice_on_every_cut(settings, multi_label):
+    window, every = settings
     batch, settings = stream(multi_label=multi_label), settings_of(window, every, multi_label=multi_label)
     expected = []
     models, slices = np.array(batch.models.to_list()), np.array(batch.slices[0][1].to_list())

@@ -116,6 +116,7 @@ def killed_and_again(capsys, kills, speed):
     return rows_of_the_year(capsys), said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_few")
 def test_the_same_command_goes_on_after_kill_9_and_its_rows_are_those_of_a_file(capsys):
     rows, said = killed_and_again(capsys, (4,), A_DAY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -11,11 +12,20 @@ import rocsteady as rs
 from rocsteady.transforms.evaluate import choices
 
 from tests.support.streams.frame_runs import NAMED, assert_as_command, assert_same, of_command, some_frame
+from tests.support.thorough import others_slow
 
 COLUMNS = ("--score", "p", "--label", "clicked")
 
 
-@pytest.fixture(params=[100_000, 97], ids=["whole", "in chunks"])
+CHUNKS = [100_000, 97]
+
+
+def named(value):
+    """Return the id of a value of a parameter: the options of the command, or None for the usual id."""
+    return " ".join(value[0]) if isinstance(value, tuple) else None
+
+
+@pytest.fixture(params=CHUNKS, ids=["whole", "in chunks"])
 def chunks(request, monkeypatch):
     """How many events are validated and applied at once."""
     monkeypatch.setattr(choices, "CHUNK_ROWS", request.param)
@@ -28,55 +38,61 @@ def as_parquet(frame, tmp_path):
     return path
 
 
+BY_POSITION = [
+    (("--window", "last:200", "--every", "50"), {"window": "last:200", "every": 50}),
+    (("--window", "all", "--every", "100"), {"window": rs.AllEvents(), "every": rs.EveryEvents(100)}),
+    (("--window", "adaptive", "--every", "10"), {"window": "adaptive", "every": 10}),
+    (("--window", "fading:100", "--every", "70"), {"window": rs.Fading(100), "every": "70"}),
+    (("--weight", "w", "--every", "150"), {"weight": "w", "every": 150}),
+    (("--measures", "all", "--every", "400"), {"measures": "all", "every": 400}),
+    (("--slice", "country", "--slice", "country,device", "--slice-cap", "2"),
+     {"slices": ["country", ("country", "device")], "slice_cap": 2}),
+    (("--cost", "severity", "--priors", "0.3", "--probabilities"),
+     {"cost": "severity", "priors": 0.3, "probabilities": True}),
+    (("--model-name", "one", "--positive", "2"), {"model_name": "one", "positive": 2}),
+    (("--predicted", "device", "--threshold", "0.4"), {"predicted": "device", "threshold": 0.4}),
+    (("--id", "key"), {"id": "key"}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("options", "keywords"),
-    [
-        (("--window", "last:200", "--every", "50"), {"window": "last:200", "every": 50}),
-        (("--window", "all", "--every", "100"), {"window": rs.AllEvents(), "every": rs.EveryEvents(100)}),
-        (("--window", "adaptive", "--every", "10"), {"window": "adaptive", "every": 10}),
-        (("--window", "fading:100", "--every", "70"), {"window": rs.Fading(100), "every": "70"}),
-        (("--weight", "w", "--every", "150"), {"weight": "w", "every": 150}),
-        (("--measures", "all", "--every", "400"), {"measures": "all", "every": 400}),
-        (("--slice", "country", "--slice", "country,device", "--slice-cap", "2"),
-         {"slices": ["country", ("country", "device")], "slice_cap": 2}),
-        (("--cost", "severity", "--priors", "0.3", "--probabilities"),
-         {"cost": "severity", "priors": 0.3, "probabilities": True}),
-        (("--model-name", "one", "--positive", "2"), {"model_name": "one", "positive": 2}),
-        (("--predicted", "device", "--threshold", "0.4"), {"predicted": "device", "threshold": 0.4}),
-        (("--id", "key"), {"id": "key"}),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)  # fmt: skip
+    ("asked", "chunks"), others_slow(product(BY_POSITION, CHUNKS)), indirect=["chunks"], ids=named
+)
 @pytest.mark.usefixtures("chunks")
-def test_by_position(capsys, tmp_path, options, keywords):
+def test_by_position(capsys, tmp_path, asked):
+    options, keywords = asked
     frame = some_frame(1_500, seed=1)
     path = as_parquet(frame, tmp_path)
     assert_as_command(capsys, rs.evaluate(frame, **NAMED, **keywords), path, *COLUMNS, *options)
 
 
+BY_TIME = [
+    (("--window", "last:7d", "--every", "1d"), {"window": "last:7d", "every": "1d"}),
+    (("--window", "last:200", "--every", "50"), {"window": rs.LastEvents(200), "every": 50}),
+    (("--window", "fading:7d", "--every", "12h"), {"window": "fading:7d", "every": "12h"}),
+    (("--id", "key"), {"id": "key"}),
+    (("--id", "key", "--deduplicate", "10d"), {"id": "key", "deduplicate": "10d"}),
+    (("--order", "time:5d"), {"order": "time:5d"}),
+    (("--order", "position"), {"order": "position"}),
+    (("--idle-ttl", "2h", "--slice", "country"), {"idle_ttl": "2h", "slices": "country"}),
+    (("--time-unit", "ms", "--every", "10s"), {"time_unit": "ms", "every": "10s"}),
+    (("--weight", "w", "--window", "last:7d", "--every", "100"),
+     {"weight": "w", "window": "last:7d", "every": 100}),
+    (("--max-ahead", "1d"), {"max_ahead": "1d"}),
+    (("--evidence-below", "1970-01-01..1970-01-20 less 0.1", "--block-gap", "1h", "--every", "50"),
+     {"evidence_below": "1970-01-01..1970-01-20 less 0.1", "block_gap": 3600, "every": 50}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("options", "keywords"),
-    [
-        (("--window", "last:7d", "--every", "1d"), {"window": "last:7d", "every": "1d"}),
-        (("--window", "last:200", "--every", "50"), {"window": rs.LastEvents(200), "every": 50}),
-        (("--window", "fading:7d", "--every", "12h"), {"window": "fading:7d", "every": "12h"}),
-        (("--id", "key"), {"id": "key"}),
-        (("--id", "key", "--deduplicate", "10d"), {"id": "key", "deduplicate": "10d"}),
-        (("--order", "time:5d"), {"order": "time:5d"}),
-        (("--order", "position"), {"order": "position"}),
-        (("--idle-ttl", "2h", "--slice", "country"), {"idle_ttl": "2h", "slices": "country"}),
-        (("--time-unit", "ms", "--every", "10s"), {"time_unit": "ms", "every": "10s"}),
-        (("--weight", "w", "--window", "last:7d", "--every", "100"),
-         {"weight": "w", "window": "last:7d", "every": 100}),
-        (("--max-ahead", "1d"), {"max_ahead": "1d"}),
-        (("--evidence-below", "1970-01-01..1970-01-20 less 0.1", "--block-gap", "1h", "--every", "50"),
-         {"evidence_below": "1970-01-01..1970-01-20 less 0.1", "block_gap": 3600, "every": 50}),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)  # fmt: skip
-@pytest.mark.parametrize("in_order", [False, True], ids=["mixed", "in order"])
+    ("asked", "in_order", "chunks"),
+    others_slow(product(BY_TIME, [False, True], CHUNKS)),
+    indirect=["chunks"],
+    ids=named,
+)
 @pytest.mark.usefixtures("chunks")
-def test_by_time(capsys, tmp_path, options, keywords, in_order):
+def test_by_time(capsys, tmp_path, asked, in_order):
+    options, keywords = asked
     frame = some_frame(1_500, seed=2, in_order=in_order)
     path = as_parquet(frame, tmp_path)
     evaluated = rs.evaluate(frame, **NAMED, time="t", **keywords)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import apache_beam as beam
@@ -17,6 +18,7 @@ from tests.support.processes.beam_runs import pipeline
 from tests.support.processes.command import call, run, start
 from tests.support.processes.live_job import wait_for
 from tests.support.streams.class_events import NAMES, class_streams, lines_of, read
+from tests.support.thorough import others_slow
 
 HOW = ("--class-scores", "p_cat,p_dog,p_owl", "--model", "model", "--time", "sent", "--id", "id")
 KINDS = {"one class": ("--label", "y"), "several": ("--multi-label", "y_cat,y_dog,y_owl")}
@@ -57,8 +59,9 @@ def assert_same(found, wanted):
 # ---- state
 
 
-@kinds
-@pytest.mark.parametrize("window", ["last:60", "last:2h", "fading:50", "all"])
+@pytest.mark.parametrize(
+    ("kind", "window"), others_slow(product(KINDS, ["last:60", "last:2h", "fading:50", "all"]))
+)
 def test_a_job_goes_on_with_the_state_of_another_one_over_other_shards(capsys, kind, window):
     more = (*KINDS[kind], *ROWS[:2], "--window", window, *ROWS[4:], "--deduplicate", "1d", "--idle-ttl", "9d")
     wanted = evaluated(capsys, "all.jsonl", *more)
@@ -95,17 +98,16 @@ def test_a_class_that_is_silent_for_many_half_lives_stays_in_a_state(capsys, eve
     assert_same(then, later(wanted, first))
 
 
-@kinds
-@pytest.mark.parametrize(
-    "change",
-    [
-        ("--window", "last:25"),
-        ("--every", "30"),
-        ("--measures", "auc,kappa"),
-        ("--measures", "auc,brier", "--probabilities"),
-        ("--confidence", "0.5"),
-    ],
-)
+CHANGES = [
+    ("--window", "last:25"),
+    ("--every", "30"),
+    ("--measures", "auc,kappa"),
+    ("--measures", "auc,brier", "--probabilities"),
+    ("--confidence", "0.5"),
+]
+
+
+@pytest.mark.parametrize(("kind", "change"), others_slow(product(KINDS, CHANGES)))
 def test_settings_of_rows_and_a_shorter_window_may_change(capsys, kind, change, events):
     base = [*KINDS[kind], *ROWS]
     changed = [*base, *change]

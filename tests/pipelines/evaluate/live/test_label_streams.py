@@ -9,6 +9,7 @@ import random
 import shutil
 from collections import Counter
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from rocsteady.transforms.sources.streams import pipe_kinds, pipe_partition
 from tests.support.processes.command import call
 from tests.support.processes.killed_job import run_live
 from tests.support.processes.live_job import job, wait_for
-from tests.support.thorough import THOROUGH, examples
+from tests.support.thorough import THOROUGH, examples, others_slow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked")
 
@@ -182,8 +183,7 @@ def test_two_folders_give_the_rows_of_the_files_however_they_are_cut(capsys, kin
 # ---- checkpoints
 
 
-@pytest.mark.parametrize("kind", MORE)
-@pytest.mark.parametrize("source", ["stdin", "folders"])
+@pytest.mark.parametrize(("source", "kind"), others_slow(product(["stdin", "folders"], MORE)))
 def test_a_job_that_is_killed_at_any_read_goes_on_with_both_kinds(stdin, source, kind):
     def run(every, kill_at=None):
         of = folders(3, 3) if source == "folders" else stdin(lines_of(mixed(*streams(3), 3)), 5_000)
