@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,7 @@ from hypothesis import strategies as st
 from tests.checks import ci, minutes
 from tests.checks.host import Machine
 from tests.checks.schedule import GRACE, LEAST_LAST, LEAST_PATIENCE, Ending, Result, Scheduler, Step
-from tests.checks.steps import ALL, GATE, TESTS, TYPES
+from tests.checks.steps import ALL, DEMO, GATE, TESTS, TYPES
 from tests.support import ROOT
 
 
@@ -283,6 +287,85 @@ def gone_or_zombie(process: int) -> None:
     with suppress(FileNotFoundError, ProcessLookupError):
         while Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
             time.sleep(0.01)
+
+
+PROGRAM = """
+import signal, sys
+from pathlib import Path
+from tests.checks import ci
+from tests.checks.host import Machine
+from tests.checks.schedule import Step
+folder = Path(sys.argv[1])
+(folder / "logs").mkdir()
+for name in sys.argv[2:]:
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
+child = "trap 'echo $BASHPID >>ended; exit' INT; echo $BASHPID >>begun; while :; do sleep 0.05; done"
+steps = [Step("one", 9, child), Step("two", 9, child, beside=True)]
+sys.exit(ci.run(steps, Machine(folder, folder / "logs", {"PATH": "/usr/bin:/bin"}), None))
+"""
+
+
+def started(folder: Path, *ignored: str) -> subprocess.Popen[str]:
+    """Return a run of two steps in a process of its own, when both have begun."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, folder, *ignored], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    while not (folder / "begun").exists() or (folder / "begun").read_text().count("\n") < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_lets_the_steps_end_themselves(tmp_path: Path, number: signal.Signals) -> None:
+    process = started(tmp_path)
+    process.send_signal(number)
+    out, _ = process.communicate()
+    assert process.returncode == 130
+    assert out.endswith(".ci/run was interrupted: its steps were ended\n")
+    assert sorted((tmp_path / "ended").read_text().split()) == sorted(
+        (tmp_path / "begun").read_text().split()
+    )
+
+
+def test_a_run_whose_signals_are_ignored_goes_on_and_can_end_its_steps(tmp_path: Path) -> None:
+    """nohup ignores SIGHUP; a shell ignores SIGINT for what a script puts into the background."""
+    process = started(tmp_path, "SIGINT", "SIGHUP")
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGHUP)
+    process.terminate()
+    process.communicate()
+    assert process.returncode == 130
+    assert (tmp_path / "ended").read_text().count("\n") == 2
+
+
+def test_a_run_whose_output_nobody_reads_any_more_ends_all_steps(tmp_path: Path) -> None:
+    process = started(tmp_path)
+    assert process.stdout
+    process.stdout.close()
+    process.terminate()
+    assert process.wait() != 0
+    assert (tmp_path / "ended").read_text().count("\n") == 2
+
+
+@pytest.mark.parametrize("step", [DEMO, TESTS])
+def test_a_step_fails_where_the_readme_has_no_such_line(tmp_path: Path, step: Step) -> None:
+    (tmp_path / "README.md").write_text("    python3 -m venv .venv && .venv/bin/pip install '.[other]'\n")
+    environment = {"PATH": "/usr/bin:/bin", "root": str(tmp_path), "scratch": str(tmp_path)}
+    (tmp_path / "logs").mkdir()
+    host = Machine(tmp_path, tmp_path / "logs", environment)
+    host.begin(step)
+    assert host.wait(inf) == (step, False)
+
+
+def test_a_folder_that_is_no_clone_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    shutil.copytree(ROOT / "tests" / "checks", tmp_path / "tests" / "checks")
+    command = [sys.executable, "-m", "tests.checks", "ci"]
+    given = {"PATH": os.environ["PATH"], "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
+    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(".ci/run needs a clone of the repository. git ls-files: fatal: ")
 
 
 def test_a_budget_that_is_no_number_is_refused_in_a_sentence() -> None:
