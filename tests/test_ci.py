@@ -98,6 +98,13 @@ def test_a_host_of_a_third_of_the_speed_leaves_out_what_does_not_fit() -> None:
     assert not any(result.ending.is_failure for result in results.values())
 
 
+def test_tests_that_fail_late_tell_the_speed_of_the_host_and_those_that_fail_early_do_not() -> None:
+    host = Played({name: 3 * duration for name, duration in EXACT.items()}, {"tests"})
+    assert those(played(host), Ending.LEFT_OUT) == {"slow"}
+    host = Played({**EXACT, "tests": 0.1, "slow": 80}, {"tests"})
+    assert those(played(host, budget=None), Ending.PASSED) == EXACT.keys() - {"tests"}
+
+
 def test_a_small_budget_leaves_out_all_but_what_is_kept() -> None:
     host = Played(EXACT)
     results = played(host, budget=10)
@@ -236,7 +243,7 @@ def test_a_step_needs_steps_before_it_and_what_the_issue_names_is_never_left_out
 
 
 def test_the_pages_table_of_minutes_is_that_of_the_steps() -> None:
-    page = minutes.PAGE.read_text("utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     assert page == minutes.filled(page), "python -m tests.checks minutes renews the table"
 
 

@@ -33,9 +33,9 @@ class Step:
     """A step of `.ci/run`.
 
     minutes   how long the step takes on two idle cores, among the other steps of its depth
-    commands  bash, from the folder of the checkout; the step fails where a command fails
-    needs     names of steps that must have passed; those that the run does not have count as passed
-    beside    the step mostly waits: it runs while steps of the other lane run
+    commands  bash, which runs in the folder of the checkout; the step fails where a command fails
+    needs     names of steps that must have passed; a name that the run does not have counts as passed
+    beside    the step mostly waits, so it runs while a step of the other lane runs
     kept      the step is never left out
     """
 
@@ -98,8 +98,8 @@ class Scheduler:
     """Runs steps, one at a time in each of two lanes.
 
     budget  the minutes of the run; None: no step is left out
-    pace    the name of the step that measures this host: its minutes here over those in the table are the
-            slowness by which the minutes of later steps are multiplied
+    pace    the name of the step that measures this host. The step's minutes here over those in the table are
+            the slowness of the host, by which the minutes of later steps are multiplied
     """
 
     def __init__(self, steps: Sequence[Step], host: Host, budget: float | None, pace: str) -> None:
@@ -183,5 +183,8 @@ class Scheduler:
         _, began, _ = self._running.pop(step.beside)
         minutes = self._host.now() - began
         self._results[step.name] = Result(step, ending, minutes)
-        if step.name == self._pace and ending is Ending.PASSED:
-            self._slowness = minutes / step.minutes
+        slowness = minutes / step.minutes
+        if step.name == self._pace and (
+            ending is Ending.PASSED or slowness > 1
+        ):  # a failure may end it early
+            self._slowness = slowness
