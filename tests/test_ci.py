@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -383,30 +384,32 @@ def test_a_budget_that_is_no_number_is_refused_in_a_sentence() -> None:
     assert done.stderr == ".ci/run: ROCSTEADY_CI_MINUTES=soon must be minutes above 0, such as 70\n"
 
 
-def test_ten_tenths_are_all_slow_tests_once_and_plain_tests_stay(pytester_folder: Path) -> None:
-    found = [collected(pytester_folder, f"--tenth={number}", "-m", "") for number in range(10)]
-    slow = [name for names in found for name in names if "slow" in name]
-    assert sorted(slow) == sorted(f"test_it.py::test_slow[{number}]" for number in range(40))
-    assert all({f"test_it.py::test_plain[{number}]" for number in range(3)} <= names for names in found)
-    assert max(len(names) for names in found) < 20
-
-
-@pytest.fixture
-def pytester_folder(tmp_path: Path) -> Path:
+def test_ten_tenths_are_all_slow_tests_once_and_plain_tests_stay(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "from tests.conftest import pytest_addoption, pytest_collection_modifyitems\n"
     )
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = slow\n    at_length\npythonpath = {ROOT}\n")
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
-        "@pytest.mark.slow\n@pytest.mark.parametrize('n', range(40))\ndef test_slow(n): pass\n"
+        "@pytest.mark.slow\n@pytest.mark.parametrize('n', range(30))\ndef test_slow(n): pass\n"
+        "@pytest.mark.at_length\n@pytest.mark.parametrize('n', range(30))\ndef test_long(n): pass\n"
         "@pytest.mark.parametrize('n', range(3))\ndef test_plain(n): pass\n"
     )
-    return tmp_path
-
-
-def collected(folder: Path, *words: str) -> set[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {line for line in done.stdout.splitlines() if "::" in line}
+    program = (
+        "import pytest\nfor number in range(10):\n"
+        "    status = pytest.main(['-q', '--collect-only', '-p', 'no:cacheprovider', f'--tenth={number}'])\n"
+        "    print('status', int(status))"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    tenths = done.stdout.split("status 0\n")
+    assert tenths.pop() == "", done.stdout + done.stderr
+    found = [[line for line in tenth.splitlines() if "::" in line] for tenth in tenths]
+    plain = {f"test_it.py::test_plain[{number}]" for number in range(3)}
+    for number, names in enumerate(found):
+        assert plain <= {*names}
+        assert {zlib.crc32(name.encode()) % 10 for name in {*names} - plain} <= {number}
+    chosen = [name for names in found for name in names if name not in plain]
+    assert sorted(chosen) == sorted(
+        f"test_it.py::test_{kind}[{number}]" for kind in ("slow", "long") for number in range(30)
+    )
