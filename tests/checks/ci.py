@@ -48,8 +48,7 @@ def run(steps: Sequence[Step], machine: Machine, budget: float | None) -> int:
     except KeyboardInterrupt:
         pass
     finally:
-        for number in _SIGNALS:  # a second signal would leave processes behind
-            signal.signal(number, signal.SIG_IGN)
+        _stop_listening()
         machine.end_all()
     if results is None:
         print("\n.ci/run was interrupted: its steps were ended", flush=True)
@@ -164,9 +163,16 @@ def _listen_to_signals() -> None:
         signal.signal(number, _ignore if is_ignored else _interrupt)
 
 
+def _stop_listening() -> None:
+    """Ignore further signals: a second one would leave processes of the steps behind."""
+    for number in _SIGNALS:
+        signal.signal(number, _ignore)
+
+
 def _ignore(number: int, frame: FrameType | None) -> None:
     pass
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    _stop_listening()
     raise KeyboardInterrupt

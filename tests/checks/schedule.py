@@ -184,7 +184,6 @@ class Scheduler:
         minutes = self._host.now() - began
         self._results[step.name] = Result(step, ending, minutes)
         slowness = minutes / step.minutes
-        if step.name == self._pace and (
-            ending is Ending.PASSED or slowness > 1
-        ):  # a failure may end it early
+        is_whole = ending is Ending.PASSED or slowness > 1  # a step that fails may end early
+        if step.name == self._pace and is_whole:
             self._slowness = slowness
