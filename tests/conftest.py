@@ -23,7 +23,7 @@ settings.load_profile("rocsteady")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let .ci/run choose a tenth of the slow tests."""
-    about = "of tests that a plain run leaves out or shortens, those whose crc32 of the id modulo 10 is N"
+    about = "of the tests that are slow or at_length, run those whose id has N as its crc32 modulo 10"
     parser.addoption("--tenth", type=int, choices=range(10), metavar="N", help=about)
 
 

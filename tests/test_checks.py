@@ -218,6 +218,17 @@ def test_the_checks_run_every_tool_and_the_chosen_tests() -> None:
     assert [check.name for check in changed.checks(Choice({}, 2))][-1] == "lint-imports"
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "passes"), [("pytest", 5, True), ("pytest", 1, False), ("mypy", 5, False)]
+)
+def test_files_with_slow_tests_alone_are_no_failure(
+    name: str, status: int, passes: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    check = changed.Check(name, ["-c", f"raise SystemExit({status})"], "pytest")
+    assert changed._passes(check) is passes
+    assert ("have slow tests alone" in capfd.readouterr().out) is passes
+
+
 def test_a_command_takes_no_option_of_the_checks(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command.main(["--list", "lines"])

@@ -76,6 +76,10 @@ def test_a_folder_of_tests_is_named_after_a_room_and_holds_few_modules(folder: P
     assert named or (ROOT / name / "__init__.py").exists(), f"the package has no room {name}"
 
 
+def test_the_folder_of_all_tests_holds_few_modules() -> None:
+    assert len([*(ROOT / "tests").glob("*.py")]) <= MOST_MODULES
+
+
 def test_a_folder_that_is_named_after_no_room_exists() -> None:
     assert {name for name in OF_THEIR_OWN if not (ROOT / "tests" / name).is_dir()} == set()
 
@@ -99,7 +103,9 @@ def bare_imports(path: Path) -> set[str]:
     return found & (at_hand - sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("top", ["tests", "benchmarks", "docs"])
+@pytest.mark.parametrize(
+    "top", ["core", "transforms", "pipelines", "runners", "examples", "tests", "benchmarks", "docs"]
+)
 def test_nobody_imports_a_room_or_a_module_of_support_by_a_bare_name(top: str) -> None:
     """`core` would be a second copy of `rocsteady.core`, from the folder and not from what is installed."""
     found = {of(path): bare for path in (ROOT / top).rglob("*.py") if (bare := bare_imports(path))}

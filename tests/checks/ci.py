@@ -18,33 +18,42 @@ from pathlib import Path
 from types import FrameType
 
 from .host import Machine
-from .schedule import Result, Scheduler
+from .schedule import Result, Scheduler, Step
 from .steps import ALL, GATE, TESTS
 
 ROOT = Path(__file__).parents[2]
 BUDGET_VARIABLE = "ROCSTEADY_CI_MINUTES"
 BUDGET_MINUTES = 70.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(depth: str) -> int:
     """Run the steps of a depth, "gate" or "all"; return the exit status."""
     budget = _budget() if depth == "gate" else None
-    with tempfile.TemporaryDirectory(prefix="rocsteady-ci-") as name:
+    # A process of a step may still write into the folder while the folder is removed.
+    with tempfile.TemporaryDirectory(prefix="rocsteady-ci-", ignore_cleanup_errors=True) as name:
         scratch = Path(name)
         logs = scratch / "logs"
         logs.mkdir()
         machine = Machine(ROOT, logs, _environment(scratch))
-        scheduler = Scheduler(GATE if depth == "gate" else ALL, machine, budget, pace=TESTS.name)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, _interrupt)
-        try:
-            results = scheduler.run()
-        except KeyboardInterrupt:
-            print("\n.ci/run was interrupted: its steps are ended", flush=True)
-            return 130
-        finally:
-            machine.end_all()
-        print("\n".join(["", *report(results, machine.now(), budget)]), flush=True)
+        return run(GATE if depth == "gate" else ALL, machine, budget)
+
+
+def run(steps: Sequence[Step], machine: Machine, budget: float | None) -> int:
+    """Run steps, and say how each ended; return the exit status. A signal ends the steps first."""
+    results = None
+    try:
+        _listen_to_signals()
+        results = Scheduler(steps, machine, budget, pace=TESTS.name).run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        _stop_listening()
+        machine.end_all()
+    if results is None:
+        print("\n.ci/run was interrupted: its steps were ended", flush=True)
+        return 130
+    print("\n".join(["", *report(results, machine.now(), budget)]), flush=True)
     return 1 if any(result.ending.is_failure for result in results) else 0
 
 
@@ -137,9 +146,33 @@ def highest_python() -> str:
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        sys.exit(".ci/run: git is not on this machine; install it")
+    if done.returncode:
+        sys.exit(f".ci/run needs a clone of the repository. git {words[0]}: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
+def _listen_to_signals() -> None:
+    """Let signals end the run, but for those that whoever began it had told it to ignore, as nohup does."""
+    for number in _SIGNALS:
+        is_ignored = signal.getsignal(number) is signal.SIG_IGN
+        # A step inherits that a signal is ignored. With a function in its place, the step can be interrupted.
+        signal.signal(number, _ignore if is_ignored else _interrupt)
+
+
+def _stop_listening() -> None:
+    """Ignore further signals: a second one would leave processes of the steps behind."""
+    for number in _SIGNALS:
+        signal.signal(number, _ignore)
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    pass
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    _stop_listening()
     raise KeyboardInterrupt

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -67,26 +67,34 @@ class Machine:
 
     def end(self, step: Step) -> None:
         """End a step and all processes of its group."""
-        process, _ = self._running[step]
-        self._signal(process, signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_FAREWELL_SECONDS)
-        self._signal(process, signal.SIGKILL)
-        process.wait()
-        self._forget(step)
+        self._end([step])
 
     def end_all(self) -> None:
         """End all steps that run."""
-        for step in list(self._running):
-            self.end(step)
+        self._end(list(self._running))
+
+    def _end(self, steps: Sequence[Step]) -> None:
+        """End steps together. Nothing is said before all have ended: nobody may read it any more."""
+        processes = [self._running[step][0] for step in steps]
+        for process in processes:
+            self._signal(process, signal.SIGINT)
+        last = time.monotonic() + _FAREWELL_SECONDS
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(last - time.monotonic(), 0))
+        for process in processes:
+            self._signal(process, signal.SIGKILL)
+            process.wait()
+        for step in steps:
+            self._forget(step)
 
     def _forget(self, step: Step) -> None:
         process, log = self._running.pop(step)
+        self._signal(process, signal.SIGKILL)  # what is left of the step's group
         if log is not None:
             self._say(f"== {step.name} (ran beside other steps, ended with {process.returncode}, after")
             sys.stdout.buffer.write(log.read_bytes())
             sys.stdout.buffer.flush()
-        self._signal(process, signal.SIGKILL)  # whoever is left of the step's group
 
     def _say(self, words: str) -> None:
         print(f"\n{words} {self.now() * 60:.0f} s)", flush=True)

@@ -20,7 +20,7 @@ def table() -> str:
 
 
 def filled(page: str) -> str:
-    """Return a page with its table made anew."""
+    """Return a page with a new table of minutes."""
     before, head, after = page.partition(_HEAD)
     if not head:
         raise ValueError(f"the page has no table that begins with {_HEAD.splitlines()[0]}")

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 from typing import Protocol
 
-LEAST_PATIENCE = 5.0
-"""Minutes that a step may take in any case, also on a machine that stands still for a while."""
+LEAST_PATIENCE = 15.0
+"""Minutes that a step may take in any case: other programs may begin on the host after it was measured."""
 
 PATIENCE = 3.0
 """A step that takes this many times its minutes, on a host of this slowness, hangs."""
@@ -23,15 +24,18 @@ SLOWEST = 3.0
 GRACE = 1.2
 """Steps that are never left out end within this many budgets, so that the run itself ends and can report."""
 
+LEAST_LAST = 84.0
+"""A small budget ends no step before this minute that is never left out."""
+
 
 @dataclass(frozen=True)
 class Step:
     """A step of `.ci/run`.
 
     minutes   how long the step takes on two idle cores, among the other steps of its depth
-    commands  bash, from the folder of the checkout; the step fails where a command fails
-    needs     names of steps that must have passed; those that the run does not have count as passed
-    beside    the step mostly waits: it runs while steps of the other lane run
+    commands  bash, which runs in the folder of the checkout; the step fails where a command fails
+    needs     names of steps that must have passed; a name that the run does not have counts as passed
+    beside    the step mostly waits, so it runs while a step of the other lane runs
     kept      the step is never left out
     """
 
@@ -49,6 +53,7 @@ class Ending(Enum):
     PASSED = "passed"
     FAILED = "FAILED"
     HUNG = "FAILED: it hung, and was ended"
+    LATE = "FAILED: it is never left out, and had not ended when its last minute came"
     UNABLE = "FAILED: it could not run, since a step that it needs failed"
     CUT = "LEFT OUT: it was ended, as the budget was used up"
     LEFT_OUT = "LEFT OUT: it would not fit into the budget"
@@ -56,7 +61,7 @@ class Ending(Enum):
     @property
     def is_failure(self) -> bool:
         """Whether the run is red."""
-        return self in (Ending.FAILED, Ending.HUNG, Ending.UNABLE)
+        return self in (Ending.FAILED, Ending.HUNG, Ending.LATE, Ending.UNABLE)
 
     @property
     def is_left_out(self) -> bool:
@@ -93,8 +98,8 @@ class Scheduler:
     """Runs steps, one at a time in each of two lanes.
 
     budget  the minutes of the run; None: no step is left out
-    pace    the name of the step that measures this host: its minutes here over those in the table are the
-            slowness by which the minutes of later steps are multiplied
+    pace    the name of the step that measures this host. The step's minutes here over those in the table are
+            the slowness of the host, by which the minutes of later steps are multiplied
     """
 
     def __init__(self, steps: Sequence[Step], host: Host, budget: float | None, pace: str) -> None:
@@ -111,9 +116,12 @@ class Scheduler:
     def run(self) -> list[Result]:
         """Run the steps; return their results in the order in which the steps ended."""
         while True:
-            for beside in (True, False):  # a step that waits is begun first, and computes while it can
-                if beside not in self._running:
-                    self._begin(beside)
+            waiting = -1
+            while waiting != len(self._waiting):  # a step that is dropped decides about steps of both lanes
+                waiting = len(self._waiting)
+                for beside in (True, False):  # a step that waits is begun first, and computes while it can
+                    if beside not in self._running:
+                        self._begin(beside)
             if not self._running:
                 return list(self._results.values())
             ended = self._host.wait(min(last for _, _, last in self._running.values()))
@@ -154,22 +162,28 @@ class Scheduler:
     def _last_minute(self, step: Step, now: float) -> float:
         slowness = self._slowness or SLOWEST
         patience = now + max(LEAST_PATIENCE, PATIENCE * step.minutes * slowness)
+        return min(patience, self._limit(step))
+
+    def _limit(self, step: Step) -> float:
+        """Return the minute after which a step cannot run, however slow the host is."""
         if self._budget is None:
-            return patience
-        return min(patience, self._budget * GRACE if step.kept else self._budget)
+            return inf
+        return max(self._budget * GRACE, LEAST_LAST) if step.kept else self._budget
 
     def _end_late(self) -> None:
-        """End the steps whose last minute has come."""
-        now = self._host.now()
-        for step, _, last in list(self._running.values()):
-            if last <= now:
-                self._host.end(step)
-                is_cut = self._budget is not None and not step.kept and last >= self._budget
-                self._note(step, Ending.CUT if is_cut else Ending.HUNG)
+        """End the step whose last minute came first; another one may end by itself meanwhile."""
+        step, _, last = min(self._running.values(), key=lambda running: running[2])
+        self._host.end(step)
+        if last < self._limit(step):
+            self._note(step, Ending.HUNG)
+        else:
+            self._note(step, Ending.LATE if step.kept else Ending.CUT)
 
     def _note(self, step: Step, ending: Ending) -> None:
         _, began, _ = self._running.pop(step.beside)
         minutes = self._host.now() - began
         self._results[step.name] = Result(step, ending, minutes)
-        if step.name == self._pace and ending is Ending.PASSED:
-            self._slowness = minutes / step.minutes
+        slowness = minutes / step.minutes
+        is_whole = ending is Ending.PASSED or slowness > 1  # a step that fails may end early
+        if step.name == self._pace and is_whole:
+            self._slowness = slowness

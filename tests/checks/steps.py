@@ -20,7 +20,10 @@ from .schedule import Step
 
 # The README's lines, to the letter: they are what a newcomer types.
 _README = r"""
-line() { grep -m1 -E "^    python3 -m venv .*$1.*$2\$" "$root/README.md"; }
+line() { # EXTRA COMMAND: assign the result to a name, since eval of a failed $(line) would pass
+    grep -m1 -E "^    python3 -m venv .*$1.*$2\$" "$root/README.md" ||
+        { echo "README.md has no line that installs $1 and runs $2" >&2; return 1; }
+}
 export XDG_CACHE_HOME="$scratch/readme-cache" # begins empty, and so does its folder of kernels
 unset ROCSTEADY_CACHE_DIR
 rm -rf .venv
@@ -53,8 +56,9 @@ TESTS = Step(
     kept=True,
     commands=_README
     + r"""
+tests=$(line '\[test\]' 'pytest')
 python3 --version
-eval "$(line '\[test\]' 'pytest')"
+eval "$tests"
 """,
 )
 
