@@ -24,7 +24,6 @@ from .steps import ALL, GATE, TESTS
 ROOT = Path(__file__).parents[2]
 BUDGET_VARIABLE = "ROCSTEADY_CI_MINUTES"
 BUDGET_MINUTES = 70.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(depth: str) -> int:
@@ -43,12 +42,11 @@ def run(steps: Sequence[Step], machine: Machine, budget: float | None) -> int:
     """Run steps, and say how each ended; return the exit status. A signal ends the steps first."""
     results = None
     try:
-        _listen_to_signals()
+        _listen_to_signals(machine)
         results = Scheduler(steps, machine, budget, pace=TESTS.name).run()
     except KeyboardInterrupt:
         pass
     finally:
-        _stop_listening()
         machine.end_all()
     if results is None:
         print("\n.ci/run was interrupted: its steps were ended", flush=True)
@@ -155,24 +153,15 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
-def _listen_to_signals() -> None:
+def _listen_to_signals(machine: Machine) -> None:
     """Let signals end the run, but for those that whoever began it had told it to ignore, as nohup does."""
-    for number in _SIGNALS:
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        machine.interrupt()
+
+    def ignore(number: int, frame: FrameType | None) -> None:
+        """Do nothing. A step would inherit SIG_IGN, and could not be interrupted."""
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         is_ignored = signal.getsignal(number) is signal.SIG_IGN
-        # A step inherits that a signal is ignored. With a function in its place, the step can be interrupted.
-        signal.signal(number, _ignore if is_ignored else _interrupt)
-
-
-def _stop_listening() -> None:
-    """Ignore further signals: a second one would leave processes of the steps behind."""
-    for number in _SIGNALS:
-        signal.signal(number, _ignore)
-
-
-def _ignore(number: int, frame: FrameType | None) -> None:
-    pass
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    _stop_listening()
-    raise KeyboardInterrupt
+        signal.signal(number, ignore if is_ignored else interrupt)

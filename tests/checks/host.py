@@ -32,6 +32,7 @@ class Machine:
         self._logs = logs
         self._environment = dict(environment)
         self._began = time.monotonic()
+        self._is_interrupted = False
         self._running: dict[Step, tuple[subprocess.Popen[bytes], Path | None]] = {}
 
     def now(self) -> float:
@@ -57,6 +58,8 @@ class Machine:
     def wait(self, until: float) -> tuple[Step, bool] | None:
         """Wait for a step to end, at most until a minute; return the step and whether it passed."""
         while True:
+            if self._is_interrupted:
+                raise KeyboardInterrupt
             for step, (process, _) in self._running.items():
                 if process.poll() is not None:
                     self._forget(step)
@@ -64,6 +67,10 @@ class Machine:
             if self.now() >= until:
                 return None
             time.sleep(_LOOK_SECONDS)
+
+    def interrupt(self) -> None:
+        """Let `wait` raise KeyboardInterrupt. Raised inside `begin`, it would leave a process behind."""
+        self._is_interrupted = True
 
     def end(self, step: Step) -> None:
         """End a step and all processes of its group."""
