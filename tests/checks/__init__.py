@@ -8,3 +8,8 @@ chooses the tests by the `graph` of files, which `modules` makes from the text o
 minutes` writes the table of steps into CONTRIBUTING (`minutes`). All of it needs Python's standard library
 alone, since .ci/run installs the rest.
 """
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+"""The checkout."""

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import changed, ci, coverage, lines, minutes
+from . import ROOT, changed, ci, coverage, lines, minutes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words.command == "coverage":
         return coverage.main()
     if words.command == "lines":
-        return lines.main(changed.ROOT)
+        return lines.main(ROOT)
     if words.command == "minutes":
         return minutes.main()
     return changed.main(words.since, only_list=words.list)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import ROOT
 from .selection import Choice, GitError, chosen
 
-ROOT = Path(__file__).parents[2]
 REMEDY = f"{sys.executable} -m pip install -c constraints.txt -e '.[test,lint,docs]'"
 _CONTRACTS = "import sys; from importlinter.cli import lint_imports_command as run; sys.exit(run())"
 

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from . import ROOT
 from .host import Machine
 from .schedule import Result, Scheduler, Step
 from .steps import ALL, GATE, TESTS
 
-ROOT = Path(__file__).parents[2]
 BUDGET_VARIABLE = "ROCSTEADY_CI_MINUTES"
 BUDGET_MINUTES = 70.0
 

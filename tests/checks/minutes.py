@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from . import ROOT
 from .schedule import Step
 from .steps import ALL, GATE
 
-PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
+PAGE = ROOT / "CONTRIBUTING.md"
 _HEAD = "| step | gate | `--all` |\n|---|---|---|\n"
 
 
