@@ -2,7 +2,8 @@
 
 All p-values are two-sided. `a` and `b` are values of a measure whose greater values are better, a pair for
 each fold or stream. Equal pairs count for neither side. A test without evidence (all pairs tied, no
-discordant instance) has p-value 1.
+discordant instance) has p-value 1. Values and their differences are compared to 12 significant digits
+(`ties`), so that shares give the same ranks on every scale and in every order.
 
 A p-value holds for a single test. Testing at 45 checkpoints and reporting the best result rejects a true null
 in 31% of all streams at level .05; `McnemarEvidence` (mcnemar.py) allows any number of tests. Folds share
@@ -26,6 +27,7 @@ import scipy  # its parts take up to .5 s of processor time to import, each when
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
+from .ties import differences, half_units, middle_ranks
 
 Values = Sequence[float] | npt.NDArray[np.floating]
 
@@ -98,14 +100,15 @@ class DelongTest:
 def sign_test(a: Values, b: Values) -> SignTest:
     """Test by the number of pairs in which a, or b, is better; exact. O(n).
 
-    a, b  the values of both classifiers, a pair for each fold or stream; greater is better
+    a, b  the values of both classifiers, a pair for each fold or stream; greater is better. The values of a
+          pair are equal if they agree to 12 significant digits
 
     Raises InputError for arrays of different lengths, of no pair, or with values that are not numbers.
 
     >>> sign_test([.8, .9, .7, .8, .9, .6], [.7, .8, .6, .7, .8, .5]).p_value
     0.03125
     """
-    difference = _differences(a, b)
+    difference, _ = _differences(a, b)
     wins_a, wins_b = int((difference > 0).sum()), int((difference < 0).sum())
     n = wins_a + wins_b
     p = min(1.0, 2 * float(scipy.stats.binom.cdf(min(wins_a, wins_b), n, 0.5)))
@@ -115,26 +118,32 @@ def sign_test(a: Values, b: Values) -> SignTest:
 def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
     """Test by Wilcoxon's signed ranks; equal pairs are left out. O(n^3), at most 100^3.
 
-    Equal differences share their middle rank. For up to 100 pairs the p-value is enumerated over all signs,
-    also with shared ranks. `a`, `b` and the errors are those of `sign_test`.
+    Equal differences share their middle rank; a difference is known to the 12th significant digit of the
+    greater of its two values. For up to 100 pairs the p-value is enumerated over all signs, also with shared
+    ranks. `a`, `b` and the errors are those of `sign_test`.
 
     >>> wilcoxon([.8, .9, .7, .8, .9, .6], [.7, .75, .68, .71, .86, .65]).p_value
     0.15625
+    >>> wilcoxon([.80, .78, .83], [.82, .80, .80]).rank_sum_b  # two differences of .02 share rank 1.5
+    3.0
     """
-    difference = _differences(a, b)
-    kept = difference[difference != 0]
+    difference, near = _differences(a, b)
+    is_kept = difference != 0
+    kept = difference[is_kept]
     ties = len(difference) - len(kept)
     if not len(kept):
         return WilcoxonTest(0.0, 0.0, ties, 0.0, 1.0, exact=True)
-    ranks = scipy.stats.rankdata(np.abs(kept))
+    ranks = middle_ranks(np.abs(kept), near[is_kept])
     for_a, for_b = float(ranks[kept > 0].sum()), float(ranks[kept < 0].sum())
+    ranks.sort()  # the p-value of pairs in another order is the same to the last bit
     smaller = min(for_a, for_b)
     is_exact = len(kept) <= _EXACT_PAIRS
     p = _exact_tail(ranks, smaller) if is_exact else _normal_tail(ranks, smaller)
     return WilcoxonTest(for_a, for_b, ties, smaller, min(1.0, 2 * p), is_exact)
 
 
-def _differences(a: Values, b: Values) -> FloatArray:
+def _differences(a: Values, b: Values) -> tuple[FloatArray, FloatArray]:
+    """Return the checked differences of pairs and half a unit of each; see `differences`."""
     first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if first.ndim != 1 or first.shape != second.shape or not len(first):
         raise InputError(
@@ -145,7 +154,7 @@ def _differences(a: Values, b: Values) -> FloatArray:
         raise InputError(
             f"pair {bad[0]} is {first[bad[0]]} and {second[bad[0]]}: leave out folds without a value"
         )
-    return np.asarray(first - second)
+    return differences(first, second)
 
 
 def _exact_tail(ranks: FloatArray, smaller: float) -> float:
@@ -167,7 +176,8 @@ def _normal_tail(ranks: FloatArray, smaller: float) -> float:
 def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) -> FriedmanTest:
     """Rank k learners on each of n streams, and test whether all are alike. O(n k log k).
 
-    table  [n, k]: a row a stream, a column a learner; greater is better. Equal values share middle ranks
+    table  [n, k]: a row a stream, a column a learner; greater is better. Values of a row that agree to 12
+           significant digits share their middle rank
 
     Raises InputError for fewer than 2 streams or 2 learners, or values that are not numbers; ConfigError for
     alpha.
@@ -190,12 +200,15 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
             "no value"
         )
     n, k = values.shape
-    ranked = scipy.stats.rankdata(-values, axis=1)
-    ranks = ranked.mean(axis=0)
-    spread = float((ranked**2).sum()) - n * k * (k + 1) ** 2 / 4  # zero if all values of each row are tied
-    statistic = 0.0
-    if spread > 0:
-        statistic = n * n * (k - 1) * float(((ranks - (k + 1) / 2) ** 2).sum()) / spread
+    doubled = np.rint(2 * middle_ranks(-values, half_units(values))).astype(
+        np.int64
+    )  # middle ranks are halves
+    of_learners = doubled.sum(axis=0)
+    ranks = of_learners / (2 * n)
+    # in whole numbers: learners and streams in another order give the same statistic to the last bit
+    spread = int((doubled**2).sum()) - n * k * (k + 1) ** 2  # zero if all values of each row are tied
+    between = sum((total - n * (k + 1)) ** 2 for total in of_learners.tolist())
+    statistic = (k - 1) * between / spread if spread else 0.0
     difference = nemenyi_difference(k, n, alpha)
     return FriedmanTest(
         tuple(ranks.tolist()), statistic, float(scipy.stats.chi2.sf(statistic, k - 1)), difference, alpha,
