@@ -5,21 +5,15 @@ river hands a metric one event at a time, and one call costs as much as a thousa
 have gathered. The values do not depend on when the events are applied.
 
 An undefined value is NaN, never a made-up 0, and `reason` says why. If the value of a metric is NaN, its
-comparison with any other metric by `>` is false in both orders. Every event counts once, and a weight other
-than 1 is refused, except by the means of the AUCs of classes.
+comparison with any other metric by `>` is false in both orders. An event counts as much as its weight says.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..measures.at_row import curvature_of, h_measure
-from ..score_tree.store import NOTHING
 from ..settings.costs import Cost, parse_cost
-from ..settings.evaluator import EvaluatorSettings
-from .rolling import RollingClassScores, RollingDecisions, RollingRanking, TreeRow
+from .rolling import RollingClassScores, RollingDecisions, RollingRanking
 
 __all__ = [
     "RollingAUC",
@@ -55,8 +49,7 @@ class RollingAUC(RollingRanking):
     RollingAUC: 66.67%
     """
 
-    def _measure(self, row: TreeRow) -> float:
-        return float(row["pairs2"] / (2 * row["positives"] * row["negatives"]))
+    _measure = "auc"
 
 
 class RollingH(RollingRanking):
@@ -77,20 +70,14 @@ class RollingH(RollingRanking):
     RollingH: 50.00%
     """
 
-    _ask = NOTHING._replace(h=1)
+    _measure = "h"
 
     def __init__(self, window_size: int = 1000, pos_val: Any = True, cost: str | Cost = "beta:2,2") -> None:
         self.cost = cost
-        self._settings = EvaluatorSettings(cost=parse_cost(cost) if isinstance(cost, str) else cost)
-        self._cost = (1, 1) if curvature_of(self._settings) == 0.0 else (2, 2)
         super().__init__(window_size, pos_val)
 
-    def _measure(self, row: TreeRow) -> float:
-        if curvature_of(self._settings) is not None:
-            return 1.0 - float(row["h_loss"]) / float(row["h_loss_of_all"])  # rounded as the kernels do
-        hull = self._window.tree.hull()
-        events, positives = np.diff(hull.x), np.diff(hull.y)
-        return h_measure(events - positives, positives, self._settings)
+    def _costs(self) -> Cost:
+        return parse_cost(self.cost) if isinstance(self.cost, str) else self.cost
 
 
 class RollingKS(RollingRanking):
@@ -107,10 +94,7 @@ class RollingKS(RollingRanking):
     RollingKS: 50.00%
     """
 
-    _ask = NOTHING._replace(ks=1)
-
-    def _measure(self, row: TreeRow) -> float:
-        return float(row["ks"])
+    _measure = "ks"
 
 
 # ---- of a score of each class

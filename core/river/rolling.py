@@ -1,5 +1,8 @@
 """Base classes of rocsteady's metrics for river: waiting events, their entry and removal, a value's reason.
 
+The metrics take what river's own take. In river's ensembles, a model that has learnt nothing predicts `None`
+or `{}`; such an event counts as one that the model did not get right.
+
 `Rolling` is the base of all metrics, `RollingRanking` of measures of scores, `RollingClassScores` of measures
 of a score of each class, `RollingDecisions` of measures of predicted classes.
 """
@@ -10,17 +13,13 @@ import math
 from collections.abc import Hashable
 from typing import Any
 
-import numpy as np
-
 from ..errors import InputError, MissingPackageError
-from ..evaluator.eviction import sliding_steps
 from ..rows.columns import ONE_CLASS, REASONS
-from ..score_tree.rows import ROW
-from ..score_tree.store import NOTHING, checked_capacity
-from ..score_tree.window import ScoreWindow, keeps_hull_for
+from ..settings.costs import BetaCost, Cost
 from ..settings.windows import LastEvents
 from .class_window import ClassScores, ScoreOfEachClass
 from .decision_window import DecisionWindow
+from .score_window import ScoresInOrder
 
 try:
     import river  # noqa: F401  apart from its parts: a river without one of them is installed, too
@@ -43,12 +42,7 @@ class Rolling(ClassificationMetric):
 
     def _begin(self, window_size: int) -> None:
         self.window_size = LastEvents(window_size).k
-        self._waiting: tuple[list[Any], list[Any]] = ([], [])
-
-    @property
-    def works_with_weights(self) -> bool:
-        """False: every event counts once."""
-        return False
+        self._waiting: tuple[list[Any], list[Any], list[float]] = ([], [], [])
 
     @property
     def reason(self) -> str | None:
@@ -66,14 +60,19 @@ class Rolling(ClassificationMetric):
 
         y_true  the label
         y_pred  of AUC, H and KS a score, or a dict from class to probability; of MacroAUC, WeightedAUC and M
-                a dict; of the other metrics a class
-        w       of MacroAUC, WeightedAUC and M how much the event counts, finite and above 0; of the other
-                metrics 1: every event counts once. Another weight raises InputError
+                a dict; of the other metrics a class. None, and {}: the model has learnt nothing and predicts
+                no class; each metric says how such an event counts
+        w       how much the event counts, finite; an event of weight 0 changes nothing. A weight below 0
+                raises InputError
         """
-        label, prediction = self._checked(y_true, y_pred, w)
-        labels, predictions = self._waiting
+        label, prediction = self._event(y_true, y_pred)
+        weight = 1.0
+        if w != 1.0 and not (weight := self._weight(w)):
+            return
+        labels, predictions, weights = self._waiting
         labels.append(label)
         predictions.append(prediction)
+        weights.append(weight)
         if len(labels) >= _WAITING:
             self._apply()
 
@@ -86,11 +85,13 @@ class Rolling(ClassificationMetric):
         method serves windows of another kind, such as `utils.TimeRolling`. Raises InputError if the window
         holds no such event.
         """
-        label, prediction = self._checked(y_true, y_pred, w)
+        label, prediction = self._event(y_true, y_pred)
+        weight = 1.0 if w == 1.0 else self._weight(w)
         self._apply()
-        if not self._take_out(label, prediction):
+        if weight and not self._take_out(label, prediction, weight):
+            weighing = "" if weight == 1.0 else f" and w={w!r}"
             raise InputError(
-                f"{type(self).__name__}: no event with y_true={y_true!r} and y_pred={y_pred!r} is "
+                f"{type(self).__name__}: no event with y_true={y_true!r} and y_pred={y_pred!r}{weighing} is "
                 f"among the last {self.window_size}; revert takes out events that are still in the window"
             )
 
@@ -100,11 +101,17 @@ class Rolling(ClassificationMetric):
         shown = f"{value:{self._fmt}}" if reason is None else f"nan ({reason})"
         return f"{type(self).__name__}: {shown}"
 
-    def _checked(self, y_true: Any, y_pred: Any, w: float) -> tuple[Any, Any]:
-        """Return an event in the form in which it waits. Raises InputError if the event cannot be used."""
-        if w != 1.0:
-            raise InputError(f"{type(self).__name__}: w={w!r}; every event counts once, leave w out")
-        return self._event(y_true, y_pred)
+    def _weight(self, w: Any) -> float:
+        """Return a weight as a number. Raises InputError if no event can count so much."""
+        try:
+            weight = math.nan if isinstance(w, str) else float(w)
+        except (TypeError, ValueError, OverflowError):
+            weight = math.nan
+        if not 0.0 <= weight < math.inf:
+            raise InputError(
+                f"{type(self).__name__}: w={w!r}: a weight is finite and not below 0; leave the event out"
+            )
+        return weight
 
     def _refuse_missing(self, name: str, value: Any, needed: str) -> None:
         if value is None or value != value:  # NaN alone differs from itself
@@ -114,49 +121,45 @@ class Rolling(ClassificationMetric):
 
     def _apply(self) -> None:
         """Apply the events that wait."""
-        labels, predictions = self._waiting
+        labels, predictions, weights = self._waiting
         if labels:
-            self._waiting = ([], [])
-            self._extend(labels, predictions)
+            self._waiting = ([], [], [])
+            self._extend(labels, predictions, weights)
 
-    def _event(self, y_true: Any, y_pred: Any) -> tuple[int, Any]:
-        """See `_checked`."""
+    def _event(self, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+        """Return an event in the form in which it waits. Raises InputError if the event cannot be used."""
         raise NotImplementedError
 
-    def _extend(self, labels: list[Any], predictions: list[Any]) -> None:
+    def _extend(self, labels: list[Any], predictions: list[Any], weights: list[float]) -> None:
         """Apply events in order."""
-        self._window.extend(labels, predictions)
+        self._window.extend(labels, predictions, weights)
 
-    def _take_out(self, label: Any, prediction: Any) -> bool:
-        """Remove the oldest event with this label and prediction; return whether the window held one."""
-        return bool(self._window.take_out(label, prediction))
+    def _take_out(self, label: Any, prediction: Any, weight: float) -> bool:
+        """Remove the oldest event that equals this event; return whether the window held one."""
+        return bool(self._window.take_out(label, prediction, weight))
 
     def _now(self) -> tuple[float, str | None]:
         """Return the value of the window, and the reason if it is NaN."""
         raise NotImplementedError
 
 
-TreeRow = dict[str, Any]
-"""One record of ROW (score_tree/rows.py) as Python numbers, by the names of its fields."""
-
-
 class RollingRanking(Rolling, BinaryMetric):
-    """Base of the measures of how scores rank, which are read off the tree of the window."""
+    """Base of the measures of how scores rank.
 
-    _ask = NOTHING  # beside the counts of pairs; all else needs the hull
-    _cost = (2, 2)
+    A model that has learnt nothing (`None`, `{}`) gives the score 0, as in river's own ROCAUC.
+    """
+
+    _measure: str
+    _window: ScoresInOrder
 
     def __init__(self, window_size: int = 1000, pos_val: Any = True) -> None:
         self._begin(window_size)
-        checked_capacity(self.window_size + 1)
         self.pos_val = pos_val
-        self._window = self._new_window()
+        self._window = ScoresInOrder(self.window_size, self._measure, self._costs())
 
-    def _new_window(self) -> ScoreWindow:
-        return ScoreWindow(
-            self.window_size, cost=self._cost,
-            keeps_hull=self._ask != NOTHING and keeps_hull_for(self.window_size, 1),
-        )  # fmt: skip
+    def _costs(self) -> Cost:
+        """Return how the cost of a false positive is spread; "h" alone depends on the costs."""
+        return BetaCost(2, 2)
 
     def works_with(self, model: Estimator) -> bool:
         """Whether the metric suits a model: like river's own ROCAUC, classifiers and anomaly detectors."""
@@ -168,10 +171,9 @@ class RollingRanking(Rolling, BinaryMetric):
         return False
 
     def _event(self, y_true: Any, y_pred: Any) -> tuple[int, float]:
-        score = y_pred
+        score = 0.0 if y_pred is None else y_pred
         if isinstance(y_pred, dict):
-            # A class that the model has not met has no entry: its score is 0. An empty dict gives no score.
-            score = y_pred.get(self.pos_val, 0.0) if y_pred else math.nan
+            score = y_pred.get(self.pos_val, 0.0)  # a class that the model has not met has no entry
         try:
             score = float(score)
         except (TypeError, ValueError, OverflowError):
@@ -183,41 +185,19 @@ class RollingRanking(Rolling, BinaryMetric):
         self._refuse_missing("y_true", y_true, "label")
         return int(y_true == self.pos_val), score
 
-    def _extend(self, labels: list[int], scores: list[float]) -> None:
-        steps = sliding_steps(len(labels), len(self._window), self.window_size)
-        self._window.follow(np.array(labels, np.int8), np.array(scores), steps)
-
-    def _take_out(self, label: int, score: float) -> bool:
-        labels, scores = self._window.to_arrays()
-        found = np.flatnonzero((labels == label) & (scores == score))
-        if len(found):
-            self._window.load(np.delete(labels, found[0]), np.delete(scores, found[0]))
-        return len(found) > 0
-
     def _now(self) -> tuple[float, str | None]:
-        row = dict(zip(ROW.names or (), self._window.tree.rows_now(self._ask).item(), strict=True))
-        positives, negatives = row["positives"], row["negatives"]
-        if positives and negatives:
-            return self._measure(row), None
-        return math.nan, REASONS[ONE_CLASS] if positives or negatives else "no events"
-
-    def _measure(self, row: TreeRow) -> float:
-        """Return the measure of a window with both classes."""
-        raise NotImplementedError
+        return self._window.measure()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the window as its events, oldest first, because the tree's own records are not stable."""
-        self._apply()
-        return {**self.__dict__, "_window": self._window.to_arrays()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._window = self._new_window()
-        self._window.load(*state["_window"])
+        self._apply()  # a pickle holds the events once, in the window
+        return self.__dict__.copy()
 
 
 class RollingClassScores(Rolling, MultiClassMetric):
-    """Base of the means of the AUCs of classes, of any number and kind."""
+    """Base of the means of the AUCs of classes, of any number and kind.
+
+    A model that has learnt nothing (`None`, `{}`) gives 1 / C to each of C classes.
+    """
 
     _name: str
     _window: ScoreOfEachClass
@@ -235,19 +215,15 @@ class RollingClassScores(Rolling, MultiClassMetric):
         """False: the metric needs a score of each class, on any scale."""
         return False
 
-    @property
-    def works_with_weights(self) -> bool:
-        """True: an event counts as much as its weight says."""
-        return True
-
-    def _checked(self, y_true: Any, y_pred: Any, w: Any) -> tuple[Hashable, ClassScores]:
+    def _event(self, y_true: Any, y_pred: Any) -> tuple[Hashable, dict[Hashable, float]]:
         name = type(self).__name__
-        if not isinstance(y_pred, dict):
+        given = {} if y_pred is None else y_pred
+        if not isinstance(given, dict):
             raise InputError(
                 f"{name}: y_pred={y_pred!r}: give a dict from class to score, as predict_proba_one does"
             )
         try:
-            scores = {each: float(score) for each, score in y_pred.items()}
+            scores = {each: float(score) for each, score in given.items()}
         except (TypeError, ValueError, OverflowError):
             scores = {None: math.nan}
         if not all(map(math.isfinite, scores.values())):
@@ -262,13 +238,13 @@ class RollingClassScores(Rolling, MultiClassMetric):
             hash(y_true)
         except TypeError:
             raise InputError(f"{name}: y_true={y_true!r}: a class can be the key of a dict") from None
-        try:
-            weight = math.nan if isinstance(w, str) else float(w)
-        except (TypeError, ValueError, OverflowError):
-            weight = math.nan
-        if not 0.0 < weight < math.inf:
-            raise InputError(f"{name}: w={w!r}: a weight is a finite number above 0; leave the event out")
-        return y_true, ClassScores(scores, weight)
+        return y_true, scores
+
+    def _extend(self, labels: list[Any], predictions: list[Any], weights: list[float]) -> None:
+        self._window.extend(labels, list(map(ClassScores, predictions, weights)))
+
+    def _take_out(self, label: Any, prediction: Any, weight: float) -> bool:
+        return self._window.take_out(label, ClassScores(prediction, weight))
 
     def _now(self) -> tuple[float, str | None]:
         values = self._window.values()
@@ -278,7 +254,10 @@ class RollingClassScores(Rolling, MultiClassMetric):
 
 
 class RollingDecisions(Rolling, MultiClassMetric):
-    """Base of the measures of predicted classes, of any number and kind."""
+    """Base of the measures of predicted classes, of any number and kind.
+
+    A model that has learnt nothing predicts `None`, which is a class of its own and no label, as in river.
+    """
 
     _name: str
     _window: DecisionWindow
@@ -288,10 +267,12 @@ class RollingDecisions(Rolling, MultiClassMetric):
         self._window = DecisionWindow(self.window_size)
 
     def _event(self, y_true: Any, y_pred: Any) -> tuple[int, int]:
-        for name, value in (("y_true", y_true), ("y_pred", y_pred)):
-            self._refuse_missing(name, value, "class")
+        self._refuse_missing("y_true", y_true, "class")
+        prediction = None if isinstance(y_pred, dict) and not y_pred else y_pred
+        if prediction is not None:
+            self._refuse_missing("y_pred", prediction, "class")
         try:
-            return self._window.code(y_true), self._window.code(y_pred)
+            return self._window.code(y_true), self._window.code(prediction)
         except TypeError:
             raise InputError(
                 f"{type(self).__name__}: y_true={y_true!r}, y_pred={y_pred!r}: a class is what predict_one "

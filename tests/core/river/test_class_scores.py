@@ -224,7 +224,6 @@ def test_a_weight_counts_like_so_many_events(name: str) -> None:
 REFUSED: list[tuple[Any, Any, Any, str]] = [
     ("a", 0.5, 1.0, "RollingM: y_pred=0.5: give a dict from class to score, as predict_proba_one does"),
     ("a", "a", 1.0, "y_pred='a': give a dict"),
-    ("a", None, 1.0, "y_pred=None: give a dict"),
     ("a", {"a": math.nan, "new": 1.0}, 1.0, "holds a score that is not finite; leave the event out"),
     ("a", {"new": "high"}, 1.0, "holds a score that is not finite"),
     ("a", {"new": None}, 1.0, "holds a score that is not finite"),
@@ -234,8 +233,7 @@ REFUSED: list[tuple[Any, Any, Any, str]] = [
     (None, {"new": 0.4}, 1.0, "y_true is None: every event needs a class; leave it out"),
     (math.nan, {"new": 0.4}, 1.0, "y_true is nan"),
     (["a"], {"new": 0.4}, 1.0, r"y_true=\['a'\]: a class can be the key of a dict"),
-    ("a", {"new": 0.4}, 0.0, "w=0.0: a weight is a finite number above 0; leave the event out"),
-    ("a", {"new": 0.4}, -1, "w=-1: a weight"),
+    ("a", {"new": 0.4}, -1, "w=-1: a weight is finite and not below 0; leave the event out"),
     ("a", {"new": 0.4}, math.nan, "w=nan: a weight"),
     ("a", {"new": 0.4}, math.inf, "w=inf: a weight"),
     ("a", {"new": 0.4}, "2", "w='2': a weight"),
