@@ -39,8 +39,8 @@ class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
-        if "curves" in settings:
-            raise ConfigError("curves: Beam YAML has no output for curves; leave it out")
+        for name in settings.keys() & {"curves", "curves_points"}:
+            raise ConfigError(f"{name}: Beam YAML has no output for curves; leave it out")
         self._models = _made(EvaluateModels, _read(settings))
 
     def expand(self, events: Any) -> Outputs:

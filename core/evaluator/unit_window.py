@@ -23,7 +23,7 @@ from ..rows import slots
 from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS, OUT_OF_RANGE
 from ..rows.curves import RocCurve
 from ..rows.rows import Rows
-from ..settings.evaluator import EvaluatorSettings
+from ..settings.evaluator import CurvePoints, EvaluatorSettings
 from .held import RANKING, Classes, Columns
 from .ranking import SortedRanking, TreeRanking, stride_of
 from .state import Codes, Held
@@ -176,9 +176,9 @@ class UnitWindow:
             refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
         decisions.decision_measures(self._counters, classes.counts, classes.positive, numbers, reasons)
 
-    def curve(self) -> RocCurve:
-        """Return the ROC curve of the window."""
-        return curve_of_entries(*self._some_ranking().to_entries())
+    def curve(self, points: CurvePoints) -> RocCurve:
+        """Return the ROC curve of the window; for `points` see `measures.curve`."""
+        return curve_of_entries(*self._some_ranking().to_entries(), points=points)
 
     def rarer(self, columns: Columns) -> Int8Array:
         """Return 1 for each event whose class has less mass than the other class before the event; else 0.

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 from ..errors import ConfigError
 from .costs import Cost
 from .durations import Duration
-from .evaluator import EvaluatorSettings, declared
+from .evaluator import CurvePoints, EvaluatorSettings, declared
 from .evidence import Bound
 from .windows import Emission, EveryEvents, EverySeconds, Window, is_count, parse_every, parse_window
 
@@ -31,6 +31,7 @@ class MeasureChoices(TypedDict, total=False):
     evidence_blocks: int
     block_gap: Duration | None
     curves: EveryEvents | int | Literal["end"] | None
+    curves_points: CurvePoints
 
 
 class EvaluatorChoices(MeasureChoices, total=False):

@@ -14,7 +14,7 @@ import numbers
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..errors import ConfigError
 from .classes import class_text
@@ -92,6 +92,8 @@ def _begins_anew(snapshot: Any, was: object, now: object) -> str:  # noqa: ARG00
 
 PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
+CurvePoints = Literal["thinned", "all"]
+POINTS_THINNED: Literal["thinned"] = "thinned"
 
 
 def parse_partial_fpr(text: str) -> tuple[float, float]:
@@ -143,6 +145,8 @@ class EvaluatorSettings:
                         does not count.
     curves              n = a ROC curve after every n-th event of a (model, slice), and a curve at the end;
                         "end" = only a curve at the end; None = no curves. A curve takes O(window).
+    curves_points       "thinned" = a curve leaves out a point within 1/200 of the point before it, in both
+                        rates; "all" = a point for each score that the window holds.
     sketch_bytes        the most bytes of an `AucSketch` that each row on a grid of times brings of its window
                         (`Rows.sketches`). Roll-ups rank the events of a group together by them. None = no
                         sketches. A sketch takes O(window).
@@ -200,6 +204,7 @@ class EvaluatorSettings:
     positive: str | None = None
     order: str = "arrival"
     curves: EveryEvents | Literal["end"] | None = None
+    curves_points: CurvePoints = POINTS_THINNED
     sketch_bytes: int | None = None
 
     def __post_init__(self) -> None:
@@ -223,6 +228,7 @@ class EvaluatorSettings:
         object.__setattr__(self, "order", checked_order(self.order))
         if not (self.curves is None or self.curves == CURVES_AT_END or isinstance(self.curves, EveryEvents)):
             raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
+        checked_points("curves_points", self.curves_points)
         sketch_bytes = checked_sketch_bytes(self.sketch_bytes, self.window, self.every)
         object.__setattr__(self, "sketch_bytes", sketch_bytes)
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
@@ -292,10 +298,10 @@ class EvaluatorSettings:
     def canonical(self) -> str:
         """Return the text of all settings that change values.
 
-        The text leaves out `measures`, which only chooses among values; `curves` and `sketch_bytes`, for
-        what is not part of a row; and `positive`, which gives the meaning of labels. It also leaves out a
-        younger setting with its default value. So rows and states that are older than the setting have the
-        same hash.
+        The text leaves out `measures`, which only chooses among values; `curves`, `curves_points` and
+        `sketch_bytes`, for what is not part of a row; and `positive`, which gives the meaning of labels. It
+        also leaves out a younger setting with its default value. So rows and states that are older than the
+        setting have the same hash.
         """
         values = {name: plain(value) for name, value in vars(self).items() if name not in _NO_VALUES}
         said = {name: value for name, value in values.items() if _YOUNGER.get(name) != value}
@@ -307,8 +313,17 @@ class EvaluatorSettings:
 
 
 _YOUNGER = younger_defaults(EvaluatorSettings)
-_NO_VALUES = ("measures", "positive", "curves", "sketch_bytes")
+_NO_VALUES = ("measures", "positive", "curves", "curves_points", "sketch_bytes")
 """Settings that change no value of a row."""
+
+
+def checked_points(name: str, points: CurvePoints) -> CurvePoints:
+    """Return which points a curve has. Raises ConfigError for another text; `name` is that of the setting."""
+    if points not in get_args(CurvePoints):
+        raise ConfigError(
+            f"{name}={points!r}: give 'thinned', for a curve that looks the same as the whole curve, or 'all'"
+        )
+    return points
 
 
 def checked_order(order: str) -> str:

@@ -18,6 +18,7 @@ from ...core.rows.columns import MASS_COLUMNS
 from ...core.settings.durations import microseconds
 from ...core.settings.evaluator import (
     CURVES_AT_END,
+    POINTS_THINNED,
     EvaluatorSettings,
     check_signal,
     checked_order,
@@ -102,7 +103,10 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     evaluator = evaluator_of(options, fields.positive)
     classes = classes_of(fields)
     curves = _curves(options, evaluator.window, fields.positive, has_classes=classes is not None)
-    evaluator = replace(evaluator, curves=curves)
+    if options.curves is None:
+        refuse_given(options, ": curves go to a file; name it with --curves PATH", "curves_points")
+    points = options.curves_points or POINTS_THINNED
+    evaluator = replace(evaluator, curves=curves, curves_points=points)
     if classes is None:
         check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
     check_evidence(evaluator.evidence_below, options.weight is not None, "--evidence-below", "--weight")

@@ -190,6 +190,11 @@ _JOB = Group("the job", (
     Argument("--curves-every", "N",
         "curves every N events of a model and slice and at its end, or end: at its end alone [as many "
         "events as the window holds, but at least 10000; end where the window is not last:N]"),
+    Argument("--curves-points", None,
+        "thinned: a point within 1/200 of the point before it, in both rates, is left out, and the area "
+        "under the points differs from the AUC by up to 1/200; all: a point for each score of the window "
+        "[thinned]",
+        choices=("thinned", "all")),
     repeatable("--roll-up", "GROUPS",
         "what the rows of a group say together at each point of --every 1h: models, one group of all models; "
         "slices, a group for each model and column of --slice; 'team1/*', models of a pattern; repeatable"),

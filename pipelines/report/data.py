@@ -17,6 +17,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ import pyarrow.compute as pc
 
 from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.columns import reasons_by_measure
+from ...core.rows.curves import RESOLUTION, points_kept
 from ...core.settings.measure_names import MEASURES
 from ..words import counted
 from .classes.rows import CLASS, CLASS_NUMBERS
@@ -262,8 +264,8 @@ def curve_blocks(
 
     A curve is [model, slice, seq, time, positives, negatives, first point, points].
 
-    Within the budget, whole models precede slices, and later moments precede earlier ones. The first curve
-    is always kept. O(points log points).
+    A curve of all points is thinned. Within the budget, whole models precede slices, and later moments
+    precede earlier ones. The first curve is always kept. O(points log points).
     """
     if table is None or not table.num_rows:
         return [], {}, ""
@@ -283,6 +285,7 @@ def curve_blocks(
     *coded, _ = coded
     fresh = np.any([np.diff(codes[order]) != 0 for codes in coded], axis=0)
     starts = np.flatnonzero(np.append(True, fresh))
+    order, starts = _thinned(table, order, starts)
     lengths = np.diff(np.append(starts, len(order)))
     heads = _lines(table, order[starts])
     ends = _lines(table, order[starts + lengths - 1])
@@ -336,6 +339,20 @@ def curve_blocks(
             f"{'is' if others == 1 else 'are'} left out."
         )
     return listed, blocks, " ".join(notes)
+
+
+def _thinned(table: pa.Table, order: Int64Array, starts: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the rows of points in their order, and where each curve starts, without points too near to show.
+
+    A curve that is thinned already stays as it is.
+    """
+    tp, fp, on_hull = (floats(table.column(name)) for name in ("tp", "fp", "on_hull"))
+    kept = []
+    for start, end in pairwise([*starts.tolist(), len(order)]):
+        rows = order[start:end]
+        many = end - start > 2 * RESOLUTION
+        kept.append(rows[points_kept(tp[rows], fp[rows], on_hull[rows] == 1.0)] if many else rows)
+    return np.concatenate(kept), np.cumsum([0, *map(len, kept[:-1])])
 
 
 def _lines(table: pa.Table, places: Int64Array) -> list[dict[str, Any]]:

@@ -128,6 +128,8 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --curves kafka://host:1/": "--curves kafka://host:1/ name of a topic",
     # settings
     "evaluate ok.csv --output o.csv --curves-every 5": "--curves-every 5 --curves PATH",
+    "evaluate ok.csv --output o.csv --curves-points all": "--curves-points all --curves PATH",
+    "evaluate ok.csv --report r.html --curves-points all": "--curves-points all --curves PATH",
     "evaluate ok.csv --output o.csv --curves-every end": "--curves-every end --curves PATH",
     "evaluate ok.csv --output o.csv --curves c.csv --curves-every 0": "--curves-every '0' 1 or more end",
     "evaluate ok.csv --output o.csv --curves c.csv --curves-every -4": "--curves-every '-4' 1 or more",

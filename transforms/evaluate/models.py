@@ -100,6 +100,9 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
     curves       EveryEvents(n): the ROC curve of each window after every n-th event and at the end. "end":
                  only at the end.
+    curves_points
+                 "thinned": a curve leaves out a point within 1/200 of the point before it, in both rates.
+                 "all": a point for each score that the window holds.
     deduplicate  "7d", a number of seconds, or a timedelta. A second event of a model with the same id= does
                  not count, if its time= is within this duration of the first event's. An event is remembered
                  until the greatest time of its shard is later by this duration: 40 bytes an event.

@@ -25,7 +25,7 @@ from ...measures.steps import ENTERS, ROW_DUE, Steps
 from ...rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS
 from ...rows.curves import RocCurve
 from ...rows.rows import Rows
-from ...settings.evaluator import EvaluatorSettings
+from ...settings.evaluator import CurvePoints, EvaluatorSettings
 from ...settings.measure_names import MEASURES
 from ...weighted_tree.rows import Batch, RowPlan
 from ..eviction import GREATEST
@@ -274,7 +274,7 @@ class WeightedWindow:
         rarer_before(columns.labels, columns.weights, self._masses, self._positive, rarer)
         return rarer
 
-    def curve(self) -> RocCurve:
+    def curve(self, points: CurvePoints) -> RocCurve:
         """See `UnitWindow`.
 
         An event of weight 1 that comes now has a mass of 1. If such masses were beyond floats, both classes
@@ -290,7 +290,7 @@ class WeightedWindow:
             total = float(np.ldexp(sum(self.masses()) / unit, -exponent))
             if there and 0.0 < total < np.inf and 0.0 < total / there < np.inf:
                 scale = total / there
-        return curve_of_entries(scores, negatives * scale, positives * scale, len(self))
+        return curve_of_entries(scores, negatives * scale, positives * scale, len(self), points)
 
     def placement(self, label: int, score: float) -> float:
         """Return the placement value of an event that would come now; NaN where the other class is empty."""

@@ -41,6 +41,7 @@ def meaning_of(job: Evaluation) -> dict[str, Any]:
         **job.settings.whole_meaning(),
         "measures": job.settings.evaluator.measures,
         "curves": job.settings.evaluator.curves and str(job.settings.evaluator.curves),
+        "curves_points": job.settings.evaluator.curves_points,
         "max_ahead": job.timing.ahead,
         "format": sorted({source.format for source in inputs}),
         "pairs": None if pairs is None else pairs.table(job.settings).meaning(),

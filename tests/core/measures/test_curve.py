@@ -13,7 +13,8 @@ import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.evaluator.ranking import SortedRanking, TreeRanking
-from rocsteady.core.measures.curve import RESOLUTION, curve_of_entries
+from rocsteady.core.measures.curve import curve_of_entries
+from rocsteady.core.rows.curves import RESOLUTION, points_kept
 from sklearn import metrics
 from sklearn.isotonic import IsotonicRegression
 
@@ -32,7 +33,7 @@ def entries_of(labels: Any, scores: Any) -> tuple[Any, Any, Any]:
 
 
 def whole_curve(labels: Any, scores: Any) -> rs.RocCurve:
-    return curve_of_entries(*entries_of(labels, scores), resolution=len(labels) + 1)
+    return curve_of_entries(*entries_of(labels, scores), points="all")
 
 
 def streams() -> dict[str, tuple[Any, Any]]:
@@ -152,16 +153,49 @@ def test_a_dropped_point_is_near_a_kept_one_on_both_axes(share: float, spread: f
     labels = (rng.random(6_000) < share).astype(np.int64)
     scores = rng.normal(spread * labels)
     entries = entries_of(labels, scores)
-    whole, thin = curve_of_entries(*entries, resolution=len(labels) + 1), curve_of_entries(*entries)
+    whole, thin = curve_of_entries(*entries, points="all"), curve_of_entries(*entries)
     kept = np.isin(whole.threshold, thin.threshold)
     assert len(whole) == 6_001
     assert kept.sum() == len(thin) <= 2 * RESOLUTION + thin.on_hull.sum()
     for name in ("threshold", "tp", "fp", "on_hull", "block_score"):
         assert getattr(whole, name)[kept].tobytes() == getattr(thin, name).tobytes()
     assert not whole.on_hull[~kept].any()
+    assert points_kept(whole.tp, whole.fp, whole.on_hull).tolist() == np.flatnonzero(kept).tolist()
+    again = points_kept(thin.tp, thin.fp, thin.on_hull)
+    assert again.tolist() == list(range(len(thin)))
     before = np.maximum.accumulate(np.where(kept, np.arange(len(whole)), 0))
     for mass, total in ((whole.tp, whole.positives), (whole.fp, whole.negatives)):
         assert ((mass - mass[before]) * RESOLUTION <= total).all()
+
+
+WINDOWS_OF_ALL_KINDS = (rs.LastEvents(700), rs.AllEvents(), rs.Fading(400), rs.Adaptive(signal="placement"))
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_ALL_KINDS, ids=str)
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_the_area_under_all_points_is_the_auc(window: Any, has_weights: bool) -> None:
+    rng = np.random.default_rng(11)
+    labels = rng.integers(0, 2, 1_500)
+    scores = rng.normal(1.2 * labels)
+    scores[::3] = np.round(scores[::3], 1)
+    ev = rs.ModelEvaluator(window=window, curves="end", curves_points="all")
+    ev.update(labels, scores, weights=rng.uniform(0.1, 5, 1_500) if has_weights else None)
+    thin, whole = ev.curve(), ev.curve(points="all")
+    assert ev.curve(points="thinned") == thin
+    auc = ev.measures().auc
+    assert np.trapezoid(whole.tpr, whole.fpr) == pytest.approx(auc, abs=1e-12)
+    assert 1e-6 < abs(np.trapezoid(thin.tpr, thin.fpr) - auc) < 1 / RESOLUTION
+    assert len(thin) < 420 < len(whole) <= whole.events + 1
+    assert ev.finish().curves[-1].curve == whole
+    assert rs.ModelEvaluator(window=window).settings.config_hash() == ev.settings.config_hash()
+
+
+def test_a_curve_of_other_points_is_refused() -> None:
+    for points in ("every", "", None, 200, ["all"]):
+        with pytest.raises(rs.ConfigError, match=r"points=.*: give 'thinned', .* or 'all'"):
+            rs.ModelEvaluator().curve(points=points)  # type: ignore[arg-type]
+        with pytest.raises(rs.ConfigError, match=r"curves_points=.*: give 'thinned', .* or 'all'"):
+            rs.ModelEvaluator(curves="end", curves_points=points)  # type: ignore[arg-type]
 
 
 def test_a_mean_of_scores_is_one_of_them_where_all_are_the_same() -> None:

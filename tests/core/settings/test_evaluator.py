@@ -97,6 +97,7 @@ def test_the_hash_changes_with_whatever_changes_values() -> None:
         "measures",
         "positive",
         "curves",
+        "curves_points",
         "sketch_bytes",
     }
 

@@ -12,6 +12,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
+from rocsteady.pipelines.report.data import curve_blocks
+from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 from sklearn.metrics import roc_curve
 
@@ -162,6 +164,50 @@ def test_a_thinned_curve_of_a_file_is_that_of_a_notebook(capsys):
     assert [point["block_score"] for point in points if point["block_score"] is not None] == (
         curve.block_score[curve.on_hull][1:].tolist()
     )
+
+
+@pytest.mark.parametrize("more", [(), ("--runner", "FnApiRunner")], ids=["here", "on Beam"])
+def test_the_points_of_curves_are_all_where_they_are_asked_for(more, capsys):
+    """Then trapezoids add up to the AUC of each row, also with weights."""
+    rng = np.random.default_rng(4)
+    label = rng.integers(0, 2, 2_000)
+    events = {
+        "score": rng.normal(label), "label": label, "model": rng.choice(["m1", "m2"], 2_000),
+        "kind": rng.choice(["x", "y"], 2_000), "w": rng.uniform(0.5, 2, 2_000),
+    }  # fmt: skip
+    write("t.csv", events)
+    options = ("--window", "last:500", "--every", "500", "--slice", "kind", "--curves-every", "500")
+    for weight in ((), ("--weight", "w")):
+        of_points = {}
+        for points in ("thinned", "all"):
+            rows, found = drawn(capsys, *options, *weight, *more, "--curves-points", points, source="t.csv")
+            of_points[points] = {key: len(curve) for key, curve in found.items()}
+            aucs = {(row["model"], row["slice"], row["seq"]): row["auc"] for row in rows}
+            errors = []
+            for key in aucs.keys() & found.keys():
+                curve = found[key]
+                assert [point["point"] for point in curve] == list(range(len(curve)))
+                shares = [[point[mass] / curve[-1][mass] for point in curve] for mass in ("tp", "fp")]
+                errors.append(abs(np.trapezoid(*shares) - aucs[key]))
+            assert len(errors) >= 6
+            assert max(errors) < (1e-12 if points == "all" else 1 / 200)
+            assert points == "all" or max(errors) > 1e-6
+        assert all(of_points["all"][key] > number for key, number in of_points["thinned"].items())
+        assert of_points["all"]["m1", "", 500] == 501
+
+
+def test_a_page_shows_the_same_curve_of_all_points(capsys):
+    rng = np.random.default_rng(5)
+    label = rng.integers(0, 2, 3_000)
+    write("t.csv", {"score": rng.normal(label), "label": label})
+    blocks = []
+    for points in ("thinned", "all"):
+        drawn(capsys, "--window", "all", "--curves-points", points, source="t.csv")
+        rows = report_rows(pq.read_table("rows.parquet"))
+        listed, packed, _ = curve_blocks(pq.read_table("curves.parquet"), rows)
+        blocks.append((listed, packed))
+    assert blocks[0] == blocks[1]
+    assert pq.read_table("curves.parquet").num_rows == 3_001
 
 
 def test_dead_letters_are_in_no_curve(capsys):

@@ -156,9 +156,11 @@ def test_rows_are_those_of_a_csv_file(capsys, tmp_path):
 def test_curves_are_those_of_the_command(capsys, tmp_path):
     frame = some_frame(1_500, seed=7)
     path, curves = as_parquet(frame, tmp_path), tmp_path / "curves.parquet"
-    of_command(capsys, path, *COLUMNS, "--curves", curves, "--curves-every", "500")
-    evaluated = rs.evaluate(frame, **NAMED, curves=500)
-    assert pl.DataFrame(pq.read_table(curves)).equals(evaluated.curves)
+    for points in ("thinned", "all"):
+        options = ("--curves", curves, "--curves-every", "500", "--curves-points", points)
+        of_command(capsys, path, *COLUMNS, *options)
+        evaluated = rs.evaluate(frame, **NAMED, curves=500, curves_points=points)
+        assert pl.DataFrame(pq.read_table(curves)).equals(evaluated.curves)
     assert evaluated.counters["curves_written"] == evaluated.curves.filter(point=0).height
 
 

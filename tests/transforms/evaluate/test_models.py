@@ -466,6 +466,7 @@ def test_something_else_than_a_pcollection_is_refused_in_a_sentence() -> None:
         ({"time_unit": "h"}, "time_unit='h'"),
         ({"measures": ("aoc",)}, "'aoc' is not known"),
         ({"curves": 0}, "curves=0: give EveryEvents"),
+        ({"curves_points": "few"}, "curves_points='few': give 'thinned'"),
         ({"curves": "end", "predicted": "p"}, "with predicted='p' labels are classes.*positive="),
         ({"slices": (("a", "a"),)}, "names a column twice"),
     ],
