@@ -24,6 +24,7 @@ from .columns import holds_numbers, instants
 from .dead_letters import Chunk
 from .fields import EventFields
 from .lateness import Timing
+from .periods import column_at
 
 _logger = logger("rocsteady.times")
 _labels = logger("rocsteady.labels")
@@ -115,6 +116,6 @@ def tell_ahead(
 
 def _position_of(chunk: Chunk, fields: EventFields, time: int) -> str:
     """Return the position of the first record of that time."""
-    column = chunk.batch.column(chunk.batch.schema.get_field_index(fields.time))
+    column = column_at(chunk.batch, chunk.batch.schema.get_field_index(fields.time))
     rows = np.flatnonzero(instants(column, fields.time_unit, fields.time_format) == time)
     return f"{int(np.asarray(chunk.places())[rows[0]]):,}"

@@ -37,6 +37,7 @@ from ...events.columns import instants
 from ...events.dead_letters import CHUNK_ROWS, Chunk, DeadLetters
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
+from ...events.periods import column_at
 from ...events.validate import validate_as
 from ...files.formats import DAMAGE, SourceFile, csv_chunks, parquet_chunks
 from .generated import GENERATED, generated_chunks
@@ -163,7 +164,7 @@ class FilePartition:
 def times_of(batch: pa.RecordBatch, column: str, unit: str, form: str | None) -> Int64Array:
     """Return the times of rows in microseconds; NO_TIME for each row of a batch without the column."""
     place = batch.schema.get_field_index(column)
-    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit, form)
+    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(column_at(batch, place), unit, form)
 
 
 class LeastTimes(NamedTuple):

@@ -24,11 +24,13 @@ import pyarrow.compute as pc
 
 from ....core.arrays import Int64Array
 from ....core.errors import InputError
+from ....core.events.numbers import EXACT
 from ....core.events.times import NO_TIME
 from ....core.process.near_names import near_names
-from ...events.columns import EXACT, instants, plain, texts
+from ...events.columns import instants, plain, texts
 from ...events.dead_letters import Chunk
 from ...events.doubts import tell_doubt
+from ...events.periods import column_at
 from ...events.text import json_objects, rfc3339
 from ...files.formats import SourceFile
 from .listing import column_names
@@ -172,7 +174,8 @@ def _words(
         return raw
     batch = chunk.batch.take(pa.array(rows))
     columns = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+    for place, name in enumerate(batch.schema.names):
+        column = column_at(batch, place)
         if name == time:
             columns.append(_moments(column, unit, form))
         elif name in text:
