@@ -16,6 +16,7 @@ from ...core.events.rejected import Reason
 from ...core.events.times import likely_form
 from .columns import plain, valid_text
 from .periods import holds_periods, period_values
+from .time_formats import form_that_fits
 
 Verdict = Callable[[object], tuple[Reason, str] | None]
 """A function that returns a value's fault: the reason, and a phrase such as "is not a number".
@@ -179,7 +180,12 @@ def time_verdict(unit: str, form: str | None = None) -> Verdict:
         if is_period(value):
             return Reason.TIME_UNREADABLE, f"is not a time: {PERIOD_REMEDY}"
         if form is not None:
-            return Reason.TIME_UNFIT, f"does not fit the format {form!r} of time_format= (--time-format)"
+            other = form_that_fits(str(value), form)
+            fits = "" if other is None else f", but fits {other!r}"
+            return (
+                Reason.TIME_UNFIT,
+                f"does not fit the format {form!r} of time_format= (--time-format){fits}",
+            )
         found = number(value)
         if found is None or not math.isfinite(found):
             likely = instant(str(value)[:10]) is not None

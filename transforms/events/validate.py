@@ -163,8 +163,7 @@ class Check:
         unit, form = self.fields.time_unit, self.fields.time_format
         times = instants(column, unit, form)
         self._note(times == NO_TIME, "time", name, column, time_verdict(unit, form))
-        if form is None:
-            tell_doubt(name, column, times, unit)
+        tell_doubt(name, column, times, unit, form)
         if self.timing.ahead is not None:
             latest = self.timing.now + self.timing.ahead
             self._note(times > latest, "time", name, column, ahead_verdict)
