@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.events.moments import instant
 from ..core.events.times import NO_TIME
 from ..core.process.console import say
 from ..core.process.standard_streams import write_out
 from ..core.settings.durations import microseconds
 from ..transforms.events import doubts
-from ..transforms.events.columns import instant
 from ..transforms.events.text import rfc3339
 from ..transforms.files.formats import SourceFile
 from ..transforms.kafka.client import check_topic, client_settings, make_client, reason_of

@@ -17,7 +17,7 @@ from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurat
 from ..evaluator.adwin import Adwin
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.state import Remains
-from ..events.inputs import as_array, as_binary, as_numbers, as_times, as_weights, warn_of
+from ..events.inputs import as_array, as_binary, as_score_numbers, as_times, as_weights, warn_of
 from ..events.times import checked_unit, doubt_in
 from ..rows import slots
 from ..rows.class_columns import ClassColumns, ClassMeans
@@ -164,7 +164,7 @@ class MulticlassEvaluator:
     ) -> ClassEvents:
         """Return events in columns, or raise InputError."""
         names = self.settings.classes
-        found = as_numbers("scores", scores)
+        found = as_score_numbers("scores", scores)
         if not found.size:
             found = found.reshape(0, len(names))
         if found.ndim != 2 or found.shape[1] != len(names):

@@ -261,6 +261,11 @@ class PredictionBatch:
         return len(self.events)
 
     @property
+    def positions(self) -> Int64Array | None:
+        """The position of every prediction; see `EventBatch`."""
+        return self.events.positions
+
+    @property
     def times(self) -> Int64Array | None:
         """Times at which the predictions were made, int64 microseconds UTC."""
         return self.events.times

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,8 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError, TimeUnitWarning
 from ..settings.classes import class_text
 from .columns import TextColumn
+from .moments import PERIOD_REMEDY, datetime64_micros, instant, is_period
+from .numbers import EXACT, number, unheld
 from .times import (
     NO_TIME,
     Doubt,
@@ -27,17 +28,21 @@ from .times import (
     from_ticks,
     likely_form,
     likely_unit,
-    micros_of,
 )
 
 OTHER_LABELS = "map other labels to 1 and 0 before"
 
 _LARGEST = 2**63 - 1
 
+_KINDS_OF_TIMES = (
+    "give numbers in time_unit=, datetime64, datetimes, or texts in RFC 3339 (pandas.to_datetime reads other "
+    "texts)"
+)
+
 
 def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return values as an array of any type with at least one dimension; InputError for a masked value."""
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         place = np.flatnonzero(np.ma.getmaskarray(np.atleast_1d(values)))[0]
         raise InputError(f"{name}[{place}] is masked; leave the event out, or fill the value in")
     try:
@@ -59,6 +64,29 @@ def as_numbers(
         return np.asarray(array, np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
         raise InputError(f"{name} are not numbers: {problem}; {remedy}") from None
+
+
+def as_score_numbers(
+    name: str, values: npt.ArrayLike, remedy: str = "give finite numbers", mark: str = ":"
+) -> FloatArray:
+    """Return scores as numbers, as `as_numbers` does; InputError for a number that no float64 holds."""
+    given = as_array(name, values)
+    array = as_numbers(name, given, remedy, mark)
+    if given.dtype.kind == "f":
+        if hasattr(values, "dtype") or not (np.abs(array) >= EXACT).any():
+            return array
+        # numpy rounds a whole number that stands beside floats in a list, or beside nulls in pyarrow
+        listed = values.to_pylist() if hasattr(values, "to_pylist") else values
+        given = np.atleast_1d(np.asarray(listed, object))
+    if len(places := unheld(given)):
+        place = tuple(int(at) for at in np.unravel_index(places[0], given.shape))
+        value = given[place].item() if isinstance(given[place], np.generic) else given[place]
+        raise InputError(
+            f"{name}[{', '.join(map(str, place))}] is {value}, and no float64 holds it (the nearest is "
+            f"{float(value)!r}), so that different scores would tie; give floats, or round or scale the "
+            "scores before"
+        )
+    return array
 
 
 def as_weights(weights: npt.ArrayLike) -> FloatArray:
@@ -108,7 +136,7 @@ def _number(value: object) -> float:
 
 def as_event_scores(scores: npt.ArrayLike, are_probabilities: bool) -> FloatArray:
     """Return one finite score per event; from 0 to 1 if `are_probabilities`."""
-    array = as_numbers("scores", scores)
+    array = as_score_numbers("scores", scores)
     if array.ndim != 1:
         raise InputError(f"scores have {array.ndim} dimensions; give one score per event")
     _refuse_infinite(array)
@@ -179,7 +207,7 @@ def given_events(
 
 def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
     """Return 1/0 labels and finite scores, one of each per event; else raise InputError with the remedy."""
-    score_array = as_numbers("scores", scores)
+    score_array = as_score_numbers("scores", scores)
     label_array = as_array("labels", labels)
     if score_array.ndim != 1 or label_array.shape != score_array.shape:
         raise InputError(
@@ -193,43 +221,50 @@ def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Ar
 def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
     """Return times as microseconds, and whether they were given as numbers of the unit.
 
-    Times are numbers, datetime64, datetimes (no zone = UTC) or dates; the last three ignore the unit. Raises
-    InputError if a time is missing, of another kind, or outside the years 1 to 9999.
+    Times are all that `moments.instant` reads: numbers, which alone have the unit, datetime64, datetimes
+    (no zone = UTC), dates, timestamps of pandas and Beam, and texts in RFC 3339. Raises InputError if a time
+    is missing, of another kind, or outside the years 1 to 9999.
     """
     array = as_array("times", times)
     kind = array.dtype.kind
-    if kind == "O" and all(
-        isinstance(time, date) for time in array
-    ):  # pandas gives times with zones as objects
-        if any(time != time for time in array):  # the NaT of pandas is an instance of datetime
-            raise InputError("times hold NaT; leave events without a time out")
-        return np.array([micros_of(time) for time in array], np.int64), False
     if kind == "M":
-        if np.isnat(array).any():
-            raise InputError("times hold NaT; leave events without a time out")
-        return array.astype("datetime64[us]").astype(np.int64), False
-    if kind not in "iuf" and len(array):
-        raise InputError(
-            f"times are of type {array.dtype}: give numbers in time_unit=, datetime64 or datetimes "
-            "(pandas.to_datetime reads texts)"
-        )
-    if kind == "u" and len(array) and array.max() > _LARGEST:
-        array = array.astype(np.float64)
-    if array.dtype.kind == "f":
+        micros = datetime64_micros(array)
+    elif kind == "f":
         micros = from_float_ticks(array.astype(np.float64, copy=False), unit)
-    else:
+    elif kind == "i" or (kind == "u" and not (array > _LARGEST).any()):
         micros = from_ticks(array.astype(np.int64, copy=False), unit)
+    elif array.ndim == 1 and kind in "OUu":
+        read = (instant(time, unit) for time in array.tolist())
+        micros = np.fromiter((NO_TIME if time is None else time for time in read), np.int64, len(array))
+    elif len(array):
+        raise InputError(f"times are of type {array.dtype}: {_KINDS_OF_TIMES}")
+    else:
+        micros = np.empty(0, np.int64)
     if len(micros) and micros.min() == NO_TIME:
-        place = int(micros.argmin())
-        value = array[place].item()
-        if value != value:
-            raise InputError(f"times[{place}] is nan; leave events without a time out")
-        number = int(value) if abs(value) < _LARGEST else 0
-        raise InputError(
-            f"times[{place}] is {value!r}: in {unit} that is not within the years 1 to 9999; "
-            f"{_remedy(likely_unit(number, unit), likely_form(number), '')}"
-        )
-    return micros, True
+        raise _no_time(array, int(micros.argmin()), unit)
+    return micros, kind in "iuf" or (kind in "OU" and len(array) > 0 and number(array[0]) is not None)
+
+
+def _no_time(array: npt.NDArray[Any], place: int, unit: str) -> InputError:
+    """Return the error of a value that is no time."""
+    given = array[place]
+    value = given.item() if isinstance(given, np.generic) and array.dtype.kind != "M" else given
+    if value is None or value != value or str(value) in ("<NA>", ""):
+        return InputError(f"times[{place}] is {value}; leave events without a time out")
+    if is_period(value):
+        return InputError(f"times[{place}] is {value!r}: {PERIOD_REMEDY}")
+    found = number(value)
+    if found is None:
+        if array.dtype.kind == "M":
+            return InputError(
+                f"times[{place}] is {value}, which is not within the years 1 to 9999; check the unit"
+            )
+        return InputError(f"times[{place}] is {value!r}, which is no time: {_KINDS_OF_TIMES}")
+    whole = int(found) if abs(found) < _LARGEST else 0
+    return InputError(
+        f"times[{place}] is {value!r}: in {unit} that is not within the years 1 to 9999; "
+        f"{_remedy(likely_unit(whole, unit), likely_form(whole), '')}"
+    )
 
 
 def _remedy(unit: str | None, form: str | None, condition: str) -> str:
@@ -280,7 +315,7 @@ def as_labels(labels: npt.ArrayLike) -> Int8Array:
 
 def as_scores(scores: npt.ArrayLike, length: int | None = None) -> FloatArray:
     """Return scores as the kernels take them; NaN has no place in an order and is refused."""
-    array: FloatArray = writeable(np.ascontiguousarray(scores, dtype=np.float64))
+    array: FloatArray = writeable(np.ascontiguousarray(as_score_numbers("scores", scores)))
     if array.ndim != 1:
         raise InputError(f"scores: shape {array.shape}; give one dimension")
     if length is not None and len(array) != length:

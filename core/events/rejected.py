@@ -71,6 +71,11 @@ class Reason(StrEnum):
     SCORE_NOT_FINITE = (
         "score is not finite", "the score is infinite or NaN", "mend the model that gives such scores",
     )  # fmt: skip
+    SCORE_NOT_HELD = (
+        "score is not held by a float",
+        "no 64-bit float holds the whole number or the decimal, such as 2**53 + 1, so that scores would tie",
+        "write scores as floats, or round or scale them before",
+    )  # fmt: skip
     SCORE_NOT_A_PROBABILITY = (
         "score is not a probability", "--probabilities is given, and the score is below 0 or above 1",
         "leave out --probabilities, or check --score",

@@ -12,7 +12,7 @@ from ..arrays import FloatArray
 from ..encoding.fields import Reader, framed, packed_text, unframed
 from ..encoding.json import read_object, reading
 from ..errors import InputError, check_settings
-from ..events.inputs import OTHER_LABELS, TimesReader, as_array, as_binary, as_numbers
+from ..events.inputs import OTHER_LABELS, TimesReader, as_array, as_binary, as_score_numbers
 from ..rows.pairs import PairRow
 from ..settings.windows import parse_every, parse_window
 from .held import PairInstances
@@ -166,7 +166,7 @@ def settings_from(text: str) -> PairSettings:
 
 
 def _scores(name: str, values: npt.ArrayLike) -> FloatArray:
-    scores = as_numbers(name, values, "give numbers, and NaN where the model scored nothing")
+    scores = as_score_numbers(name, values, "give numbers, and NaN where the model scored nothing")
     if scores.ndim != 1:
         raise InputError(f"{name} have {scores.ndim} dimensions; give one score per instance")
     if len(bad := np.flatnonzero(np.isinf(scores))):

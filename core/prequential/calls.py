@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import ConfigError
+from ..events.numbers import is_held
 from ..process.imports import optional_module
 from .instances import Instances, Output, Task
 
@@ -215,6 +216,8 @@ def _score_of(found: Any) -> float:
 
 def _probability(score: Any, found: Any) -> float:
     """Return a probability within [0, 1]. Raises NoPrediction, or TypeError for what is no number."""
+    if type(score) is not float and not is_held(score):
+        raise NoPrediction(f"it gave {_shown(found)}; no float64 holds {score}: give a float")
     if 0.0 <= score <= 1.0:
         return score  # type: ignore[no-any-return]
     if -_ROUNDING <= score <= 1.0 + _ROUNDING:

@@ -14,6 +14,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from ..errors import InputError, MissingPackageError
+from ..events.numbers import is_held
 from ..rows.columns import ONE_CLASS, REASONS
 from ..settings.costs import BetaCost, Cost
 from ..settings.windows import LastEvents
@@ -174,14 +175,16 @@ class RollingRanking(Rolling, BinaryMetric):
         score = 0.0 if y_pred is None else y_pred
         if isinstance(y_pred, dict):
             score = y_pred.get(self.pos_val, 0.0)  # a class that the model has not met has no entry
+        given = score
         try:
-            score = float(score)
+            score = float(given)
         except (TypeError, ValueError, OverflowError):
             score = math.nan
         if not math.isfinite(score):
             raise InputError(
                 f"{type(self).__name__}: y_pred={y_pred!r} holds no finite score; leave the event out"
             )
+        _refuse_unheld(type(self).__name__, given)
         self._refuse_missing("y_true", y_true, "label")
         return int(y_true == self.pos_val), score
 
@@ -230,6 +233,8 @@ class RollingClassScores(Rolling, MultiClassMetric):
             raise InputError(
                 f"{name}: y_pred={y_pred!r} holds a score that is not finite; leave the event out"
             )
+        for given in y_pred.values():
+            _refuse_unheld(name, given)
         for each in scores:
             if each is None or each != each:
                 self._refuse_missing(f"a class of y_pred={y_pred!r}", each, "class for each score")
@@ -281,3 +286,9 @@ class RollingDecisions(Rolling, MultiClassMetric):
 
     def _now(self) -> tuple[float, str | None]:
         return self._window.measure(self._name)
+
+
+def _refuse_unheld(name: str, score: Any) -> None:
+    """Raise InputError for a score that no float64 holds: it would tie with others."""
+    if type(score) is not float and not is_held(score):
+        raise InputError(f"{name}: no float64 holds the score {score}; give floats, or round or scale scores")

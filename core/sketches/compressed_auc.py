@@ -185,7 +185,7 @@ class CompressedAuc:
                 f"{name}: events came by slide, which lets them go; use a CompressedAuc of its own"
             )
         y = as_labels(np.atleast_1d(np.asarray(labels)))
-        return y, as_scores(np.atleast_1d(np.asarray(scores, np.float64)), len(y))
+        return y, as_scores(scores, len(y))
 
     def _apply(self, labels: Int8Array, scores: FloatArray, sign: int) -> int:
         """Insert or remove a batch; return how many of its events were applied."""

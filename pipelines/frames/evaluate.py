@@ -20,7 +20,7 @@ from ...core.errors import ConfigError
 from ...core.events.records import Batch, EndOfInput
 from ...core.events.rejected import Rejected
 from ...core.events.times import END_OF_TIME, NO_TIME
-from ...core.ids.sharding import Packet, Packets
+from ...core.ids.sharding import Packet, Packets, with_packet
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
 from ...core.settings.choices import MeasureChoices
@@ -208,17 +208,20 @@ class _FrameEvaluation:
     def _batches(self) -> Iterator[Batch]:
         """Yield the valid events of the frame; keep dead letters of the others."""
         fields, position = self._frame.fields, 0
-        located = self._settings.deduplicate is not None
+        located, times = self._settings.deduplicate is not None, doubts.TimesOfFiles()
         table = self._frame.table().combine_chunks()
         for records in table.to_batches(events_at_once(self._settings.evaluator)):
             chunk = Chunk(position, records, None, NO_LETTERS)
-            batch, letters = validate_as("event", chunk, fields, NAME, 0, self._timing, located)
+            batch, letters = validate_as("event", chunk, fields, NAME, 0, self._timing, located=True)
+            times.note("event", fields.time, batch, letters)
+            batch = batch if located else with_packet(batch, positions=None)
             self._timing = self._timing.after(batch)
             position += records.num_rows
             self._note(letters)
             self._counts[_COUNTERS["read"]] += len(batch) + len(letters)
             self._counts.update(_COUNTERS[kind] for kind, _, _ in letters.whys())
             yield batch
+        times.tell()
 
     def _note(self, letters: DeadLetters) -> None:
         if len(letters):

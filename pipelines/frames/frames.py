@@ -48,14 +48,15 @@ class Frame:
 
     def table(self) -> pa.Table:
         """Return the needed columns, in the order of `EventFields.columns`, as a Parquet file is read."""
-        frame, numbers = self._columns, self.fields.number_columns
+        frame, fields = self._columns, self.fields
         try:
             if not (self.kind.is_polars() and nw.Object in frame.schema.dtypes()):
                 table: pa.Table = frame.to_arrow()
                 return table
         except _NOT_ARROW:
             pass  # a column of pandas that mixes types
-        return pa.table({name: _column(frame[name], as_numbers=name in numbers) for name in frame.columns})
+        columns = (_column(frame[name], name, fields) for name in frame.columns)
+        return pa.table(dict(zip(frame.columns, columns, strict=True)))
 
 
 def names_of(given: Any) -> list[str]:
@@ -79,13 +80,13 @@ def _as_narwhals(given: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     return frame
 
 
-def _column(column: nw.Series[Any], *, as_numbers: bool) -> pa.Array:
+def _column(column: nw.Series[Any], name: str, fields: EventFields) -> pa.Array:
     """Return a column in Arrow's form; a column that mixes types becomes text."""
     is_of_objects = column.implementation.is_polars() and column.dtype == nw.Object
     with suppress(*_NOT_ARROW):
         if not is_of_objects:  # polars would give the addresses of the objects
             return column.to_arrow()
-    return column_of(column.to_list(), as_numbers=as_numbers)
+    return column_of(column.to_list(), as_numbers=name in fields.number_columns, as_times=name == fields.time)
 
 
 def frame_of(table: pa.Table, kind: nw.Implementation) -> Any:

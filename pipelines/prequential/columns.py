@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.errors import ConfigError, InputError
-from ...transforms.events.columns import number, numbers, texts
+from ...core.events.numbers import number
+from ...transforms.events.columns import numbers, texts
 from ...transforms.events.dead_letters import Chunk
 from ...transforms.events.fields import EventFields
 from ...transforms.events.labels import LABELS

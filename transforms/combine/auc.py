@@ -23,6 +23,7 @@ from apache_beam.typehints.decorators import IOTypeHints
 from ...core.arrays import FloatArray, Int8Array
 from ...core.errors import InputError
 from ...core.events.inputs import checked_events
+from ...core.events.numbers import is_held
 from ...core.measures.polynomial_auc import PolynomialAuc, checked_events_within
 from ...core.measures.polynomial_auc import packed_size as size_of_polynomial
 from ...core.measures.polynomial_estimate import DEFAULT_DEGREE, NearFit
@@ -88,10 +89,11 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         """
         try:
             label, score = element
-            known, score = _LABELS.get(label), float(score)
+            known, held = _LABELS.get(label), type(score) is float or is_held(score)
+            score = float(score)
         except (TypeError, ValueError):
             return self._add_batch(mutable_accumulator, element)
-        if known is None or not self._low <= score <= self._high:
+        if known is None or not held or not self._low <= score <= self._high:
             return self._add_batch(mutable_accumulator, element)
         return self._bounded(mutable_accumulator + _PACK_EVENT(score, known))
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
@@ -24,91 +23,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...core.arrays import FloatArray, Int32Array, Int64Array
+from ...core.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from ...core.events.columns import IdColumn, TextColumn
-from ...core.events.times import (
-    AFTER_LAST_TIME,
-    FIRST_TIME,
-    NO_TIME,
-    from_float_ticks,
-    from_ticks,
-    micros_of,
-    scaled,
-)
+from ...core.events.moments import instant
+from ...core.events.numbers import EXACT, is_held, number, unheld_integers
+from ...core.events.times import NO_TIME, from_float_ticks, from_ticks
 from ...core.settings import classes
+from .periods import holds_periods, period_texts
 from .time_formats import parse_moments
 
-EXACT = 1 << 53
-"""Whole numbers below this are exact in a float64."""
-
-_UNIX_EPOCH_DAY = 719_163
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
-_INSTANT = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?"
-    r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
-)
-
-
-def number(value: object) -> float | None:
-    """Return a value as a number, or None. Text may have blanks around the number, but no "_".
-
-    >>> number(" 1e3 "), number("1_000"), number(True)
-    (1000.0, None, None)
-    """
-    if isinstance(value, str):
-        text = value.strip()
-        return float(text) if _FLOAT.fullmatch(text) else None
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except ValueError:  # a signalling NaN
-        return math.nan
-
-
-def instant(value: object, unit: str = "s") -> int | None:
-    """Return a moment as microseconds UTC; None for a value that is no moment in the years 1 to 9999.
-
-    Text is RFC 3339 (no zone: UTC; seconds, or minutes and seconds, may be absent), a date, or a number;
-    a number counts `unit`s since 1970. Fractions of a microsecond are cut off.
-
-    >>> instant("1970-01-01T01:00:00.000001+01:00"), instant("2", "ms"), instant("soon")
-    (1, 2000, None)
-    """
-    moment: int | None = None
-    if isinstance(value, datetime.datetime):
-        return instant(value.isoformat(), unit)
-    if isinstance(value, datetime.date):
-        moment = micros_of(value)
-    elif isinstance(value, str) and _INTEGER.fullmatch(text := value.strip()) and len(text) < 40:
-        moment = scaled(int(text), unit)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        moment = scaled(value, unit)
-    elif (ticks := number(value)) is not None:
-        if abs(ticks) < AFTER_LAST_TIME * 1_000.0:
-            moment = int(from_float_ticks(np.array([ticks]), unit)[0])
-    elif isinstance(value, str) and (match := _INSTANT.fullmatch(value.strip())):
-        moment = _from_parts(match)
-    return moment if moment is not None and FIRST_TIME <= moment < AFTER_LAST_TIME else None
-
-
-def _from_parts(match: re.Match[str]) -> int | None:
-    year, month, day, hour, minute, second, fraction, _, sign, ahead, ahead_minutes = match.groups()
-    try:
-        days = datetime.date(int(year), int(month), int(day)).toordinal() - _UNIX_EPOCH_DAY
-    except ValueError:
-        return None
-    h, m, s = int(hour or 0), int(minute or 0), int(second or 0)
-    zone_h, zone_m = int(ahead or 0), int(ahead_minutes or 0)
-    if h > 23 or m > 59 or s > 60 or zone_h > 23 or zone_m > 59:  # 60: a leap second
-        return None
-    zone = (zone_h * 3600 + zone_m * 60) * (-1 if sign == "-" else 1)
-    micros = int((fraction or "0")[:6].ljust(6, "0"))
-    return (days * 86_400 + h * 3600 + m * 60 + s - zone) * 1_000_000 + micros
+_SAFE_DIGITS = 15
+"""A decimal of so many significant digits is written back the same from its float64."""
 
 
 def text_of(value: object) -> str | None:
@@ -208,8 +133,11 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
 
     Text of every kind and bytes become `string`; a byte that is not UTF-8 is shown as "\xff". Extension types
     become their storage, and float16 becomes float32. Timestamps with a zone become the same moments in UTC.
-    A duration is neither a number nor a moment, so it becomes text with its unit: "5 ms".
+    A duration is neither a number nor a moment, so it becomes text with its unit: "5 ms". Periods of pandas
+    become text: "2024-01".
     """
+    if holds_periods(array):
+        return period_texts(array)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_run_end_encoded(array.type):
@@ -238,7 +166,9 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
 
 
 def numbers(array: pa.Array) -> FloatArray:
-    """Read a column of numbers, float64[n]; NaN where a value is missing or no number."""
+    """Read a column of numbers, float64[n]; NaN where a value is missing or no number, such as a period."""
+    if holds_periods(array):
+        return np.full(len(array), np.nan)
     array = plain(array)
     kind = array.type
     if pa.types.is_string(kind):
@@ -257,11 +187,41 @@ def numbers(array: pa.Array) -> FloatArray:
     return values
 
 
+def read_scores(array: pa.Array) -> FloatArray:
+    """Read a column of scores: `numbers`, and NaN for each number that no float64 holds (see `is_held`)."""
+    found = numbers(array)
+    array = plain(array)
+    kind = array.type
+    if pa.types.is_integer(kind):
+        unheld = unheld_integers(np.asarray(array.fill_null(0)))
+    elif pa.types.is_decimal(kind) and kind.precision > _SAFE_DIGITS:
+        digits = pc.utf8_trim(pc.replace_substring(texts := array.cast(pa.string()), ".", ""), "-0")
+        long = pc.or_(pc.greater(pc.utf8_length(digits), _SAFE_DIGITS), pc.match_substring(texts, "E"))
+        unheld = _unheld_among(array, np.asarray(long.fill_null(False)))
+    elif pa.types.is_string(kind):
+        unheld = _unheld_among(array, (np.abs(found) >= EXACT) & np.isfinite(found))
+    else:
+        return found
+    return np.where(unheld, np.nan, found)
+
+
+def _unheld_among(array: pa.Array, doubtful: BoolArray) -> BoolArray:
+    """Tell of each number of a column whether no float64 holds it; numbers that are not doubtful are held."""
+    rows = np.flatnonzero(doubtful)
+    unheld = np.zeros(len(array), np.bool_)
+    unheld[rows] = [not is_held(value) for value in array.take(pa.array(rows)).to_pylist()]
+    return unheld
+
+
 def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64Array:
     """Read a column of moments, int64[n] microseconds UTC; NO_TIME where `instant` finds none.
 
     form  the format of texts and of numbers, which are then read as texts. It does not apply to other types.
+
+    A column of periods has no moments.
     """
+    if holds_periods(array):
+        return np.full(len(array), NO_TIME)
     array = plain(array)
     kind = array.type
     if form is not None and not (pa.types.is_temporal(kind) or pa.types.is_null(kind)):

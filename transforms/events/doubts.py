@@ -1,8 +1,9 @@
 """Warns in the log of likely mistakes in event times and labels, as soon as they occur.
 
-Three mistakes are detected: numbers that probably count another unit, an event so far ahead of the wall
-clock that later events count as late, and a label such as "NA" that counts as negative. A warning does not
-change the job's results.
+Five mistakes are detected: numbers that probably count another unit, a format of times that swaps days and
+months, times in files that lie far from all others, an event of a stream so far ahead of the wall clock that
+later events count as late, and a label such as "NA" that counts as negative. A warning does not change the
+job's results.
 
 A worker warns of each column once, whatever the number of files and batches. `reset` forgets the warnings.
 """
@@ -13,17 +14,22 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...core.arrays import Int64Array
 from ...core.events.batch import EventBatch, LabelBatch, PredictionBatch
+from ...core.events.outlying import Outlier, TimeSpread
+from ...core.events.records import Batch
 from ...core.events.rejected import in_words
 from ...core.events.times import NO_TIME, date_text, doubt_in
 from ...core.process.console import logger
 from ...core.settings.durations import duration_text
-from .columns import holds_numbers, instants
-from .dead_letters import Chunk
-from .fields import EventFields
+from .columns import holds_numbers, instants, texts
+from .dead_letters import Chunk, DeadLetters
+from .fields import EventFields, Role
 from .lateness import Timing
+from .periods import column_at
+from .time_formats import form_that_fits
 
 _logger = logger("rocsteady.times")
 _labels = logger("rocsteady.labels")
@@ -33,6 +39,12 @@ ABSENT = frozenset({"#n/a", "<na>", "?", "missing", "n/a", "na", "nan", "null", 
 
 FAR_AHEAD = 86_400_000_000
 """Microseconds: an event further ahead of the clock is reported. A wrong zone causes 14 hours at most."""
+
+_SHOWN = 3
+"""The most records with outlying times that a warning names."""
+
+_TRIED = 1_000
+"""The most distinct texts of a batch that are tried in other formats."""
 
 _told: dict[tuple[str, str], str] = {}
 """Warnings by column, and unit or label. Threads share it without a lock: each use is one step of a dict."""
@@ -48,11 +60,16 @@ def told() -> list[str]:
     return [*_told.values()]
 
 
-def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str) -> None:
-    """Warn once if the numbers of a column probably count another unit. O(n), until the warning.
+def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str, form: str | None = None) -> None:
+    """Warn once if the numbers of a column probably count another unit, or its texts have another format.
 
     times  the column's values as times, int64[n]; NO_TIME where a value is no time
+
+    O(n), until the warning.
     """
+    if form is not None:
+        _tell_other_form(name, column, times, form)
+        return
     if (name, unit) in _told or not holds_numbers(column):
         return
     doubt = doubt_in(times[times != NO_TIME], unit)
@@ -68,6 +85,28 @@ def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str) -> Non
         _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
 
 
+def _tell_other_form(name: str, column: pa.Array, times: Int64Array, form: str) -> None:
+    """Warn once if texts do not fit their format, but fit it with day and month, or the year, reordered.
+
+    times  the column's values as times, int64[n]; NO_TIME where a text does not fit
+    """
+    unfit = np.flatnonzero(times == NO_TIME)
+    if not len(unfit) or (name, form) in _told:
+        return
+    for text in texts(column.take(pa.array(unfit))).values[:_TRIED]:
+        if (other := form_that_fits(text, form)) is None:
+            continue
+        finding = (
+            f"{text!r} does not fit {form!r}, but fits {other!r}: if all have that form, days and months of "
+            "those that fit are swapped, and their times are wrong"
+        )
+        remedy = f'give --time-format {other} (time_format="{other}"), or mend these texts'
+        said = f"times in {name!r}: {finding}; {remedy}"
+        if _told.setdefault((name, form), said) is said:
+            _logger.warning("times in %r: %s; %s", name, finding, remedy)
+        return
+
+
 def tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
     """Warn once of each label that probably stands for a missing one and counts as negative."""
     for label in labels:
@@ -77,6 +116,55 @@ def tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
         text = f"labels in {name!r}: {label!r} counts as negative; {remedy}"
         if _told.setdefault((name, label), text) is text:
             _labels.warning("%s", text)
+
+
+class TimesOfFiles:
+    """The times of the records of files, by role and column; tells of times that lie far from all others."""
+
+    def __init__(self) -> None:
+        self._spreads: dict[tuple[Role, str], TimeSpread] = {}
+
+    def note(self, role: Role, column: str | None, batch: Batch, letters: DeadLetters) -> None:
+        """Note the times of valid records, with their positions, and those of late records."""
+        times, source = batch.times, batch.packet().source
+        if column is None or times is None:
+            return
+        self.note_times(role, column, times, batch.positions, source)
+        if len(letters):
+            late = letters.batch.filter(pc.equal(letters.batch.column("kind"), "late"))
+            moments, positions = late.column("time").cast(pa.int64()), late.column("position").fill_null(-1)
+            self.note_times(role, column, np.asarray(moments), np.asarray(positions), source)
+
+    def note_times(
+        self, role: Role, column: str, times: Int64Array, positions: Int64Array | None, source: str
+    ) -> None:
+        """Note the times of records of a source, none of them NO_TIME, with their positions."""
+        self._spreads.setdefault((role, column), TimeSpread()).add(times, positions, source)
+
+    def tell(self) -> None:
+        """Warn of outlying times, once for each role and column."""
+        for (role, column), spread in self._spreads.items():
+            if not (outliers := spread.outliers()) or (column, role) in _told:
+                continue
+            least, greatest = spread.middle()
+            shown = ", ".join(map(_record, outliers[:_SHOWN]))
+            more = f", and {len(outliers) - _SHOWN} more times" if len(outliers) > _SHOWN else ""
+            gap = in_words(min(outlier.gap for outlier in outliers))
+            finding = (
+                f"{shown}{more}: {gap} or more from every other time, while the middle 98% of the times span "
+                f"{in_words(greatest - least)}; windows and rows by time go as far"
+            )
+            remedy = "mend the time, or leave the record out"
+            if outliers[-1].time > greatest:
+                remedy += "; with --max-ahead 1d (max_ahead=) a time ahead of the clock is a dead letter"
+            text = f"times in {column!r}: {finding}; {remedy}"
+            if _told.setdefault((column, role), text) is text:
+                _logger.warning("times in %r: %s; %s", column, finding, remedy)
+
+
+def _record(outlier: Outlier) -> str:
+    place = "a record" if outlier.position < 0 else f"the record at position {outlier.position:,}"
+    return f"{place} of {outlier.source} is dated {date_text(outlier.time)}"
 
 
 def tell_ahead(
@@ -115,6 +203,6 @@ def tell_ahead(
 
 def _position_of(chunk: Chunk, fields: EventFields, time: int) -> str:
     """Return the position of the first record of that time."""
-    column = chunk.batch.column(chunk.batch.schema.get_field_index(fields.time))
+    column = column_at(chunk.batch, chunk.batch.schema.get_field_index(fields.time))
     rows = np.flatnonzero(instants(column, fields.time_unit, fields.time_format) == time)
     return f"{int(np.asarray(chunk.places())[rows[0]]):,}"

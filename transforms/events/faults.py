@@ -10,9 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.arrays import BoolArray
+from ...core.events.moments import PERIOD_REMEDY, instant, is_period
+from ...core.events.numbers import is_held, number
 from ...core.events.rejected import Reason
 from ...core.events.times import likely_form
-from .columns import instant, number, plain, valid_text
+from .columns import plain, valid_text
+from .periods import holds_periods, period_values
+from .time_formats import form_that_fits
 
 Verdict = Callable[[object], tuple[Reason, str] | None]
 """A function that returns a value's fault: the reason, and a phrase such as "is not a number".
@@ -63,7 +67,8 @@ class Faults(dict[int, Fault]):
             return
         subject = f"feature {field}" if role == "feature" else role
         words: dict[str, Fault] = {}
-        column = plain(column.take(pa.array(rows)))
+        column = column.take(pa.array(rows))
+        column = period_values(column) if holds_periods(column) else plain(column)
         if pa.types.is_temporal(column.type):
             column = column.cast(pa.string())
         for row, value in zip((start + rows * step).tolist(), column.to_pylist(), strict=True):
@@ -125,7 +130,18 @@ def _number_verdict(role: str, unfit: tuple[Reason, str] | None = None) -> Verdi
 _IMPROBABLE = Reason.SCORE_NOT_A_PROBABILITY, "is no probability, which lies between 0 and 1"
 
 feature_verdict = _number_verdict("FEATURE")
-score_verdict = _number_verdict("SCORE", _IMPROBABLE)
+_score_number_verdict = _number_verdict("SCORE", _IMPROBABLE)
+
+
+def score_verdict(value: object) -> tuple[Reason, str] | None:
+    """Return the fault of a score that is no finite number, that no float64 holds, or no probability."""
+    if is_held(value):
+        return _score_number_verdict(value)
+    return Reason.SCORE_NOT_HELD, (
+        "is not held by a float64, so that different scores would tie; give floats, or round or scale scores"
+    )
+
+
 weight_verdict = _number_verdict("WEIGHT", (Reason.WEIGHT_NOT_POSITIVE, "is not above 0"))
 
 
@@ -161,8 +177,15 @@ def time_verdict(unit: str, form: str | None = None) -> Verdict:
     """Return the function that describes invalid times, for numbers of a unit or for a format."""
 
     def verdict(value: object) -> tuple[Reason, str]:
+        if is_period(value):
+            return Reason.TIME_UNREADABLE, f"is not a time: {PERIOD_REMEDY}"
         if form is not None:
-            return Reason.TIME_UNFIT, f"does not fit the format {form!r} of time_format= (--time-format)"
+            other = form_that_fits(str(value), form)
+            fits = "" if other is None else f", but fits {other!r}"
+            return (
+                Reason.TIME_UNFIT,
+                f"does not fit the format {form!r} of time_format= (--time-format){fits}",
+            )
         found = number(value)
         if found is None or not math.isfinite(found):
             likely = instant(str(value)[:10]) is not None

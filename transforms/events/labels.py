@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...core.arrays import FloatArray, Int8Array
 from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE
 from ...core.events.columns import TextColumn
-from .columns import class_text, numbers, texts
+from .columns import class_text, read_scores, texts
 from .faults import Faults, class_verdict, membership_verdict, score_verdict
 from .fields import EventFields
 
@@ -69,7 +69,7 @@ class ClassReader:
 
     def _scores(self, name: str) -> FloatArray:
         column = self.column(name)
-        scores = numbers(column)
+        scores = read_scores(column)
         bad = ~np.isfinite(scores)
         if self.fields.probabilities:
             bad |= ~((scores >= 0.0) & (scores <= 1.0))

@@ -10,8 +10,12 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
+from ...core.events.moments import beam_micros, instant, is_period
+from ...core.events.numbers import decimal_text
+from ...core.events.times import AFTER_LAST_TIME, EPOCH, FIRST_TIME
 from .columns import json_text, text_of, valid_text
 
+_EPOCH = datetime.datetime(1970, 1, 1)
 _SCALARS = (bool, int, float, str, bytes, datetime.datetime, datetime.date, Decimal)
 
 
@@ -21,7 +25,9 @@ def _python(value: object) -> object:
     Numpy scalars become Python's scalars, pandas' missing values become None, all other values become text.
     """
     if isinstance(value, np.generic):
-        value = value.item() if not isinstance(value, np.datetime64) else _moment(value)
+        value = _moment(value) if isinstance(value, np.datetime64 | np.timedelta64) else value.item()
+    if (micros := beam_micros(value)) is not None and FIRST_TIME <= micros < AFTER_LAST_TIME:
+        return EPOCH + datetime.timedelta(microseconds=micros)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, str):
@@ -31,19 +37,26 @@ def _python(value: object) -> object:
     return value if type(value) in _SCALARS else _as_text(value)
 
 
-def _moment(value: np.datetime64) -> str | None:
-    return None if np.isnat(value) else str(value.astype("datetime64[us]"))
+def _moment(value: np.datetime64 | np.timedelta64) -> datetime.datetime | str | None:
+    """Return a moment of numpy as a datetime; a moment out of range, or a span, as text."""
+    if np.isnat(value):
+        return None
+    micros = instant(value)
+    return repr(value) if micros is None else _EPOCH + datetime.timedelta(microseconds=micros)
 
 
 def _as_text(value: object) -> str | None:
     return value.isoformat() if isinstance(value, datetime.date) else text_of(value)
 
 
-def column_of(values: Sequence[object], *, as_numbers: bool) -> pa.Array:
+def column_of(values: Sequence[object], *, as_numbers: bool, as_times: bool = False) -> pa.Array:
     """Return Python values as a column; values of several types become text. No value raises an error.
 
     as_numbers  whether NaN is a number that is not finite; otherwise NaN is a missing value
+    as_times    whether the values are times
     """
+    if as_numbers or as_times:  # the text of a Period, such as "2024", must not be read as a number
+        values = [repr(value) if is_period(value) else value for value in values]
     kinds = set(map(type, values)) - {type(None)}
     if not kinds <= {*_SCALARS}:
         values = [_python(value) for value in values]
@@ -55,14 +68,16 @@ def column_of(values: Sequence[object], *, as_numbers: bool) -> pa.Array:
             return pa.array(values)
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             pass  # too large, or not UTF-8
-    words = [_as_text(_python(value)) for value in values]
-    if as_numbers:
-        words = ["nan" if _is_nan(value) else word for value, word in zip(values, words, strict=True)]
+    values = [_python(value) for value in values]
+    words = [_number_text(value) if as_numbers else _as_text(value) for value in values]
     return pa.array(words, pa.string())
 
 
-def _is_nan(value: object) -> bool:
-    return (isinstance(value, float) and math.isnan(value)) or (isinstance(value, Decimal) and value.is_nan())
+def _number_text(value: object) -> str | None:
+    """Return a value of a column of numbers as text that is read as the same number."""
+    if isinstance(value, Decimal):
+        return decimal_text(value)
+    return "nan" if isinstance(value, float) and math.isnan(value) else _as_text(value)
 
 
 def _by_text(record: Mapping[str, object]) -> Mapping[str, object]:
@@ -77,12 +92,14 @@ def records_to_batch(
     records: Iterable[Mapping[str, object]],
     columns: Iterable[str] | None = None,
     numbers: Collection[str] = (),
+    times: Collection[str | None] = (),
 ) -> pa.RecordBatch:
     """Put Python records into columns. A missing key is a null; columns come in order of appearance.
 
     columns  the keys that become columns; other keys cost nothing. None = every key that occurs, with memory
              for every record and key.
     numbers  the columns where NaN is a number that is not finite. In other columns, NaN is a missing value.
+    times    the columns of times
 
     Numbers, text, booleans, times, None and numpy's scalars keep their types. Lists, dicts and other objects
     become JSON. A column that mixes types other than int and float becomes text. No value raises an error.
@@ -95,6 +112,9 @@ def records_to_batch(
     if not keys:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
     return pa.RecordBatch.from_arrays(
-        [column_of([row.get(key) for row in rows], as_numbers=key in numbers) for key in keys],
+        [
+            column_of([row.get(key) for row in rows], as_numbers=key in numbers, as_times=key in times)
+            for key in keys
+        ],
         names=[valid_text(key) for key in keys],
     )

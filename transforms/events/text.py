@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .columns import json_text, plain
+from .periods import column_at
 
 NonFinite = Literal["text", "number"]
 """How JSON, which lacks NaN and infinity, shows them. "text": as the texts "nan", "inf", "-inf".
@@ -125,9 +126,10 @@ def json_objects(batch: pa.RecordBatch, non_finite: NonFinite = "text") -> pa.Ar
     >>> json_objects(pa.record_batch({"p": [0.5, None], "m": ["a", 'b"']})).to_pylist()
     ['{"p": 0.5, "m": "a"}', '{"p": null, "m": "b\\""}']
     """
-    empty = tuple(column.null_count == len(batch) for column in batch.columns)
+    columns = [column_at(batch, place) for place in range(batch.num_columns)]
+    empty = tuple(column.null_count == len(batch) for column in columns)
     *labels, end = _labels(tuple(batch.schema.names), empty)
-    filled = [column for column, is_empty in zip(batch.columns, empty, strict=True) if not is_empty]
+    filled = [column for column, is_empty in zip(columns, empty, strict=True) if not is_empty]
     if not filled:
         return pa.repeat(end, len(batch))
     cells = by_type(filled, lambda columns: _cells(columns, non_finite))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import re
 from datetime import UTC, datetime
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -84,6 +85,29 @@ def parse_moment(text: str, form: str) -> int | None:
         return micros_of(datetime.strptime(text.strip(), form))
     except (ValueError, OverflowError):
         return None
+
+
+def form_that_fits(text: str, form: str) -> str | None:
+    """Return a format with day, month or year of two digits in another order that a text fits; else None.
+
+    Where some texts fit only such a format, all texts probably have it: their days and months are swapped.
+
+    >>> form_that_fits("12/25/2024", "%d/%m/%Y"), form_that_fits("soon", "%d/%m/%Y")
+    ('%m/%d/%Y', None)
+    """
+    return next((other for other in _reordered(form) if parse_moment(text, other) is not None), None)
+
+
+@functools.lru_cache(64)
+def _reordered(form: str) -> tuple[str, ...]:
+    """Return a format with its %d, %m and %y in every other order."""
+    pieces = re.findall(r"%.|[^%]+", form, re.DOTALL)
+    places = [place for place, piece in enumerate(pieces) if piece in ("%d", "%m", "%y")]
+    forms = []
+    for order in permutations(places):
+        moved = dict(zip(places, order, strict=True))
+        forms.append("".join(pieces[moved.get(place, place)] for place in range(len(pieces))))
+    return tuple(other for other in forms if other != form)
 
 
 def parse_moments(texts: pa.Array, form: str) -> Int64Array:

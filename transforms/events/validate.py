@@ -23,10 +23,11 @@ from ...core.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
 from ...core.events.batch import NO_CLASS, EventBatch, LabelBatch, PredictionBatch
 from ...core.events.columns import IdColumn, TextColumn
+from ...core.events.numbers import number
 from ...core.events.rejected import Reason, details_of, in_words
 from ...core.events.times import NO_TIME
 from ...core.settings.durations import duration_text
-from .columns import ids, instants, number, numbers, text_of, texts
+from .columns import ids, instants, numbers, read_scores, text_of, texts
 from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, texts_of
 from .doubts import tell_doubt, tell_negatives
 from .faults import (
@@ -43,6 +44,7 @@ from .faults import (
 from .fields import EventFields, Role
 from .labels import ClassReader, binary_labels
 from .lateness import Timing, time_span
+from .periods import column_at
 from .text import json_objects
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
@@ -74,7 +76,7 @@ class Check:
         places = batch.schema.get_all_field_indices(name)
         if len(places) > 1:
             raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
-        return batch.column(places[0]) if places else pa.nulls(batch.num_rows, pa.string())
+        return column_at(batch, places[0]) if places else pa.nulls(batch.num_rows, pa.string())
 
     def _note(
         self,
@@ -125,7 +127,7 @@ class Check:
         found = []
         for place, name in enumerate(self.fields.score_columns):
             column = self._column(name)
-            scores = numbers(column)
+            scores = read_scores(column)
             bad = ~np.isfinite(scores)
             if self.fields.probabilities:
                 bad |= ~((scores >= 0.0) & (scores <= 1.0))
@@ -161,8 +163,7 @@ class Check:
         unit, form = self.fields.time_unit, self.fields.time_format
         times = instants(column, unit, form)
         self._note(times == NO_TIME, "time", name, column, time_verdict(unit, form))
-        if form is None:
-            tell_doubt(name, column, times, unit)
+        tell_doubt(name, column, times, unit, form)
         if self.timing.ahead is not None:
             latest = self.timing.now + self.timing.ahead
             self._note(times > latest, "time", name, column, ahead_verdict)
@@ -291,12 +292,10 @@ def validate_as(
     timing: Timing,
     located: bool = False,
 ) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
-    """Split the records of a chunk into a batch of their role and dead letters.
+    """Split the records of a chunk into a batch of their role and dead letters. O(n), by columns.
 
     An event, or a prediction, with several columns of scores becomes an event of each: the batch and the dead
-    letters are those of a chunk in the long form, with a row for each event.
-
-    O(n), by columns; only faults cost Python per row.
+    letters are those of a chunk in the long form, with a row for each event. Only faults cost Python per row.
 
     chunk      columns of any types. Columns that `fields` does not name are used only for raw records. A
                column that `fields` names and the chunk lacks is missing in every record

@@ -197,7 +197,12 @@ def parquet_chunks(
     """Read the named columns that a Parquet file has (None: all columns); other columns are not read."""
     position = 0
     with source.open() as raw:
-        file = pa.parquet.ParquetFile(raw, buffer_size=_PARQUET_BUFFER_BYTES, pre_buffer=False)
+        file = pa.parquet.ParquetFile(
+            raw,
+            buffer_size=_PARQUET_BUFFER_BYTES,
+            pre_buffer=False,
+            coerce_int96_timestamp_unit="us",  # in nanoseconds, times outside the years 1677 to 2262 wrap
+        )
         present = file.schema_arrow.names
         wanted = None if columns is None else [name for name in columns if name in present]
         rows = max(file.metadata.num_rows, 1)

@@ -123,7 +123,7 @@ class PackRecords(beam.DoFn):
         fields = self._label_fields if role == "label" else self.fields
         chunk = Chunk(
             0 if self.located else -1,
-            records_to_batch(records, fields.columns_of(role), fields.number_columns),
+            records_to_batch(records, fields.columns_of(role), fields.number_columns, (fields.time,)),
             None,
             NO_LETTERS,
             raw=lambda rows: pa.array([json_record(records[row]) for row in rows.tolist()], pa.string()),

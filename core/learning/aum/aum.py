@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from ...arrays import FloatArray, Int8Array, Int64Array
 from ...errors import InputError
-from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_numbers, as_weights
+from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_score_numbers, as_weights
 from . import kernels
 
 NO_WEIGHTS = np.empty(0)
@@ -183,7 +183,7 @@ def aum_of_labels(
     0.5
     """
     y = as_binary(as_array("labels", labels), OTHER_LABELS)
-    s = as_numbers("scores", scores) + 0.0  # -0.0 ties with 0.0
+    s = as_score_numbers("scores", scores) + 0.0  # -0.0 ties with 0.0
     w = NO_WEIGHTS if weights is None else as_weights(weights)
     check_lengths(labels=y, scores=s, **({} if weights is None else {"weights": w}))
     if not len(y):

@@ -724,7 +724,8 @@ def test_kinds_of_events_do_not_mix_in_one_evaluator() -> None:
         (lambda ev: ev.update([1], [0.5], weights=[np.nan]), r"weights\[0\] is nan"),
         (lambda ev: ev.update([1], [0.5], weights=[1, 2]), "weights and scores differ in length"),
         (lambda ev: ev.update([1], [0.5], weights=["much"]), "weights are not numbers"),
-        (lambda ev: ev.update([1], [0.5], times=["now"]), "times are of type"),
+        (lambda ev: ev.update([1], [0.5], times=["now"]), r"times\[0\] is .now., which is no time: give"),
+        (lambda ev: ev.update([1], [0.5], times=[True]), "times are of type bool"),
         (lambda ev: ev.update([1], [0.5], times=[math.nan]), r"times\[0\] is nan"),
         (lambda ev: ev.update([1], [0.5], times=[2**62]), r"times\[0\] is 4611686018427387904: in s that"),
         (lambda ev: ev.update([1], [0.5], times=[1704067200000]), r'9999; give time_unit="ms"$'),
@@ -755,7 +756,7 @@ def test_bad_input_is_named_and_changes_nothing(
 def test_a_time_that_cannot_be_placed_is_refused_before_any_event_counts(more: dict[str, Any]) -> None:
     ev, clean = (rs.ModelEvaluator(window=rs.LastDuration("1d"), **more) for _ in range(2))
     times = np.array(["2024-01-01", "2024-01-02", "300000-01-01", "2024-01-03"], "M8[s]")
-    with pytest.raises(rs.InputError, match="70,000 years"):
+    with pytest.raises(rs.InputError, match=r"times\[2\] is 300000.* not within the years 1 to 9999"):
         ev.update([0, 1, 1, 0], [0.3, 0.2, 0.9, 0.1], times=times)
     assert ev.to_bytes() == clean.to_bytes()
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
+from decimal import Decimal
 from importlib import metadata
 from typing import Any
 
@@ -578,3 +579,12 @@ def test_a_cost_is_an_object_or_its_spelling(text: str, cost: Any) -> None:
         made.update(label, score)
     assert spelled.get() == made.get()
     assert made.clone().cost == cost
+
+
+@pytest.mark.parametrize("score", [2**53 + 1, Decimal("0.12345678901234567")], ids=repr)
+def test_a_score_that_no_float_holds_is_refused(score: object) -> None:
+    for metric in (rs.river.RollingAUC(), rs.river.RollingH()):
+        with pytest.raises(rs.InputError, match="no float64 holds the score"):
+            metric.update(True, {True: score})  # type: ignore[dict-item]
+    with pytest.raises(rs.InputError, match="no float64 holds the score"):
+        rs.river.RollingMacroAUC().update("a", {"a": 0.5, "b": score})

@@ -237,7 +237,7 @@ def test_times_with_a_zone_are_those_moments() -> None:
     ]  # fmt: skip
     series = pd.Series(pd.to_datetime(["2026-01-01T12:00+02:00", "2026-01-01T11:00Z"], utc=True))
     assert ev.update([0, 1], [0.1, 0.2], times=series)[-1].time == 1_767_265_200 * MICROS
-    with pytest.raises(rs.InputError, match="times hold NaT"):
+    with pytest.raises(rs.InputError, match=r"times\[0\] is NaT; leave"):
         ev.update([0], [0.1], times=np.array([pd.NaT], object))
 
 

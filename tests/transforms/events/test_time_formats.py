@@ -103,3 +103,34 @@ def test_counters_and_texts_of_dates_are_not_told_of(caplog):
     for times in ([0, 1, 2], ["1970-01-02"], [1704067200, 0, 1704067200]):
         check(times)
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("form", "other", "text"),
+    [
+        ("%d/%m/%Y", "%m/%d/%Y", "12/25/2024"),
+        ("%m/%d/%Y", "%d/%m/%Y", "25/12/2024"),
+        ("%Y-%d-%m %H:%M", "%Y-%m-%d %H:%M", "2024-12-25 10:30"),
+        ("%d.%m.%y", "%y.%m.%d", "99.12.25"),
+    ],
+)
+def test_days_and_months_that_are_swapped_are_told_of_once_with_the_format(form, other, text, caplog):
+    """Texts of the 1st to the 12th of a month fit either format: their times were wrong without a word."""
+    doubts.reset()
+    fits = datetime(2024, 3, 2, 10, 30).strftime(other)
+    for _ in range(2):
+        events, letters = check([fits, text, None, "soon"], time_format=form)
+        assert (len(events), len(letters)) == (1, 3)
+        assert [("but fits" in letter.detail) for letter in letters] == [True, False, False]
+        assert letters[0].detail.endswith(f"but fits {other!r}")
+    (record,) = [each for each in caplog.records if each.name == "rocsteady.times"]
+    assert f"give --time-format {other}" in record.getMessage()
+    assert "swapped" in doubts.told()[0]
+    doubts.reset()
+
+
+def test_texts_that_fit_no_order_of_the_format_are_not_told_of(caplog):
+    doubts.reset()
+    check(["2024-01-02", "soon"], time_format="%d/%m/%Y")
+    check(["20240102"], time_format="%Y")
+    assert not caplog.records

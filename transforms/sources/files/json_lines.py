@@ -26,8 +26,9 @@ import pyarrow.json
 
 from ....core.arrays import Int64Array
 from ....core.errors import InputError
+from ....core.events.numbers import EXACT
 from ....core.events.rejected import Reason
-from ...events.columns import EXACT, json_record
+from ...events.columns import json_record
 from ...events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ...events.records import records_to_batch
 from ...files.formats import HEAD_BYTES, SourceFile, arrow_buffer, unpacked
@@ -64,10 +65,11 @@ class JsonLines:
     """Reads JSON lines of one source.
 
     name          the name of the source, in dead letters.
-    text_columns  columns that may hold whole numbers of any length (ids, classes, times). If pyarrow would
-                  round such a number, its block is read line by line, three times slower. Blocks with nested
-                  values, or with a line that pyarrow does not understand, are read line by line too. Records
-                  may differ in their keys and in the types of their values.
+    text_columns  columns that may hold whole numbers of any length (ids, classes, times). Where pyarrow may
+                  have rounded a whole number, of these or other columns, its block is read line by line,
+                  three times slower. Blocks with nested values, or with a line that pyarrow does not
+                  understand, are read line by line too. Records may differ in their keys and in the types of
+                  their values.
     columns       the columns of the batches; None = every key that occurs in a block. A chunk's `raw` gives
                   the lines themselves.
     """
@@ -135,8 +137,7 @@ class JsonLines:
             return None
         if table.num_rows != lines:
             return None
-        texts = [table[column] for column in self.text_columns if column in table.column_names]
-        floats = [column for column in texts if pa.types.is_floating(column.type)]
+        floats = [column for column in table.columns if pa.types.is_floating(column.type)]
         if any((pc.max(pc.abs(column)).as_py() or 0) >= EXACT for column in floats):
             return None
         batches = table.combine_chunks().to_batches()

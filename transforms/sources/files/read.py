@@ -35,8 +35,10 @@ from ...beam.machine import typed
 from ...beam.metrics import count_records
 from ...events.columns import instants
 from ...events.dead_letters import CHUNK_ROWS, Chunk, DeadLetters
+from ...events.doubts import TimesOfFiles
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
+from ...events.periods import column_at
 from ...events.validate import validate_as
 from ...files.formats import DAMAGE, SourceFile, csv_chunks, parquet_chunks
 from .generated import GENERATED, generated_chunks
@@ -129,18 +131,24 @@ class FilePartition:
     located: bool = False
     parquet_rows: int = CHUNK_ROWS
 
-    def pieces(self) -> Iterator[Piece]:
-        """Read the file in pieces. Raises RocsteadyError for a damaged file."""
+    def pieces(self, seen: TimesOfFiles) -> Iterator[Piece]:
+        """Read the file in pieces, and note their times. Raises RocsteadyError for a damaged file."""
         source, timing = self.source, self.timing
         fields = self.fields.resolved(column_names(source) or (), source.stem)
         for chunk in read_batches(source, fields, self.parquet_rows, self.role):
             batch, letters = validate_as(
-                self.role, chunk, fields, source.name, self.partition, timing, self.located
+                self.role, chunk, fields, source.name, self.partition, timing, located=True
             )
+            seen.note(self.role, fields.time, batch, letters)
             timing = timing.after(batch)
+            located = self.located or self.role != "event"
             letters = DeadLetters.concat([chunk.dead, letters])
             yield Piece(
-                with_packet(batch, high_water=timing.high_water),
+                with_packet(
+                    batch,
+                    high_water=timing.high_water,
+                    positions=batch.positions if located else None,
+                ),
                 letters,
                 len(batch) + len(letters),
                 chunk.first_position + chunk.records,
@@ -163,7 +171,7 @@ class FilePartition:
 def times_of(batch: pa.RecordBatch, column: str, unit: str, form: str | None) -> Int64Array:
     """Return the times of rows in microseconds; NO_TIME for each row of a batch without the column."""
     place = batch.schema.get_field_index(column)
-    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit, form)
+    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(column_at(batch, place), unit, form)
 
 
 class LeastTimes(NamedTuple):
@@ -218,11 +226,13 @@ class _ReadFile(_Reader):
             return
         packets = Packets(file.source.name, file.partition, self._partitions, self._shards)
         high_water, seen = NO_TIME, 0
-        for piece in file.pieces():
+        times = TimesOfFiles()
+        for piece in file.pieces(times):
             yield from self._letters(piece, file, seen)
             seen = piece.bytes_read
             high_water = piece.batch.packet().high_water
             yield from packets.split(piece.batch)
+        times.tell()
         progress.add(bytes=file.source.size - seen, files=1)
         yield from packets.ends(high_water)
 
@@ -251,10 +261,11 @@ class _MergeFiles(_Reader):
     def process(self, files: Sequence[FilePartition]) -> Iterator[Any]:
         """Read all files together, always from the file with the earliest next time."""
         packets = Packets(_MERGED, 0, 1, self._shards)
+        times = TimesOfFiles()
         waiting: list[tuple[int, int, _OpenFile]] = []  # the time that no later record of a file precedes
         for number, file in enumerate(files):
             least = file.least_times()
-            heapq.heappush(waiting, (least.settled(0), number, _OpenFile(file, least, file.pieces())))
+            heapq.heappush(waiting, (least.settled(0), number, _OpenFile(file, least, file.pieces(times))))
         high_water = told = NO_TIME
         while waiting:
             _, number, current = heapq.heappop(waiting)
@@ -270,6 +281,7 @@ class _MergeFiles(_Reader):
             if waiting and told < waiting[0][0] < END_OF_TIME:  # END_OF_TIME ends the partition
                 told = waiting[0][0]
                 yield from packets.heartbeats(told, high_water)
+        times.tell()
         if self._cut is None:
             yield from packets.ends(high_water)
             return

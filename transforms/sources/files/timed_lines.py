@@ -24,11 +24,13 @@ import pyarrow.compute as pc
 
 from ....core.arrays import Int64Array
 from ....core.errors import InputError
+from ....core.events.numbers import EXACT
 from ....core.events.times import NO_TIME
 from ....core.process.near_names import near_names
-from ...events.columns import EXACT, instants, plain, texts
+from ...events.columns import instants, plain, texts
 from ...events.dead_letters import Chunk
-from ...events.doubts import tell_doubt
+from ...events.doubts import TimesOfFiles, tell_doubt
+from ...events.periods import column_at
 from ...events.text import json_objects, rfc3339
 from ...files.formats import SourceFile
 from .listing import column_names
@@ -83,11 +85,15 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
         )
     records = untimed = no_rows = 0
     first, last, before, rises = -NO_TIME, NO_TIME, NO_TIME, True
+    seen = TimesOfFiles()
     for chunk in chunks_of(source, [time], [time], [time], [time]):
         times = times_of(chunk.batch, time, unit, form)
-        if form is None and time in chunk.batch.schema.names:
-            tell_doubt(time, chunk.batch.column(time), times, unit)
+        if time in chunk.batch.schema.names:
+            column = column_at(chunk.batch, chunk.batch.schema.get_field_index(time))
+            tell_doubt(time, column, times, unit, form)
         known = times[times != NO_TIME]
+        if (places := chunk.places()) is not None:
+            seen.note_times("event", time, known, places[times != NO_TIME], source.name)
         records += len(times)
         untimed += len(times) - len(known)
         no_rows += len(chunk.dead)
@@ -95,6 +101,7 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
             rises = rises and int(known[0]) >= before and bool((np.diff(known) >= 0).all())
             before = int(known[-1])
             first, last = min(first, int(known.min())), max(last, int(known.max()))
+    seen.tell()
     if records and last == NO_TIME:
         raise InputError(
             f"{source.name} has no time that can be read in its column {time!r}; name another with --time, "
@@ -172,7 +179,8 @@ def _words(
         return raw
     batch = chunk.batch.take(pa.array(rows))
     columns = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+    for place, name in enumerate(batch.schema.names):
+        column = column_at(batch, place)
         if name == time:
             columns.append(_moments(column, unit, form))
         elif name in text:

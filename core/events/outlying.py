@@ -1,0 +1,126 @@
+"""Times that lie far from all others, such as one dated 2106: found in one pass, in bounded memory.
+
+When a time is outlying
+    The times of n records are ordered, and the least and the greatest 1% of them are left out, one record at
+    least on either side. The rest, the middle 98%, spans a length of time. A time outside the middle is
+    outlying if it is further than ten times this span from the nearest time on the side of the middle. Many
+    outlying times may be near each other: then the gap between them and the middle counts.
+
+    If the middle is one moment, its span is 0, and every other time would be outlying. The span then counts
+    as a day, because the times may be dates. Of fewer than ten records, no time is outlying.
+
+Memory
+    The middle is known from a sorted sample of some 8,000 times with weights, whose ranks are right to about
+    0.1% of n. The 64 least and the 64 greatest distinct times are known exactly, each with its first record.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import NO_INT64, Int64Array
+
+_LEAST_RECORDS = 10
+_KEPT = 64
+_POINTS = 4_096
+_TIMES_THE_SPAN = 10
+_DAY = 86_400_000_000
+
+
+class Outlier(NamedTuple):
+    """An outlying time: microseconds, with its first record.
+
+    source, position  the source of the record, and its ordinal in the source; -1: unknown
+    gap               microseconds between the outlying times of this side and all other times
+    """
+
+    time: int
+    source: str
+    position: int
+    gap: int
+
+
+class TimeSpread:
+    """The times of records so far: a sample of all of them, and the least and greatest of them."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._times = self._weights = NO_INT64
+        self._least: dict[int, tuple[str, int]] = {}
+        self._greatest: dict[int, tuple[str, int]] = {}
+
+    def add(self, times: Int64Array, positions: Int64Array | None, source: str) -> None:
+        """Add the times of records of a source, microseconds, none of them NO_TIME. O(n log n)."""
+        if not len(times):
+            return
+        ordered = np.sort(times)
+        self._count += len(times)
+        step = -(-len(times) // _POINTS)
+        points = ordered[step - 1 :: step]
+        weights = np.full(len(points), step)
+        if rest := len(times) % step:
+            points, weights = np.append(points, ordered[-1]), np.append(weights, rest)
+        self._sample(points, weights)
+        distinct = ordered[np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))]
+        self._keep(times, positions, source, distinct)
+
+    def _sample(self, points: Int64Array, weights: Int64Array) -> None:
+        """Merge points with the sample; twice as many points as are kept become groups of equal weights."""
+        points = np.concatenate([self._times, points])
+        order = np.argsort(points, kind="stable")
+        points, ends = points[order], np.cumsum(np.concatenate([self._weights, weights])[order])
+        if len(points) > 2 * _POINTS:
+            last = np.flatnonzero(np.diff((ends - 1) * _POINTS // ends[-1], append=_POINTS))
+            points, ends = points[last], ends[last]
+        self._times, self._weights = points, np.diff(ends, prepend=0)
+
+    def _keep(
+        self, times: Int64Array, positions: Int64Array | None, source: str, distinct: Int64Array
+    ) -> None:
+        """Keep the least and the greatest times; `distinct` has all times in order."""
+        least = [time for time in distinct[:_KEPT].tolist() if time not in self._least]
+        greatest = [time for time in distinct[-_KEPT:].tolist() if time not in self._greatest]
+        if not least and not greatest:
+            return
+        nothing = np.zeros(len(times), np.bool_)
+        low = times <= max(least) if least else nothing
+        high = times >= min(greatest) if greatest else nothing
+        rows = np.flatnonzero(low | high)
+        found, first = np.unique(times[rows], return_index=True)
+        places = np.full(len(times), -1) if positions is None else positions
+        records = dict(zip(found.tolist(), places[rows[first]].tolist(), strict=True))
+        for time in least:
+            self._least[time] = source, records[time]
+        for time in greatest:
+            self._greatest[time] = source, records[time]
+        self._least = {time: self._least[time] for time in sorted(self._least)[:_KEPT]}
+        self._greatest = {time: self._greatest[time] for time in sorted(self._greatest)[-_KEPT:]}
+
+    def middle(self) -> tuple[int, int]:
+        """Return the least and the greatest time of the middle 98%. There must be three records or more."""
+        ends = np.cumsum(self._weights)
+        out = max(self._count // 100, 1)
+        low, high = np.searchsorted(ends, [out, self._count - 1 - out], "right").tolist()
+        return int(self._times[low]), int(self._times[high])
+
+    def outliers(self) -> list[Outlier]:
+        """Return the outlying times in order; at most 126 of them are known."""
+        if self._count < _LEAST_RECORDS:
+            return []
+        low, high = self.middle()
+        limit = _TIMES_THE_SPAN * ((high - low) or _DAY)
+        found: list[Outlier] = []
+        least, greatest = [*self._least], [*self._greatest]
+        for end in range(len(least) - 1, 0, -1):
+            gap = least[end] - least[end - 1]
+            if gap > limit and least[end - 1] < low:
+                found += [Outlier(time, *self._least[time], gap) for time in least[:end]]
+                break
+        for start in range(1, len(greatest)):
+            gap = greatest[start] - greatest[start - 1]
+            if gap > limit and greatest[start] > high:
+                found += [Outlier(time, *self._greatest[time], gap) for time in greatest[start:]]
+                break
+        return found
