@@ -113,9 +113,13 @@ def _tell_classes(fields: EventFields, side: int, classes: TextColumn) -> None:
 
 
 def tell_classes_at_end() -> None:
-    """Warn of labels and predictions with too few classes in common, however few events there were."""
-    for key, doubt in [*_classes.items()]:
-        _tell_of_classes(key, doubt.sentence(at_end=True))
+    """Warn of labels and predictions with too few classes in common, however few events there were.
+
+    The end is that of a command, of a frame, or of a worker's reading step. The classes are then forgotten.
+    """
+    for key in [*_classes]:
+        if (doubt := _classes.pop(key, None)) is not None:
+            _tell_of_classes(key, doubt.sentence(at_end=True))
 
 
 def _tell_of_classes(key: tuple[str, str, str], sentence: str | None) -> None:

@@ -29,6 +29,7 @@ from ...core.events.wire import UNORDERED
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.columns import class_text, json_record
 from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
+from ..events.doubts import tell_classes_at_end
 from ..events.fields import EventFields, Role
 from ..events.labels import binary_labels
 from ..events.lateness import ANY_TIME
@@ -109,6 +110,10 @@ class PackRecords(beam.DoFn):
         scores = fields.class_scores or fields.score_columns
         has_score = any(record.get(name) is not None for name in scores)
         return ("prediction", "label") if has_score else ("label",)
+
+    def teardown(self) -> None:
+        """Warn of doubtful classes: no record follows."""
+        tell_classes_at_end()
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yield the packets of the records still held."""
