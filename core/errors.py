@@ -49,6 +49,13 @@ class TimeUnitWarning(UserWarning):
     """
 
 
+class ClassesWarning(UserWarning):
+    """Labels and predicted classes have no class in common, or a single one of three or more.
+
+    The warning names some of both: they are probably spelled differently, such as "yes" and "Y".
+    """
+
+
 class MissingPackageError(InputError, ImportError):
     """A called function needs a package that is not installed; the text says how to install it."""
 

@@ -26,7 +26,6 @@ from ..rows.columns import NO_POSITIVE_CLASS, NOT_ASKED
 from ..rows.records import Measures
 from ..rows.rows import Rows
 from ..settings.choices import SettingsChoices, settings_with
-from ..settings.classes import class_text
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measure_names import MEASURES
 from ..settings.windows import Adaptive
@@ -204,17 +203,16 @@ class MulticlassEvaluator:
         array = as_array(name, values)
         if array.shape != (events,) and array.size + events:
             raise InputError(f"{name} of shape {array.shape} for {events} events: give one per event")
-        places = self.settings.places
         numbers = np.empty(events, np.int64)
         known: dict[object, int] = {}
         for at, value in enumerate(array.tolist()):
-            key = type(value), value if value.__hash__ else repr(value)  # 1 and True are two classes
+            key = value if value.__hash__ else repr(value)  # equal values are one class, such as 1 and True
             if key not in known:
-                number = None if value is None else places.get(class_text(value))
+                number = None if value is None else self.settings.number_of(value)
                 if number is None:
                     raise InputError(
-                        f"{name}[{at}] is {value!r}, which is none of the classes ({_some(places)}); name it "
-                        "in classes=, or leave the event out"
+                        f"{name}[{at}] is {value!r}, which is none of the classes "
+                        f"({_some(self.settings.classes)}); name it in classes=, or leave the event out"
                     )
                 known[key] = number
             numbers[at] = known[key]
@@ -334,9 +332,9 @@ class MulticlassEvaluator:
 
     def measures(self, name: str) -> Measures:
         """Return the measures of one class against all others now. Raises InputError for an unknown class."""
-        number = self.settings.places.get(class_text(name))
+        number = self.settings.number_of(name)
         if number is None:
-            raise InputError(f"class {name!r} is none of the classes ({_some(self.settings.places)})")
+            raise InputError(f"class {name!r} is none of the classes ({_some(self.settings.classes)})")
         if not self.settings.class_rows:
             raise InputError("class_rows=False: classes have no measures of their own; leave it out")
         return self._of_classes[number].measures()

@@ -16,7 +16,7 @@ from ..errors import ConfigError, InputError
 from ..evaluator.ranking import z_of
 from ..events.columns import TextColumn
 from ..rows.class_columns import MOST_PAIRED
-from ..settings.classes import class_text
+from ..settings.classes import MINUS_ONE, ZERO, class_name, class_text, named_classes
 from ..settings.evaluator import EvaluatorSettings, config_of
 from ..settings.evidence import DEFAULT_BLOCKS
 from ..settings.table import TableSettings
@@ -29,7 +29,7 @@ MOST_CLASSES = 100_000
 class ClassSettings:
     """How a model with a score of each class is evaluated.
 
-    classes      the names of the classes, in the order of the scores. Numbers count by value (`class_text`).
+    classes      the names of the classes, in the order of the scores. Numbers count by value (`class_name`).
     evaluator    window, emission, measures and all else that the row of a class needs. Sketches are refused,
                  and so is `positive`; with `multi_label` adaptive windows, too.
     multi_label  whether an event may be of any number of classes.
@@ -52,12 +52,13 @@ class ClassSettings:
                 f"classes={given!r}: give the names of the classes, in the order of the scores, such as "
                 "['cat', 'dog']"
             )
-        names = tuple(class_text(name) for name in given)
+        names = tuple(class_name(name) for name in given)
         object.__setattr__(self, "classes", names)
         if len(names) > MOST_CLASSES:
             raise ConfigError(f"{len(names):,} classes: give {MOST_CLASSES:,} at the most")
-        if len(set(names)) < len(names):
-            twice = next(name for number, name in enumerate(names) if name in names[:number])
+        texts = [class_text(name) for name in names]
+        if len(set(texts)) < len(names):
+            twice = next(name for number, name in enumerate(names) if texts[number] in texts[:number])
             raise ConfigError(f"classes: {twice!r} is named twice; every class has one score")
         if "" in names:
             raise ConfigError("classes: a name is empty; give every class a name")
@@ -102,6 +103,13 @@ class ClassSettings:
         """The classes that have evaluators, all or none: for their rows, or for placements as the signal."""
         return self.classes * (self.class_rows or self.evaluator.window.signal == "placement")
 
+    @cached_property
+    def decided(self) -> tuple[str, ...]:
+        """The classes as the evaluator of all classes has them: -1 and 0 of a list are two classes."""
+        if not {MINUS_ONE, ZERO} <= {*map(class_text, self.classes)}:
+            return self.classes
+        return tuple(f"class {name}" for name in self.classes)
+
     def of_class(self, name: str) -> EvaluatorSettings:
         """Return the settings of the rows of one class."""
         return self.evaluator if self.multi_label else replace(self.evaluator, positive=name)
@@ -126,15 +134,20 @@ class ClassSettings:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The number of each class."""
-        return {name: number for number, name in enumerate(self.classes)}
+        """The number of each class, by the texts that labels may have for the class (`named_classes`)."""
+        numbers = {name: number for number, name in enumerate(self.classes)}
+        return {text: numbers[name] for text, name in named_classes(self.classes).items()}
+
+    def number_of(self, value: object) -> int | None:
+        """Return the number of the class that a label or a prediction is; None: of no class."""
+        return self.places.get(class_text(value))
 
     def numbers_of(self, column: TextColumn) -> Int64Array:
         """Return the numbers of classes that are given by name. Raises InputError for an unknown class."""
-        places = self.places
-        numbers = np.array([places.get(value, -1) for value in column.values], np.int64)[column.codes]
+        of_values = [self.number_of(value) for value in column.values]
+        numbers = np.array([-1 if each is None else each for each in of_values], np.int64)[column.codes]
         for event in np.flatnonzero(numbers < 0)[:1].tolist():
-            raise InputError(f"{column.to_list()[event]!r} is none of the {len(places):,} classes")
+            raise InputError(f"{column.to_list()[event]!r} is none of the {len(self.classes):,} classes")
         return numbers
 
     def meaning(self) -> dict[str, Any]:

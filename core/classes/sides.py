@@ -7,6 +7,7 @@ import numpy as np
 from ..arrays import Int64Array
 from ..events.columns import TextColumn
 from ..events.inputs import GivenEvents
+from ..settings.classes import class_text
 from .events import ClassEvents
 from .settings import ClassSettings
 
@@ -33,8 +34,8 @@ def _of_all(
     none = np.zeros(events.size)
     classes = predicted = None
     if decided is not None:
-        classes = TextColumn(events.labels.astype(np.int32), settings.classes)
-        predicted = TextColumn(decided.astype(np.int32), settings.classes)
+        classes = TextColumn(events.labels.astype(np.int32), settings.decided)
+        predicted = TextColumn(decided.astype(np.int32), settings.decided)
     return GivenEvents(none, none.astype(np.int8), times, classes, predicted, events.weights)
 
 
@@ -50,7 +51,7 @@ def _of_one(
     if decided is None:
         labels = events.labels[:, number].astype(np.int8)
         return GivenEvents(scores, labels, times, None, None, events.weights)
-    sides = settings.classes[number], ""
+    sides = class_text(settings.classes[number]), ""  # the first as `of_class` names the positive class
     is_label, is_decided = events.labels == number, decided == number
     return GivenEvents(
         scores, is_label.view(np.int8), times, TextColumn((~is_label).astype(np.int32), sides),

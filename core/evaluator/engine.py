@@ -39,6 +39,7 @@ from .eviction import (
 )
 from .evidence_columns import EvidenceColumns
 from .held import Classes, Columns
+from .negatives import told_apart
 from .state import EvaluatorState, Remains, evaluator_bytes
 from .unit_window import UnitWindow, tree_sizes
 
@@ -320,6 +321,12 @@ class WindowEngine:
         if state.weights is not None:
             self.window = self._weighted()
         self.window.load(state)
+
+    def told_apart(self) -> WindowEngine:
+        """Return an engine with the same events, in which -1 and 0 are two classes, which were one."""
+        engine = WindowEngine(self._settings, *self._names, self._pane)
+        engine.load(told_apart(self.state()))
+        return engine
 
     def remains(self) -> Remains:
         """Return the counters to keep when the evaluator is dropped, so that its rows can continue later."""

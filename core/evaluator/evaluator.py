@@ -25,6 +25,7 @@ import numpy.typing as npt
 from ..arrays import NO_INT64, FloatArray, Int8Array, Int64Array
 from ..encoding.json import reading
 from ..errors import InputError, RocsteadyError
+from ..events.class_doubts import ClassDoubt, doubt_classes, doubt_classes_at_end
 from ..events.columns import TextColumn
 from ..events.inputs import GivenEvents, TimesReader, as_event_scores, given_events
 from ..events.times import NO_TIME
@@ -86,6 +87,7 @@ class ModelEvaluator:
         self.pane = pane
         self._engine = WindowEngine(settings, model, slice, pane)
         self._times = TimesReader()
+        self._doubt: ClassDoubt | None = None
 
     def __repr__(self) -> str:
         names = [repr(name) for name in (self.model, self.slice) if name]
@@ -147,12 +149,15 @@ class ModelEvaluator:
         predicted  n predicted classes; then the kappa family is multi-class
 
         Raises InputError, and applies nothing, if a value cannot be used. Warns once (`TimeUnitWarning`) if
-        times look like numbers in another unit.
+        times look like numbers in another unit, or if too few classes are common (`ClassesWarning`).
         """
         score_array = as_event_scores(scores, self.settings.probabilities)
         time_array = None if times is None else self._times.read(times, time_unit)
         positive = self.settings.positive
-        return self.apply(*given_events(score_array, labels, time_array, weights, predicted, positive))
+        events = given_events(score_array, labels, time_array, weights, predicted, positive)
+        rows = self.apply(*events)
+        self._doubt = doubt_classes(self._doubt, events, positive)
+        return rows
 
     def apply(
         self,
@@ -177,8 +182,18 @@ class ModelEvaluator:
                 )
         events = GivenEvents(scores, labels, times, label_classes, predicted, weights)
         self.prepare(events)
+        end = engine.classes.first_apart(events)
+        if end == len(scores):
+            return self._apply(events)
+        rows = [self._apply(events.part(slice(end)))] if end else []
+        self._engine = self._engine.told_apart()
+        return Rows.concat([*rows, self._apply(events.part(slice(end, None)))])
+
+    def _apply(self, events: GivenEvents) -> Rows:
+        """Apply events that are prepared; return the rows."""
+        engine = self._engine
         stride = self.settings.curve_stride
-        if stride and self.seq % stride + len(scores) >= stride:
+        if stride and self.seq % stride + len(events.scores) >= stride:
             rows = self._apply_up_to_curves(events)
         else:
             rows = engine.apply(events)
@@ -253,6 +268,7 @@ class ModelEvaluator:
         event made the last row, since the state does not record that a curve was returned.
         """
         self._refuse_broken()
+        doubt_classes_at_end(self._doubt)
         engine, seq = self._engine, self.seq
         fixed, rows = engine.fixed, engine.fixed.no_rows
         draws = self.settings.curves is not None

@@ -18,6 +18,7 @@ from ..events.inputs import GivenEvents
 from ..measures.decisions import CLASSES, LAST_LABEL, LAST_SEEN
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measure_names import RANKING_MEASURES
+from .negatives import LABEL, PREDICTION, Negatives
 from .state import Codes, EvaluatorState
 
 RANKING = slice(0, RANKING_MEASURES)
@@ -70,6 +71,7 @@ class Classes:
         self._settings = settings
         self._counters = counters
         self._codes: dict[str, int] = {}
+        self._negatives = Negatives()
         self.counts: Int64Array = np.zeros((4, 2), np.int64)
         self.is_multiclass: bool | None = None
         self.is_ranked = True
@@ -97,12 +99,25 @@ class Classes:
                 self.is_ranked, self.positive, self.first_class = False, -1, -1
             else:
                 self.positive, self.first_class = self._code(self._settings.positive), -2
+                self._negatives = Negatives(self._codes)
         elif self.is_multiclass != is_multiclass:
             had, got = ("with", "without") if self.is_multiclass else ("without", "with")
             raise InputError(
                 f"events {got} predicted classes follow events {had} them in one evaluator; "
                 "use one evaluator for each kind"
             )
+
+    def first_apart(self, events: GivenEvents) -> int:
+        """Return the first event from which on -1 and 0 are two classes, having been one (`Negatives`).
+
+        The number of events: there is no such event.
+        """
+        if events.label_classes is None or events.predicted is None:
+            return len(events.scores)
+        found = self._negatives.first_apart(events.label_classes, events.predicted)
+        if self._negatives.apart and (name := self._negatives.name).startswith(" "):
+            self._rename(name, name.strip(" |"))
+        return found
 
     def columns(self, events: GivenEvents, has_weights: bool) -> Columns:
         """Return events in columns for a window; in a window with weights, the default weight is 1."""
@@ -113,7 +128,8 @@ class Classes:
             label_codes: Codes = labels
             predicted_codes: Codes = (scores >= self._settings.threshold).view(np.int8)
         else:
-            label_codes, predicted_codes = self._encode(events.label_classes), self._encode(events.predicted)
+            label_codes = self._encode(events.label_classes, LABEL)
+            predicted_codes = self._encode(events.predicted, PREDICTION)
             labels = (label_codes == 0).view(np.int8)
         weights = events.weights
         if weights is None:
@@ -133,17 +149,31 @@ class Classes:
         self.settle(state.multiclass)
         for name in state.class_names:
             self._code(name)
+        self._negatives = Negatives(self._codes)
         self.counts[LAST_SEEN, : int(self._counters[CLASSES])] = state.last_seen
         self._counters[LAST_LABEL] = state.last_label
 
-    def _encode(self, column: TextColumn) -> Codes:
-        """Return the codes of a text column; classes are numbered as they appear."""
+    def _encode(self, column: TextColumn, side: int) -> Codes:
+        """Return the codes of the labels, or of the predictions; classes are numbered as they appear."""
         used, first = np.unique(column.codes, return_index=True)
         table = np.zeros(len(column.values), np.int32)
         for entry in used[np.argsort(first, kind="stable")].tolist():
-            table[entry] = self._code(column.values[entry])
+            table[entry] = self._code_on(side, column.values[entry])
         codes: Int32Array = table[column.codes]
         return codes
+
+    def _code_on(self, side: int, name: str) -> int:
+        """Return the code of a class of labels, or of predictions."""
+        if not self._negatives.takes(name):
+            return self._code(name)
+        before, after = self._negatives.meet(name, side)
+        if before and before != after:
+            self._rename(before, after)
+        return self._code(after)
+
+    def _rename(self, before: str, after: str) -> None:
+        self._codes = {after if name == before else name: code for name, code in self._codes.items()}
+        self.name_bytes += len(packed_text(after)) - len(packed_text(before))
 
     def _code(self, name: str) -> int:
         code = self._codes.get(name)

@@ -7,7 +7,7 @@ the base of batches of such columns and of arrays.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -62,6 +62,12 @@ class TextColumn:
     def to_list(self) -> list[str | None]:
         """Return the texts, one per row."""
         return [None if code < 0 else self.values[code] for code in self.codes.tolist()]
+
+    def first(self, texts: Container[str]) -> int:
+        """Return the first row whose text is one of some texts; the number of rows: there is none."""
+        is_one = np.array([*(value in texts for value in self.values), False], np.bool_)
+        found = is_one[self.codes]
+        return int(found.argmax()) if is_one.any() and found.any() else len(found)
 
     def take(self, rows: Int64Array | slice) -> TextColumn:
         """Return the chosen rows, with a dictionary of the texts that these rows use."""

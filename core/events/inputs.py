@@ -104,9 +104,19 @@ def as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
     """Return classes as text; InputError for a missing class, which would count as a class of its own."""
     classes = values.tolist()
     for index, value in enumerate(classes):
-        if value is None or value != value:  # only NaN differs from itself
+        if _is_missing(value):
             raise InputError(f"{name}[{index}] is {value}: every event needs a class; leave the event out")
     return TextColumn.of([class_text(value) for value in classes])
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, the NA or NaT of pandas, or a null of Arrow."""
+    if value is None or getattr(value, "is_valid", True) is False:
+        return True
+    try:
+        return bool(value != value)  # only NaN and NaT differ from themselves
+    except TypeError:  # NA has no truth value
+        return True
 
 
 def as_binary(
@@ -128,9 +138,10 @@ def as_binary(
 
 
 def _number(value: object) -> float:
+    """Return the number of a label: the word "true" is 1, and "false" is 0."""
     try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        return float(class_text(value))
+    except ValueError:
         return math.nan
 
 

@@ -16,6 +16,7 @@ from ..arrays import FloatArray
 from ..errors import ConfigError
 from ..events.numbers import is_held
 from ..process.imports import optional_module
+from ..settings.classes import class_text, named_classes
 from .instances import Instances, Output, Task
 
 _ROUNDING = 1e-9
@@ -233,7 +234,9 @@ class _ClassScores:
     """Reads a model's answer as a list with the score of each class, in the order of the classes."""
 
     def __init__(self, classes: Sequence[str]) -> None:
-        self._places = {name: place for place, name in enumerate(classes)}
+        self._classes = list(classes)
+        places = {name: place for place, name in enumerate(classes)}
+        self._places = {text: places[name] for text, name in named_classes(classes).items()} | places
 
     def read(self, found: Any) -> list[float]:
         """Return the probabilities of a dict; a class that it lacks has 0.
@@ -241,7 +244,7 @@ class _ClassScores:
         An empty dict is no opinion yet: each of C classes has 1/C. Zeros would rank the first events, which a
         learner predicts before it learns, below all later ones.
         """
-        scores = [0.0] * len(self._places)
+        scores = [0.0] * len(self._classes)
         try:
             if not found and isinstance(found, dict):
                 return [1.0 / len(scores)] * len(scores)
@@ -253,15 +256,14 @@ class _ClassScores:
 
     def read_label(self, found: Any) -> list[float]:
         """Return 1 for the class that a model predicts, and 0 for the others."""
-        place = self._place(_class_of_label(found))
-        return [float(place == other) for other in range(len(self._places))]
+        place = self._place(found)
+        return [float(place == other) for other in range(len(self._classes))]
 
     def _place(self, name: Any) -> int:
-        place = self._places.get(name)
+        place = self._places.get(name if isinstance(name, str) else class_text(name))
         if place is None:
-            known = list(self._places)
             raise NoPrediction(
-                f"it answered for {_shown(name)}, which is none of the classes {_shown(known)}"
+                f"it answered for {_shown(name)}, which is none of the classes {_shown(self._classes)}"
             )
         return place
 

@@ -68,6 +68,7 @@ class ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
+        doubts.tell_classes_at_end()
         self._stop.set()
         if self._enabled:
             self._thread.join()

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ...core.errors import ConfigError, InputError
 from ...core.events.numbers import number
+from ...core.settings.classes import class_name, class_text
 from ...transforms.events.columns import numbers, texts
 from ...transforms.events.dead_letters import Chunk
 from ...transforms.events.fields import EventFields
@@ -134,8 +135,9 @@ def _doubt(name: str, column: pa.Array, word: _Word) -> str:
 
 
 def _classes(source: SourceFile, head: pa.RecordBatch, fields: EventFields) -> tuple[str, ...]:
-    labels = texts(head.column(fields.label), fields.class_of).to_list()
-    classes = tuple(sorted({label for label in labels if label is not None}))
+    found = texts(head.column(fields.label)).to_list()
+    names = {class_text(label): class_name(label) for label in found if label is not None}
+    classes = tuple(sorted(names.values()))
     shown = ", ".join(classes[:_SHOWN]) + (", ..." if len(classes) > _SHOWN else "")
     if not classes:
         raise InputError(
@@ -143,12 +145,12 @@ def _classes(source: SourceFile, head: pa.RecordBatch, fields: EventFields) -> t
         )
     if fields.classes:
         return classes
-    if fields.positive is None and not any(name in LABELS for name in classes):
+    if fields.positive is None and names.keys().isdisjoint(LABELS):
         raise InputError(
             f"{source.name}: the labels in {fields.label!r} are {shown}, and none is 1, 0, true or false; "
             "name the positive one with --positive VALUE, or learn all of them with --class-scores '*'"
         )
-    if fields.positive is not None and fields.positive not in classes:
+    if fields.positive is not None and fields.positive not in names:
         raise InputError(
             f"--positive {fields.positive}: the first {head.num_rows:,} labels of {source.name} are {shown}; "
             "name one of them"

@@ -21,7 +21,7 @@ from ...core.prequential.instances import Task
 from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
-from ...core.settings.classes import class_text
+from ...core.settings.classes import class_name, class_text
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.state.compile_ahead import compiled_ahead
 from ...runners.preflight import problem
@@ -165,7 +165,7 @@ def _class_names(options: argparse.Namespace, columns: InstanceColumns) -> tuple
             f"--class-scores {asked}: learners give the scores, so there are no columns of them; give '*' "
             "for all classes of the labels, or name the classes, such as cat,dog"
         )
-    return tuple(class_text(name) for _, name in listed(asked))
+    return tuple(class_name(name) for _, name in listed(asked))
 
 
 def _settings(options: argparse.Namespace, columns: InstanceColumns) -> PrequentialSettings:
@@ -183,7 +183,7 @@ def _settings(options: argparse.Namespace, columns: InstanceColumns) -> Prequent
         not options.no_prequential,
     )
     names = columns.fields.class_names
-    known = names or (columns.classes if options.multiclass else ())
+    known = names or (tuple(map(class_text, columns.classes)) if options.multiclass else ())
     task = Task(not columns.fields.classes, evaluator.threshold, known, scores=bool(names))
     alpha = level(f"--alpha {options.alpha}", options.alpha, ".05")
     return PrequentialSettings(learners, folds, evaluator, task, _compared(options, evaluator), alpha)

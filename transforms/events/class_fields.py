@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.process.near_names import near_names
-from ...core.settings.classes import class_text
+from ...core.settings.classes import class_name, class_text
 
 _KEYWORDS = "class_scores=", "multi_label="
 _OPTIONS = "--class-scores ", "--multi-label "
@@ -105,7 +105,7 @@ def _of_star(name: str, asked: str, there: Collection[str] | None) -> list[tuple
 
 def by_value(name: str) -> tuple[bool, int, str]:
     """Return the key of a class that sorts whole numbers by value, before other names."""
-    text = class_text(name)
+    text = class_name(name)
     is_number = text.isascii() and text.isdecimal() and len(text) < 20
     return not is_number, int(text) if is_number else 0, text
 
@@ -124,17 +124,17 @@ def _of_list(name: str, asked: Any, names: list[Any]) -> list[tuple[str, str]]:
 
 
 def _checked(name: str, asked: Any, pairs: list[tuple[Any, str]]) -> dict[str, str]:
-    said, columns = name.strip(" ="), dict[str, str]()
+    said, columns, named = name.strip(" ="), dict[str, str](), dict[str, str]()
     for given, column in pairs:
-        text = class_text(given)
-        if not text or not column:
+        class_ = class_name(given)
+        if not class_ or not column:
             raise ConfigError(f"{name}{asked!r}: a class or its column has no name; name each")
-        if text in columns:
+        if (other := named.setdefault(class_text(given), column)) is not column or class_ in columns:
             raise ConfigError(
-                f"{said}: the columns {columns[text]!r} and {column!r} are both of class {text!r}; name one "
+                f"{said}: the columns {other!r} and {column!r} are both of class {class_!r}; name one "
                 "column for each class"
             )
-        columns[text] = column
+        columns[class_] = column
     twice, times = Counter(columns.values()).most_common(1)[0]
     if times > 1:
         raise ConfigError(f"{said}: the column {twice!r} is named twice; name one column for each class")
@@ -189,6 +189,8 @@ def _roles(scores: dict[str, str], labels: dict[str, str] | None, said: str) -> 
     roles: dict[str, Any] = {"class_names": tuple(scores), "class_scores": tuple(scores.values())}
     if labels is None:
         return roles
+    named = {class_text(class_): class_ for class_ in scores}
+    labels = {named.get(class_text(class_), class_): column for class_, column in labels.items()}
     if scores.keys().isdisjoint(labels):
         raise ConfigError(
             f"{said}: the classes of scores are {', '.join(map(repr, scores))}, and those of labels "

@@ -117,12 +117,10 @@ def _jsonable(value: object) -> object:
 
 
 def class_text(value: object) -> str | None:
-    """Return the canonical spelling of a class; None for a missing value.
-
-    1, 1.0 and "1" have one spelling, and so have True and "TRUE".
+    """Return the text by which a class is compared (core/settings/classes.py); None for a missing value.
 
     >>> class_text("1.0"), class_text("01"), class_text("TRUE"), class_text("UA"), class_text("")
-    ('1', '1', 'true', 'UA', None)
+    ('1', '1', '1', 'UA', None)
     """
     text = text_of(value)
     return None if text is None else classes.class_text(text)

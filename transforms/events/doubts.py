@@ -1,9 +1,9 @@
 """Warns in the log of likely mistakes in event times and labels, as soon as they occur.
 
-Five mistakes are detected: numbers that probably count another unit, a format of times that swaps days and
+Six mistakes are detected: numbers that probably count another unit, a format of times that swaps days and
 months, times in files that lie far from all others, an event of a stream so far ahead of the wall clock that
-later events count as late, and a label such as "NA" that counts as negative. A warning does not change the
-job's results.
+later events count as late, a label such as "NA" that counts as negative, and labels and predictions with too
+few classes in common. A warning does not change the job's results.
 
 A worker warns of each column once, whatever the number of files and batches. `reset` forgets the warnings.
 """
@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 
 from ...core.arrays import Int64Array
 from ...core.events.batch import EventBatch, LabelBatch, PredictionBatch
+from ...core.events.class_doubts import ClassDoubt
+from ...core.events.columns import TextColumn
 from ...core.events.outlying import Outlier, TimeSpread
 from ...core.events.records import Batch
 from ...core.events.rejected import in_words
@@ -50,13 +52,19 @@ _told: dict[tuple[str, str], str] = {}
 """Warnings by column, and unit or label. Threads share it without a lock: each use is one step of a dict."""
 
 
+_classes: dict[tuple[str, str, str], ClassDoubt] = {}
+"""The classes so far, by the columns of labels and of predictions, and the positive class."""
+
+
 def reset() -> None:
     """Forget the warnings, before a job starts."""
     _told.clear()
+    _classes.clear()
 
 
 def told() -> list[str]:
-    """Return this process's warnings on units and labels since the last `reset`."""
+    """Return this process's warnings on units and labels since the last `reset`, at the end of a job."""
+    tell_classes_at_end()
     return [*_told.values()]
 
 
@@ -107,7 +115,19 @@ def _tell_other_form(name: str, column: pa.Array, times: Int64Array, form: str) 
         return
 
 
-def tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
+def tell_labels(fields: EventFields, classes: TextColumn) -> None:
+    """Warn of labels that probably stand for missing ones, and of predictions that differ from all labels."""
+    if fields.positive is not None:
+        _tell_negatives(fields.label, classes.values, fields.positive)
+    _tell_classes(fields, 0, classes)
+
+
+def tell_predictions(fields: EventFields, classes: TextColumn) -> None:
+    """Warn of predictions that differ from all labels, or from all but one class of them."""
+    _tell_classes(fields, 1, classes)
+
+
+def _tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
     """Warn once of each label that probably stands for a missing one and counts as negative."""
     for label in labels:
         if label == positive or label.strip().lower() not in ABSENT or (name, label) in _told:
@@ -165,6 +185,35 @@ class TimesOfFiles:
 def _record(outlier: Outlier) -> str:
     place = "a record" if outlier.position < 0 else f"the record at position {outlier.position:,}"
     return f"{place} of {outlier.source} is dated {date_text(outlier.time)}"
+
+
+def _tell_classes(fields: EventFields, side: int, classes: TextColumn) -> None:
+    """Note the classes of labels (side 0) or of predictions (side 1); warn once if too few are common."""
+    if fields.predicted is None or fields.class_scores:
+        return
+    key = fields.label, fields.predicted, fields.positive or ""
+    doubt = _classes.get(key)
+    if doubt is None:
+        whose = f"labels in {fields.label!r}", f"predictions in {fields.predicted!r}"
+        doubt = _classes.setdefault(key, ClassDoubt(whose, fields.positive))
+    doubt.add(side, classes.values, len(classes))
+    _tell_of_classes(key, doubt.sentence())
+
+
+def tell_classes_at_end() -> None:
+    """Warn of labels and predictions with too few classes in common, however few events there were.
+
+    The end is that of a command, of a frame, or of a worker's reading step. The classes are then forgotten.
+    """
+    for key in [*_classes]:
+        if (doubt := _classes.pop(key, None)) is not None:
+            _tell_of_classes(key, doubt.sentence(at_end=True))
+
+
+def _tell_of_classes(key: tuple[str, str, str], sentence: str | None) -> None:
+    if sentence is not None:
+        _told[key[0], f"classes of {key[1]}"] = sentence
+        _labels.warning("%s", sentence)
 
 
 def tell_ahead(

@@ -22,11 +22,6 @@ OPTIONS = {
 }  # fmt: skip
 """The command line's option for each field that names columns."""
 
-ALIKE: dict[str | None, tuple[str, ...]] = {
-    "1": ("1", "true"), "true": ("1", "true"), "0": ("0", "false"), "false": ("0", "false"),
-}  # fmt: skip
-"""The spellings of a positive class that is boolean: its number and its word."""
-
 Role = Literal["event", "prediction", "label", "instance"]
 """The role of a source's records."""
 
@@ -122,9 +117,8 @@ class EventFields:
     scores         the columns of scores of several models, instead of `score`. A record is then an event of
                    each column: of the model "a" for the column "a", or of "m/a" where the record's model, or
                    `model_name`, is "m". With `scores`, an empty `model_name` says that there is no "m".
-    positive       the label's value for the positive class; every other value is negative. None = 1/0, 1/-1
-                   and true/false are understood. Numbers compare as numbers, other values as text. If the
-                   positive class is 1 or true (0 or false), both spellings are that class.
+    positive       the label's value for the positive class, as `class_text`; every other value is negative.
+                   None = 1/0, 1/-1 and true/false are understood.
     model          the column of the model's name.
     model_name     the model of every event, instead of `model`. If both are None, the model's name comes from
                    the column "model"; if the input lacks it, from the reader's name (a file's stem).
@@ -304,15 +298,6 @@ class EventFields:
         """The columns that are read as numbers; every other column is text, a class or a time."""
         weights = () if self.weight is None else (self.weight,)
         return (*self.score_columns, *self.class_scores, *weights, *self.features)
-
-    def class_of(self, value: object) -> str | None:
-        """Return the canonical spelling of a class; None for a missing value.
-
-        >>> EventFields(positive="1").class_of(True), EventFields(positive="yes").class_of(True)
-        ('1', 'true')
-        """
-        text = class_text(value)
-        return self.positive if text is not None and text in ALIKE.get(self.positive, ()) else text
 
     def resolved(self, columns: Iterable[str], default_model: str | None = None) -> EventFields:
         """Settle where the model comes from, for an input that has these columns.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ import pyarrow as pa
 from ...core.arrays import FloatArray, Int8Array
 from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE
 from ...core.events.columns import TextColumn
+from ...core.settings.classes import named_classes
 from .columns import class_text, read_scores, texts
 from .faults import Faults, class_verdict, membership_verdict, score_verdict
 from .fields import EventFields
 
-LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
+LABELS = {"1": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE}
 """The labels that are understood if no positive class is named, by their `class_text`."""
 
 
@@ -77,13 +78,12 @@ class ClassReader:
         return scores
 
     def classes(self, role: str, name: str) -> TextColumn:
-        """Read a column of classes; a value that is none of the classes is a fault."""
+        """Read a column of classes, by name; a value that is none of the classes is a fault."""
         column = self.column(name)
-        found = texts(column, self.fields.class_of)
-        known = set(self.fields.class_names)
-        bad = ~np.array([*(value in known for value in found.values), False])[found.codes]
-        self.faults.add(bad, role, name, column, class_verdict(role, self.fields.class_names))
-        return replace(found, codes=np.where(bad, -1, found.codes))
+        names = named_classes(self.fields.class_names)
+        found = texts(column, lambda value: names.get(class_text(value) or ""))
+        self.faults.add(found.codes < 0, role, name, column, class_verdict(role, self.fields.class_names))
+        return found
 
     def _members(self, name: str) -> Int8Array:
         """Read a column that says whether an event is of a class."""

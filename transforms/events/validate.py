@@ -27,9 +27,9 @@ from ...core.events.numbers import number
 from ...core.events.rejected import Reason, details_of, in_words
 from ...core.events.times import NO_TIME
 from ...core.settings.durations import duration_text
-from .columns import ids, instants, numbers, read_scores, text_of, texts
+from .columns import class_text, ids, instants, numbers, read_scores, text_of, texts
 from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, texts_of
-from .doubts import tell_doubt, tell_negatives
+from .doubts import tell_doubt, tell_labels, tell_predictions
 from .faults import (
     Fault,
     Faults,
@@ -139,10 +139,9 @@ class Check:
         """Read the labels, as classes and as 1 and 0."""
         fields = self.fields
         column = self._column(fields.label)
-        classes = texts(column, fields.class_of)
+        classes = texts(column, class_text)
         labels = binary_labels(classes, fields)
-        if fields.positive is not None:
-            tell_negatives(fields.label, classes.values, fields.positive)
+        tell_labels(fields, classes)
         if fields.positive is not None or fields.predicted is not None or fields.classes:
             self._note(classes.codes < 0, "label", fields.label, column)
         else:
@@ -151,8 +150,11 @@ class Check:
 
     def predicted(self) -> TextColumn | None:
         """Read the predicted classes, if there are any."""
-        name = self.fields.predicted
-        return None if name is None else self._of_events(self._texts("predicted", name, self.fields.class_of))
+        if (name := self.fields.predicted) is None:
+            return None
+        classes = self._texts("predicted", name, class_text)
+        tell_predictions(self.fields, classes)
+        return self._of_events(classes)
 
     def times(self) -> Int64Array | None:
         """Read the times, if there are any."""
@@ -341,7 +343,7 @@ def _events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, Dea
 
 def _class_events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatch, DeadLetters]:
     """Return events, or predictions, with a score of each class."""
-    reader = _class_reader(check)
+    reader = ClassReader(check.fields, check._column, check.faults)
     is_event = role == "event"
     columns: dict[str, Any] = {"models": check.models(), **reader.scores_and_decisions()}
     columns |= reader.labels() if is_event else {}
@@ -351,10 +353,6 @@ def _class_events(check: Check, role: Role) -> tuple[EventBatch | PredictionBatc
         return check.split(EventBatch.of_classes(**columns))
     events, letters = check.split(PredictionBatch.of(**columns).events)
     return PredictionBatch(events), letters
-
-
-def _class_reader(check: Check) -> ClassReader:
-    return ClassReader(check.fields, check._column, check.faults)
 
 
 def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:
@@ -387,7 +385,7 @@ def _labels(check: Check) -> tuple[LabelBatch, DeadLetters]:
     fields = check.fields
     columns: dict[str, Any] = {}
     if fields.class_scores:
-        columns = _class_reader(check).labels()
+        columns = ClassReader(check.fields, check._column, check.faults).labels()
         labels = np.full(check.chunk.batch.num_rows, NO_CLASS, np.int8)
     else:
         classes, labels = check.labels()

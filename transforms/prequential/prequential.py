@@ -22,7 +22,7 @@ from ...core.rows.class_rows import ClassRow
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
 from ...core.settings.choices import read_choices
-from ...core.settings.classes import class_text
+from ...core.settings.classes import class_name, class_text
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.windows import Emission, EveryEvents, LastEvents, Window
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
@@ -214,7 +214,7 @@ def task_of(
 ) -> Task:
     """Return what learners predict. Raises ConfigError for settings that do not go together."""
     if class_scores is None:
-        return Task(not multiclass, threshold, tuple(classes))
+        return Task(not multiclass, threshold, tuple(map(class_text, classes)))
     for name, value in (("multiclass", multiclass), ("positive", positive), ("classes", tuple(classes))):
         if value not in (None, False, ()):
             raise ConfigError(
@@ -223,7 +223,7 @@ def task_of(
             )
     if isinstance(class_scores, str) or not isinstance(class_scores, Iterable):
         raise ConfigError(f"class_scores={class_scores!r}: give the names of all classes, as a list")
-    return Task(False, threshold, tuple(class_text(name) for name in class_scores), scores=True)
+    return Task(False, threshold, tuple(class_name(name) for name in class_scores), scores=True)
 
 
 def _specs(

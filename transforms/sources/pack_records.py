@@ -27,8 +27,9 @@ from ...core.events.rejected import Reason
 from ...core.events.times import AFTER_LAST_TIME, FIRST_TIME
 from ...core.events.wire import UNORDERED
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
-from ..events.columns import json_record
+from ..events.columns import class_text, json_record
 from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
+from ..events.doubts import tell_classes_at_end
 from ..events.fields import EventFields, Role
 from ..events.labels import binary_labels
 from ..events.lateness import ANY_TIME
@@ -109,6 +110,10 @@ class PackRecords(beam.DoFn):
         scores = fields.class_scores or fields.score_columns
         has_score = any(record.get(name) is not None for name in scores)
         return ("prediction", "label") if has_score else ("label",)
+
+    def teardown(self) -> None:
+        """Warn of doubtful classes: no record follows."""
+        tell_classes_at_end()
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yield the packets of the records still held."""
@@ -270,7 +275,7 @@ def _check_classes(batch: EventBatch, fields: EventFields) -> None:
         return
     for column in (batch.label_classes, batch.predicted):
         for value in column.values:
-            if (spelled := fields.class_of(value)) != value:
+            if (spelled := class_text(value)) != value:
                 raise _unfit(f"the class {value[:60]!r} is spelled {spelled!r} here; pack it so")
     if not np.array_equal(batch.labels, binary_labels(batch.label_classes, fields)):
         said = (

@@ -677,9 +677,9 @@ def test_classes_that_are_numbers_compare_as_numbers(positive: Any, labels: list
 
 def test_class_text_tells_numbers_by_value_and_texts_by_letter() -> None:
     assert class_text(np.int64(3)) == class_text(3.0) == class_text("3.00") == "3"
-    assert class_text(np.bool_(True)) == class_text(True) == "true"
+    assert class_text(np.bool_(True)) == class_text(True) == "1"
     assert class_text("nan") == "nan"
-    assert class_text("TRUE") == "true"
+    assert class_text("TRUE") == "1"
     assert class_text(2**53 + 1) == class_text(f"{2**53 + 1}") == "9007199254740993"
     assert class_text("+-1") == "+-1"
     assert class_text("1_000") == "1_000"

@@ -223,8 +223,8 @@ def test_with_predictions_labels_are_classes_in_one_spelling():
         columns(label=[True, False], p=["TRUE", "x"]),
         EventFields(model_name="m", predicted="p", positive="true"),
     )
-    assert events.label_classes.to_list() == ["true", "false"]
-    assert events.predicted.to_list() == ["true", "x"]
+    assert events.label_classes.to_list() == ["1", "0"]
+    assert events.predicted.to_list() == ["1", "x"]
     assert events.labels.tolist() == [1, 0]
 
 
@@ -234,7 +234,7 @@ def test_booleans_are_the_positive_class_in_the_confusion_too():
         EventFields(model_name="m", predicted="p", positive="1"),
     )
     assert events.labels.tolist() == [1, 0]
-    assert events.label_classes.to_list() == ["1", "false"]
+    assert events.label_classes.to_list() == ["1", "0"]
     assert events.predicted.to_list() == ["1", "0"]
 
 

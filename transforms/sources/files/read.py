@@ -35,7 +35,7 @@ from ...beam.machine import typed
 from ...beam.metrics import count_records
 from ...events.columns import instants
 from ...events.dead_letters import CHUNK_ROWS, Chunk, DeadLetters
-from ...events.doubts import TimesOfFiles
+from ...events.doubts import TimesOfFiles, tell_classes_at_end
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
 from ...events.periods import column_at
@@ -196,6 +196,10 @@ class _Reader(beam.DoFn):
     def __init__(self, shards: int, cut: Cut | None) -> None:
         self._shards = shards
         self._cut = cut
+
+    def teardown(self) -> None:
+        """Warn of doubtful classes: no file follows."""
+        tell_classes_at_end()
 
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
         """Count a piece; yield its dead letters."""

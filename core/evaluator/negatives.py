@@ -1,0 +1,108 @@
+"""The classes -1 and 0 of one evaluator: one class beside 1, or two classes.
+
+Labels of some tools are 1 and -1 where predictions are 1 and 0. The classes -1 and 0 are then one class. They
+are two classes as soon as labels have both, predictions have both, or any other class than 1 comes. They are
+two from the start if the positive class is another class than 1.
+
+Invariant: whether -1 and 0 are one class after an event depends on the events up to this event, not on how
+they were cut into calls. When one class becomes two, the events that the window holds are told apart: all
+labels of the class have one of the spellings, and all predictions the other.
+
+While -1 and 0 can still become one class, a name in the evaluator's table of classes says who had the class:
+" -1|" labels alone, " |0" predictions alone, " -1|0" labels -1 and predictions 0. Plain "0" says: both. No
+`class_text` begins with a blank, so these names are no class of a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from ..events.columns import TextColumn
+from ..settings.classes import MINUS_ONE, ONE, ZERO
+from .state import EvaluatorState
+
+_BINARY = frozenset((MINUS_ONE, ZERO, ONE))
+_PAIR = MINUS_ONE, ZERO
+
+LABEL, PREDICTION = 0, 1
+"""The sides of an event."""
+
+
+class Negatives:
+    """What labels and predictions have had of -1 and 0: on each side nothing, one of the two, or too much.
+
+    had    the class that labels, and that predictions, have had; "": none yet
+    apart  whether -1 and 0 are two classes for good
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        """Read what the names of an evaluator's classes say."""
+        self.had = ["", ""]
+        known = set(names)
+        plain = known & _BINARY
+        if pair := next((name for name in known if name.startswith(" ")), None):
+            self.had = pair[1:].split("|")
+            known.remove(pair)
+        elif len(plain - {ONE}) == 1:
+            self.had = [*plain - {ONE}] * 2
+        self.apart = not known <= _BINARY or len(plain - {ONE}) == 2
+
+    @property
+    def name(self) -> str:
+        """The name under which the table of classes has -1 or 0; "": neither came yet."""
+        label, predicted = self.had
+        return label if label == predicted else f" {label}|{predicted}"
+
+    def takes(self, name: str) -> bool:
+        """Return whether the code of a class depends on the side that has the class."""
+        return not self.apart and name in _PAIR
+
+    def meet(self, name: str, side: int) -> tuple[str, str]:
+        """Note -1 or 0 on a side; return the name in the table of classes so far, and from now on."""
+        before = self.name
+        self.had[side] = name
+        return before, self.name
+
+    def first_apart(self, labels: TextColumn, predicted: TextColumn) -> int:
+        """Return the first event at which one class becomes two; the number of events: at none.
+
+        If -1 and 0 become two classes before they are one, `apart` is set.
+        """
+        count = len(labels)
+        if self.apart:
+            return count
+        columns = labels, predicted
+        used = [{column.values[code] for code in np.unique(column.codes).tolist()} for column in columns]
+        if (used[LABEL] | used[PREDICTION]) - {ONE} <= {self.had[LABEL]} & {self.had[PREDICTION]}:
+            return count  # as nearly always: only classes that both sides have had
+        firsts = [column.first(used[side] - _BINARY) for side, column in enumerate(columns)]
+        for had, column in zip(self.had, columns, strict=True):
+            firsts.append(max(0 if had == name else column.first({name}) for name in _PAIR))
+        end = min(firsts)
+        self.apart = end < count and not self._is_one_before(end, columns)
+        return count if self.apart else end
+
+    def _is_one_before(self, end: int, columns: tuple[TextColumn, TextColumn]) -> bool:
+        """Return whether -1 and 0 are one class after the first `end` events, if no side has had both."""
+        label, predicted = (
+            had or next((name for name in _PAIR if column.first({name}) < end), "")
+            for had, column in zip(self.had, columns, strict=True)
+        )
+        return bool(label and predicted) and label != predicted
+
+
+def told_apart(state: EvaluatorState) -> EvaluatorState:
+    """Return a state in which -1 and 0, one class in `state`, are two."""
+    code = next(place for place, name in enumerate(state.class_names) if name.startswith(" "))
+    label, predicted = state.class_names[code][1:].split("|")
+    names = (*state.class_names[:code], label, *state.class_names[code + 1 :], predicted)
+    predictions = np.where(state.predictions == code, len(names) - 1, state.predictions)
+    return replace(
+        state,
+        class_names=names,
+        predictions=predictions.astype(state.predictions.dtype),
+        last_seen=np.append(state.last_seen, 0),
+    )
