@@ -16,7 +16,9 @@ from ....core.errors import InputError
 from ....core.prequential.generators import GeneratedStream
 from ....core.process.near_names import near_names
 from ...events.fields import EventFields, Role, check_names
-from ...files.formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, csv_header, has_scheme, stem_of
+from ...files.csv_chunks import csv_header
+from ...files.csv_text import NO_TEXT
+from ...files.formats import DAMAGE, FORMATS, SourceFile, has_scheme, stem_of
 from ...files.lines import MOST_LINE_BYTES
 from .generated import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns

@@ -38,7 +38,8 @@ from ...events.dead_letters import CHUNK_ROWS, Chunk, DeadLetters
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
 from ...events.validate import validate_as
-from ...files.formats import DAMAGE, SourceFile, csv_chunks, parquet_chunks
+from ...files.csv_chunks import csv_chunks
+from ...files.formats import DAMAGE, SourceFile, parquet_chunks
 from .generated import GENERATED, generated_chunks
 from .json_lines import json_chunks
 from .listing import column_names

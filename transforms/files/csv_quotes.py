@@ -1,0 +1,144 @@
+"""Finds the quoted fields of CSV text, and the quotes that swallow records.
+
+A quote opens a field if the quote is the first character of the field. Any other quote in a field without
+quotes around it is text. In a quoted field, two quotes are one quote of the text, and commas and newlines
+are text. Arrow and Python's `csv` follow the same rules. They raise no error for a field that is never
+closed: the records behind its quote become text of one field. `cut_records` finds such a quote.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.arrays import Int64Array
+
+MOST_FIELD_BYTES = 1 << 16
+"""The most bytes of a quoted field of several lines. A longer field has probably swallowed records: its first
+quote was never closed, and a quote of a later record closes it."""
+
+_QUOTE, _NEWLINE, _RETURN = b'"\n\r'
+_REMEDY = "close the quote, and double each quote that is part of a text"
+
+
+class CsvFault(NamedTuple):
+    """What ends the reading of CSV text.
+
+    line  the line where it is, from 1
+    what  a clause that says what is wrong, and what mends it
+    """
+
+    line: int
+    what: str
+
+    def of(self, name: str) -> str:
+        """Return an error that names the file, the line and the remedy."""
+        return f"{name}, line {self.line:,}: {self.what}"
+
+
+class Cut(NamedTuple):
+    """Where a block of CSV text can be cut.
+
+    end     the bytes of the whole records at the beginning of the block
+    opener  the place of a quote that swallows the records behind it; the quote is not in these whole records.
+            -1: there is no such quote
+    what    see `CsvFault`
+    """
+
+    end: int
+    opener: int = -1
+    what: str = ""
+
+
+def quoted_fields(block: bytes, delimiter: bytes) -> tuple[Int64Array, Int64Array]:
+    """Return the places of the first quote and of the last quote of each quoted field.
+
+    block  text that begins where a record begins. The last quote of a field that is not closed in the block
+           has the place len(block).
+
+    Usually quotes open and close fields in turn; a doubled quote closes its field and opens the field again.
+    This takes 30 ms for 10 MB where all fields are quoted. A quote inside a field without quotes breaks the
+    turns, and the block is searched field by field, in about 0.5 us a field.
+    """
+    text = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(text == _QUOTE)
+    if not len(quotes):
+        return quotes, quotes
+    before = text[quotes[::2] - 1]
+    if quotes[0] == 0:
+        before[0] = _NEWLINE
+    opens = (before == delimiter[0]) | (before == _NEWLINE) | (before == _RETURN)
+    if not (opens | (before == _QUOTE)).all():
+        return _searched(block, delimiter)
+    turns = 2 * np.flatnonzero(opens)
+    behind = len(block) if len(quotes) % 2 else quotes[-1]
+    return quotes[turns], np.append(quotes[turns[1:] - 1], behind)
+
+
+def _searched(block: bytes, delimiter: bytes) -> tuple[Int64Array, Int64Array]:
+    found = re.finditer(rb'(?<![^%b\r\n])"(?:[^"]++|"")*+("?)' % re.escape(delimiter), block)
+    places = [(field.start(), field.end() - 1 if field[1] else len(block)) for field in found]
+    starts, ends = np.array(places, np.int64).reshape(-1, 2).T
+    return starts, ends
+
+
+def cut_records(block: bytes, delimiter: bytes, *, is_last: bool) -> Cut:
+    """Return where the whole records of a block end, and the first quote that swallows records.
+
+    block    text that begins where a record begins
+    is_last  whether the text ends with the block; else the last record may go on
+
+    A quoted field swallows records if the text ends inside the field. So does a field of several lines that
+    is longer than MOST_FIELD_BYTES, or that goes on behind its last quote.
+    """
+    starts, ends = quoted_fields(block, delimiter) if b'"' in block else (_NONE, _NONE)
+    size = len(block)
+    behind = np.frombuffer(block + b"\n\n", np.uint8)[np.minimum(ends, size) + 1]
+    goes_on = (behind != delimiter[0]) & (behind != _NEWLINE) & (behind != _RETURN)
+    doubtful = goes_on | (ends - starts - 1 > MOST_FIELD_BYTES) | (ends == size if is_last else False)
+    for field in np.flatnonzero(doubtful).tolist():
+        start, end = int(starts[field]), int(ends[field])
+        if how := _how(block[start:end], is_closed=end < size, is_last=is_last):
+            what = f"a quote opens a field here, and {how}; {_REMEDY}"
+            return Cut(_last_record(block, starts[:field], ends[:field], start), start, what)
+    if is_last:
+        return Cut(size)
+    whole = size - block.endswith(b"\r")  # the next block may begin with the newline of this carriage return
+    return Cut(_last_record(block, starts, ends, whole))
+
+
+_NONE = np.empty(0, np.int64)
+
+
+def _how(field: bytes, *, is_closed: bool, is_last: bool) -> str:
+    """Return what is wrong with a doubtful field; "" = nothing. `field` lacks the field's last quote."""
+    lines = lines_in(field)
+    if is_last and not is_closed:
+        after = f", {lines:,} line{'' if lines == 1 else 's'} below" if lines else ""
+        return f"the file ends inside the field{after}"
+    if not lines:
+        return ""
+    if len(field) - 1 > MOST_FIELD_BYTES:
+        return f"the field is longer than {MOST_FIELD_BYTES:,} bytes, the most of a field of several lines"
+    return f"other text follows the quote that closes the field, {lines:,} line{'s' * (lines > 1)} below"
+
+
+def lines_in(text: bytes) -> int:
+    """Return how many lines end in a text; of text without newlines, how many carriage returns it has."""
+    return text.count(b"\n") or text.count(b"\r")
+
+
+def _last_record(block: bytes, starts: Int64Array, ends: Int64Array, end: int) -> int:
+    """Return where the last whole record before `end` ends: behind a newline that no quotes surround."""
+    for start, last in zip(starts[::-1].tolist(), ends[::-1].tolist(), strict=True):
+        if (place := _last_newline(block, last + 1, end)) >= 0:
+            return place + 1
+        end = min(start, end)
+    return _last_newline(block, 0, end) + 1
+
+
+def _last_newline(block: bytes, start: int, end: int) -> int:
+    newline = block.rfind(b"\n", start, end)
+    return max(newline, block.rfind(b"\r", max(newline, start), end))
