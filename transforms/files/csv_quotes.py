@@ -8,16 +8,21 @@ closed: the records behind its quote become text of one field. `cut_records` fin
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from typing import NamedTuple
 
 import numpy as np
 
-from ...core.arrays import Int64Array
+from ...core.arrays import BoolArray, Int64Array
 
 MOST_FIELD_BYTES = 1 << 16
 """The most bytes of a quoted field of several lines. A longer field has probably swallowed records: its first
 quote was never closed, and a quote of a later record closes it."""
+
+_FEWEST_LINES = 10
+"""The fewest lines of a field that may look like records: an address or a note can have some such lines."""
 
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _REMEDY = "close the quote, and double each quote that is part of a text"
@@ -84,25 +89,34 @@ def _searched(block: bytes, delimiter: bytes) -> tuple[Int64Array, Int64Array]:
     return starts, ends
 
 
-def cut_records(block: bytes, delimiter: bytes, *, is_last: bool) -> Cut:
-    """Return where the whole records of a block end, and the first quote that swallows records.
+def header_fields(head: bytes, delimiter: bytes) -> int:
+    """Return how many fields the first record of a text has; 0 if there is none, or if it cannot be read."""
+    lines = io.StringIO(head.decode("utf-8", "replace"), newline="")
+    try:
+        return len(next((record for record in csv.reader(lines, delimiter=delimiter.decode()) if record), ()))
+    except csv.Error:
+        return 0
+
+
+def cut_records(block: bytes, delimiter: bytes, *, is_last: bool, fields: int = 0) -> Cut:
+    """Return where the whole records of a block end, and the first quote that swallows records. O(bytes).
 
     block    text that begins where a record begins
     is_last  whether the text ends with the block; else the last record may go on
+    fields   how many fields a record has; 0 = not known
 
-    A quoted field swallows records if the text ends inside the field. So does a field of several lines that
-    is longer than MOST_FIELD_BYTES, or that goes on behind its last quote.
+    A quoted field swallows records if the text ends inside the field. So does a field of several lines if the
+    field is longer than MOST_FIELD_BYTES, if other text follows its last quote, or if its lines look like
+    records. These are _FEWEST_LINES or more, and nine in ten of them have `fields` fields.
     """
-    starts, ends = quoted_fields(block, delimiter) if b'"' in block else (_NONE, _NONE)
     size = len(block)
-    behind = np.frombuffer(block + b"\n\n", np.uint8)[np.minimum(ends, size) + 1]
-    goes_on = (behind != delimiter[0]) & (behind != _NEWLINE) & (behind != _RETURN)
-    doubtful = goes_on | (ends - starts - 1 > MOST_FIELD_BYTES) | (ends == size if is_last else False)
-    for field in np.flatnonzero(doubtful).tolist():
-        start, end = int(starts[field]), int(ends[field])
-        if how := _how(block[start:end], is_closed=end < size, is_last=is_last):
-            what = f"a quote opens a field here, and {how}; {_REMEDY}"
-            return Cut(_last_record(block, starts[:field], ends[:field], start), start, what)
+    starts, ends = quoted_fields(block, delimiter) if b'"' in block else (_NONE, _NONE)
+    if len(starts):
+        for field in np.flatnonzero(_doubtful(block, starts, ends, delimiter, is_last=is_last)).tolist():
+            start, end = int(starts[field]), int(ends[field])
+            if how := _how(block, start, end, delimiter, is_last=is_last, fields=fields):
+                what = f"a quote opens a field here, and {how}; {_REMEDY}"
+                return Cut(_last_record(block, starts[:field], ends[:field], start), start, what)
     if is_last:
         return Cut(size)
     whole = size - block.endswith(b"\r")  # the next block may begin with the newline of this carriage return
@@ -112,17 +126,40 @@ def cut_records(block: bytes, delimiter: bytes, *, is_last: bool) -> Cut:
 _NONE = np.empty(0, np.int64)
 
 
-def _how(field: bytes, *, is_closed: bool, is_last: bool) -> str:
-    """Return what is wrong with a doubtful field; "" = nothing. `field` lacks the field's last quote."""
+def _doubtful(
+    block: bytes, starts: Int64Array, ends: Int64Array, delimiter: bytes, *, is_last: bool
+) -> BoolArray:
+    """Return which quoted fields `cut_records` has to look at: all that swallow records, and few others."""
+    text = np.frombuffer(block, np.uint8)
+    behind = text[np.minimum(ends + 1, len(text) - 1)]
+    goes_on = (behind != delimiter[0]) & (behind != _NEWLINE) & (behind != _RETURN) & (ends + 1 < len(text))
+    found = goes_on | (ends - starts - 1 > MOST_FIELD_BYTES) | ((ends == len(text)) & is_last)
+    long = np.flatnonzero(ends - starts > 2 * _FEWEST_LINES)
+    if len(long):
+        breaks = np.flatnonzero((text == _NEWLINE) | (text == _RETURN))
+        lines = np.searchsorted(breaks, ends[long]) - np.searchsorted(breaks, starts[long])
+        found[long[lines > _FEWEST_LINES]] = True
+    return found
+
+
+def _how(block: bytes, start: int, end: int, delimiter: bytes, *, is_last: bool, fields: int) -> str:
+    """Return what is wrong with a doubtful field, whose quotes are at `start` and `end`; "" = nothing."""
+    field = block[start + 1 : end]
     lines = lines_in(field)
-    if is_last and not is_closed:
-        after = f", {lines:,} line{'' if lines == 1 else 's'} below" if lines else ""
-        return f"the file ends inside the field{after}"
+    below = f", {lines:,} line{'s' * (lines > 1)} below" if lines else ""
+    if is_last and end == len(block):
+        return f"the file ends inside the field{below}"
     if not lines:
         return ""
-    if len(field) - 1 > MOST_FIELD_BYTES:
+    if len(field) > MOST_FIELD_BYTES:
         return f"the field is longer than {MOST_FIELD_BYTES:,} bytes, the most of a field of several lines"
-    return f"other text follows the quote that closes the field, {lines:,} line{'s' * (lines > 1)} below"
+    inside = [line for line in field.splitlines()[1:-1] if line]
+    alike = sum(line.count(delimiter) + 1 == fields for line in inside)
+    if fields > 1 and len(inside) >= _FEWEST_LINES and 10 * alike >= 9 * len(inside):
+        return f"{alike:,} lines of the field have {fields} fields, as records have"
+    if block[end + 1 : end + 2] not in (b"", delimiter, b"\n", b"\r"):
+        return f"other text follows the quote that closes the field{below}"
+    return ""
 
 
 def lines_in(text: bytes) -> int:
@@ -132,10 +169,10 @@ def lines_in(text: bytes) -> int:
 
 def _last_record(block: bytes, starts: Int64Array, ends: Int64Array, end: int) -> int:
     """Return where the last whole record before `end` ends: behind a newline that no quotes surround."""
-    for start, last in zip(starts[::-1].tolist(), ends[::-1].tolist(), strict=True):
-        if (place := _last_newline(block, last + 1, end)) >= 0:
+    for field in range(len(starts) - 1, -1, -1):
+        if (place := _last_newline(block, int(ends[field]) + 1, end)) >= 0:
             return place + 1
-        end = min(start, end)
+        end = min(int(starts[field]), end)
     return _last_newline(block, 0, end) + 1
 
 

@@ -12,7 +12,7 @@ import io
 import re
 from typing import BinaryIO
 
-from .csv_quotes import CsvFault, cut_records, lines_in
+from .csv_quotes import CsvFault, cut_records, header_fields, lines_in
 from .formats import HEAD_BYTES
 from .lines import MARK
 
@@ -69,6 +69,7 @@ class RecordStream(Utf8Stream):
         self._delimiter = delimiter.encode()
         self._rest: bytes | None = None  # the text after the last block; None = nothing was read yet
         self._lines = 0
+        self._fields = 0
         self._ended = False
         self.fault: CsvFault | None = None
 
@@ -84,7 +85,8 @@ class RecordStream(Utf8Stream):
         is_last = size < 0 or len(data) < size
         if self._rest is None:
             data = data.removeprefix(MARK)
-        end, opener, what = cut_records(data, self._delimiter, is_last=is_last)
+            self._fields = header_fields(data[:HEAD_BYTES], self._delimiter)
+        end, opener, what = cut_records(data, self._delimiter, is_last=is_last, fields=self._fields)
         if opener < 0 and not end and not is_last:
             opener, what = 0, f"the record that begins here has more than {size:,} bytes; {_TOO_LONG}"
         block, self._rest = data[:end], data[end:]

@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 import pyarrow as pa
 
 from ...core.errors import InputError
-from ..files.csv_quotes import CsvFault, Cut, cut_records, lines_in
+from ..files.csv_quotes import CsvFault, Cut, cut_records, header_fields, lines_in
 from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..kafka.client import check_topic
 from ..kafka.topic import KafkaTopic, is_kafka
@@ -156,7 +156,7 @@ class _Growing:
             behind = b""
             while more := stream.read(MOST_BYTES):
                 behind += more
-                end, opener, what = _whole_records(behind, source)
+                end, opener, what = _whole_records(behind, source, self._head)
                 fault = None if opener < 0 else CsvFault(self._lines + lines_in(behind[:opener]) + 1, what)
                 if not end and fault is None and len(behind) > _MOST_BEHIND:
                     raise InputError(f"{source.name} has a line of more than {_MOST_BEHIND:,} bytes")
@@ -175,11 +175,15 @@ class _Growing:
                     raise InputError(fault.of(source.name))
 
 
-def _whole_records(text: bytes, source: SourceFile) -> Cut:
-    """Return where the last whole record ends, and a quote that swallows records."""
+def _whole_records(text: bytes, source: SourceFile, head: bytes) -> Cut:
+    """Return where the last whole record ends, and a quote that swallows records.
+
+    head  the header of CSV; empty, if it is still to come
+    """
     if source.format == "jsonl":
         return Cut(text.rfind(b"\n") + 1)
-    return cut_records(text, source.delimiter.encode(), is_last=False)
+    delimiter = source.delimiter.encode()
+    return cut_records(text, delimiter, is_last=False, fields=header_fields(head, delimiter))
 
 
 class _Files:

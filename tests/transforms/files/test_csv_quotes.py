@@ -169,6 +169,29 @@ def test_a_quote_that_the_quote_of_a_later_record_closes_is_an_error(tmp_path):
     ) in error
 
 
+@pytest.mark.parametrize("closing", ['0.4,0,"\n', '0.4,0,",\n', '"\n', '",0\n'])
+@pytest.mark.parametrize("lines", [12, 4_000])
+def test_a_field_whose_lines_look_like_records_is_an_error(tmp_path, closing, lines):
+    """The second stray quote closes the field of the first one, so that no byte is out of place."""
+    swallowed = GOOD * (lines - 2) + "0.5,1\n\n"
+    path = put(tmp_path, "a.csv", f'score,label,note\n{GOOD}0.9,1,"cut\n{swallowed}{closing}{GOOD * 9}')
+    records, error = read(path)
+    assert records == 1
+    assert re.search(
+        ", line 3: a quote opens a field here, and (other text|[0-9,]+ lines of the field)", error
+    )
+    if closing.endswith('"\n'):
+        assert f"and {lines - 2:,} lines of the field have 3 fields, as records have; close" in error
+
+
+@pytest.mark.parametrize(
+    "note", ["one, two\n" * 100, "a, b, c\n" * 10, ("a, b, c\n" * 8 + "end\n\n") * 9, '""a"", b, c\nd\n' * 99]
+)
+def test_a_field_of_prose_is_read(tmp_path, note):
+    path = put(tmp_path, "a.csv", f'score,label,note\n0.9,1,"{note}"\n{GOOD}')
+    assert read(path) == (2, "")
+
+
 def test_quotes_inside_fields_and_around_whole_fields_are_no_fault(tmp_path):
     text = 'score,label,note\n0.1,1,5" pipe\n0.2,0,"say ""no"",\nor yes"\n0.3,1,"a"b\n0.4,0,""\n0.5,1,""""\n'
     path = put(tmp_path, "a.csv", text)
