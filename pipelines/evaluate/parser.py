@@ -277,8 +277,9 @@ _JOB = Group("the job", (
 
 EVALUATE = (
     Argument("sources", "SOURCE",
-        "files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or a topic, kafka://host:port/topic; or - "
-        "for JSON lines on stdin, as they come; or, with --follow, a folder", takes="words"),
+        "files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or a folder that has folders key=value, "
+        "which are columns; or a topic, kafka://host:port/topic; or - for JSON lines on stdin, as they come; "
+        "or, with --follow, a folder", takes="words"),
     Argument("--output", "PATH",
         ".csv, .parquet or .jsonl; - is JSON lines on stdout; kafka://host:port/topic a message a row; "
         "rows/, with its slash, a folder of files. Of stdin and --follow, .csv, .jsonl and - are there from "

@@ -1,5 +1,6 @@
 """Files as they are stored.
 
-`formats` has the formats, and reads CSV and Parquet; `lines` cuts bytes into whole lines. `stored` reads
-files of a stored state.
+`formats` has the formats, and reads Parquet; `lines` cuts bytes into whole lines. `csv_quotes` finds quotes
+that swallow records of CSV, `csv_text` cuts CSV text into whole records, and `csv_chunks` reads the records.
+`stored` reads files of a stored state.
 """

@@ -21,6 +21,7 @@ from typing import BinaryIO, NamedTuple
 import pyarrow as pa
 
 from ...core.errors import InputError
+from ..files.csv_quotes import CsvFault, Cut, cut_records, header_fields, lines_in
 from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..kafka.client import check_topic
 from ..kafka.topic import KafkaTopic, is_kafka
@@ -137,25 +138,32 @@ class _Growing:
     def __init__(self, path: str) -> None:
         self._path = path
         self._at = 0
+        self._lines = 0
         self._head = b""
         self._known = b""
 
     def read(self, source: SourceFile) -> Iterator[_Piece]:
-        """Yield what was added, in pieces of whole lines."""
+        """Yield what was added, in pieces of whole records.
+
+        A record that is not whole waits until more is added. Raises InputError where a quote of CSV swallows
+        records, or where a record is too long.
+        """
         with open(self._path, "rb") as stream:  # noqa: PTH123 - bytes that need not be UTF-8
             stream.seek(self._at - len(self._known))
             if stream.read(len(self._known)) != self._known:  # written anew
-                self._at, self._head, self._known = 0, b"", b""
+                self._at, self._lines, self._head, self._known = 0, 0, b"", b""
                 stream.seek(0)
             behind = b""
             while more := stream.read(MOST_BYTES):
                 behind += more
-                end = _end_of_lines(behind, quoted=source.format != "jsonl")
-                if not end and len(behind) > _MOST_BEHIND:
+                end, opener, what = _whole_records(behind, source, self._head)
+                fault = None if opener < 0 else CsvFault(self._lines + lines_in(behind[:opener]) + 1, what)
+                if not end and fault is None and len(behind) > _MOST_BEHIND:
                     raise InputError(f"{source.name} has a line of more than {_MOST_BEHIND:,} bytes")
                 if end:
                     lines, behind = behind[:end], behind[end:]
                     self._at += end
+                    self._lines += lines_in(lines)
                     self._known = (self._known + lines)[-_KNOWN_BYTES:]
                     if source.format != "jsonl" and not self._head:
                         head, newline, lines = lines.partition(b"\n")
@@ -163,14 +171,19 @@ class _Growing:
                     if lines.strip():
                         content = self._head + lines
                         yield _Piece(source.path, source.format, False, len(content), content)
+                if fault is not None:
+                    raise InputError(fault.of(source.name))
 
 
-def _end_of_lines(text: bytes, *, quoted: bool) -> int:
-    """Return where the last whole line ends; a newline between quotes ends no line."""
-    end = text.rfind(b"\n") + 1
-    while quoted and end and text.count(b'"', 0, end) % 2:
-        end = text.rfind(b"\n", 0, end - 1) + 1
-    return end
+def _whole_records(text: bytes, source: SourceFile, head: bytes) -> Cut:
+    """Return where the last whole record ends, and a quote that swallows records.
+
+    head  the header of CSV; empty, if it is still to come
+    """
+    if source.format == "jsonl":
+        return Cut(text.rfind(b"\n") + 1)
+    delimiter = source.delimiter.encode()
+    return cut_records(text, delimiter, is_last=False, fields=header_fields(head, delimiter))
 
 
 class _Files:

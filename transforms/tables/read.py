@@ -17,6 +17,7 @@ from ...core.errors import InputError
 from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
 from ...core.settings.evaluator import config_of
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
+from ..files.csv_chunks import CsvBatches
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks
 from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
@@ -233,12 +234,11 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
     if source.format == "jsonl":
         yield from _json_tables(source, nullable)
         return
-    with source.open() as raw:
-        file = pa.BufferReader(arrow_buffer(raw.read()))
     if source.format == "parquet":
+        with source.open() as raw:
+            file = pa.BufferReader(arrow_buffer(raw.read()))
         yield pa.parquet.read_table(file, columns=schema.names).select(schema.names).cast(nullable)
         return
-    stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
     texts = [column.with_type(pa.string()) if column.name in lists else column for column in nullable]
     convert = pa.csv.ConvertOptions(
         column_types=pa.schema(texts),
@@ -247,8 +247,7 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    parse = pa.csv.ParseOptions(delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True)
-    for batch in pa.csv.open_csv(stream, parse_options=parse, convert_options=convert):
+    for batch in _csv_batches(source, convert):
         table = pa.Table.from_batches([batch])
         for name in lists:
             parts: list[list[Any] | None] = [
@@ -260,6 +259,18 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
             place = table.schema.get_field_index(name)
             table = table.set_column(place, nullable.field(name), pa.array(parts, kind))
         yield table
+
+
+def _csv_batches(source: SourceFile, convert: pa.csv.ConvertOptions) -> Iterator[pa.RecordBatch]:
+    """Read CSV. Raises InputError where text is not UTF-8, or where a quote swallows records."""
+    how = pa.csv.ReadOptions(use_threads=False, block_size=MOST_LINE_BYTES)
+    with unpacked(source) as (stream, _), CsvBatches(stream, source, refuses=False) as batches:
+        yield from batches.read(how, convert)
+        fault, replaced = batches.fault, batches.replaced
+    if fault is not None:
+        raise InputError(fault.of(source.name))
+    if replaced:
+        raise InputError(f"{source.name} is not UTF-8; write the rows again, or restore the file")
 
 
 def _values_in(text: str) -> list[str]:

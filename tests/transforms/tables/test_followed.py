@@ -153,3 +153,30 @@ def test_a_follower_ends_when_it_is_asked_to(tmp_path, monkeypatch):
     follower.look()
     follower.stop.set()
     assert list(follower._came) == []
+
+
+def test_a_growing_file_that_ends_inside_a_quote_is_waited_for(tmp_path, monkeypatch):
+    content = text_of(all_rows(), tmp_path, ".csv")
+    inside = content.index(b'says ""yes""') + 12
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content[:inside])
+    follower = Follower(path, monkeypatch)
+    found = [follower.look()]
+    path.write_bytes(content)
+    found.append(follower.look())
+    assert plain(pa.concat_tables(found)) == plain(all_rows())
+    assert not follower.troubles
+
+
+def test_a_growing_file_whose_quote_is_never_closed_is_told_with_the_line(tmp_path, monkeypatch):
+    rows = text_of(all_rows().slice(0, 2), tmp_path, ".csv")
+    path = tmp_path / "rows.csv"
+    path.write_bytes(rows + b'"m')
+    follower = Follower(path, monkeypatch)
+    assert follower.look().num_rows == 2
+    with path.open("ab") as file:
+        file.write(b",1,2,3\n" * 20_000)
+    assert follower.look().num_rows == 0
+    (told,) = follower.troubles
+    assert f"rows.csv, line {1 + rows.count(chr(10).encode())}: a quote opens a field here, and" in told
+    assert "longer than 65,536 bytes" in told

@@ -1,5 +1,6 @@
 """Files of events, read in order as partitions of a source.
 
-`listing` finds files and their columns, `json_lines` and `timed_lines` read lines. `read` reads a file, cuts
-it for shards, and has the transforms. `generated` makes events instead of reading them.
+`listing` finds files and their columns, and `folder_columns` has the columns of folders `key=value`.
+`json_lines` and `timed_lines` read lines. `read` reads a file, cuts it for shards, and has the transforms.
+`generated` makes events instead of reading them.
 """

@@ -16,8 +16,11 @@ from ....core.errors import InputError
 from ....core.prequential.generators import GeneratedStream
 from ....core.process.near_names import near_names
 from ...events.fields import EventFields, Role, check_names
-from ...files.formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, csv_header, has_scheme, stem_of
+from ...files.csv_chunks import csv_header
+from ...files.csv_text import NO_TEXT
+from ...files.formats import DAMAGE, FORMATS, SourceFile, has_scheme, stem_of
 from ...files.lines import MOST_LINE_BYTES
+from .folder_columns import folder_columns, names_with_folders
 from .generated import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns
 
@@ -41,11 +44,15 @@ def list_sources(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]
 
 
 def _identity(path: str) -> object:
-    """Return a key that is equal for all names of one file: links, and paths from different folders."""
+    """Return a key that is equal for all names of one file: links, and paths from different folders.
+
+    A link in another folder `key=value` has other columns, and so another key.
+    """
     if has_scheme(path):
         return path
     found = os.stat(path)  # noqa: PTH116 - as `Path.stat`
-    return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
+    file = (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
+    return file, tuple(name for name in Path(path).absolute().parent.parts if "=" in name)
 
 
 def _matches(path: str) -> Iterator[SourceFile]:
@@ -62,13 +69,40 @@ def _matches(path: str) -> Iterator[SourceFile]:
         yield from (_source_file(found.path, found.size_in_bytes) for found in matches)
         return
     names = [path]
-    if not os.path.lexists(path) and glob.has_magic(path):
+    if _has_key_folders(path):
+        names = [*_files_below(path)]
+        if not names:
+            raise InputError(f"{path} has no file in its folders; name a folder that has files")
+    elif not os.path.lexists(path) and glob.has_magic(path):
         found = glob.glob(path, recursive=True)  # noqa: PTH207 - Path.glob knows no absolute patterns
         names = [name for name in found if not Path(name).is_dir()]
         if not names:
             raise InputError(f"{path} matches no file; check the pattern, and quote it for the shell")
     for name in names:
         yield _local_file(os.path.normpath(name))
+
+
+def _has_key_folders(path: str) -> bool:
+    """Tell a folder that has folders `key=value`."""
+    try:
+        with os.scandir(path) as entries:
+            return any("=" in entry.name and entry.is_dir() for entry in entries)
+    except OSError:
+        return False
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    """Yield the files in a folder and in the folders below; names that begin with "_" or "." are left out."""
+    for path, folders, names in os.walk(folder, onerror=_raised, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
+        for link in (Path(path, name) for name in folders):
+            if link.is_symlink() and Path(path).resolve().is_relative_to(link.resolve()):
+                raise InputError(f"{link} is a link to a folder that contains it; remove the link")
+        yield from (str(Path(path, name)) for name in sorted(names) if not name.startswith(("_", ".")))
+
+
+def _raised(error: OSError) -> None:
+    raise InputError(f"{error.filename} cannot be listed: {error.strerror or error}") from None
 
 
 def _local_file(path: str) -> SourceFile:
@@ -124,7 +158,7 @@ def head_names(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] | N
 
 
 def column_names(source: SourceFile) -> list[str] | None:
-    """Return the columns found in a file's head; None for a file without a record."""
+    """Return the columns of a file's head and of its folders; None for a file without a record."""
     try:
         names = head_names(source)
     except pa.ArrowInvalid as error:
@@ -139,7 +173,19 @@ def column_names(source: SourceFile) -> list[str] | None:
         raise InputError(f"{source.name} is not UTF-8; convert it, for example with iconv -t UTF-8")
     if names == []:
         raise InputError(f"{source.name} names no columns; its first line must be a header")
-    return names
+    return names if names is None else names_with_folders(names, source)
+
+
+def own_columns(wanted: Sequence[str] | None, source: SourceFile) -> Sequence[str] | None:
+    """Return those of the wanted columns of JSON lines that are to be looked for in the lines.
+
+    A column of a folder that the file's head lacks is left out: a block without a wanted column is read line
+    by line, at a third of the speed.
+    """
+    if wanted is None or not (others := folder_columns(source.path)):
+        return wanted
+    there = head_names(source) or ()
+    return [name for name in wanted if name in there or name not in others]
 
 
 def columns_of_files(sources: Sequence[SourceFile]) -> dict[str, list[str]]:
@@ -152,8 +198,31 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
     """Check in the head of every file that each column that its records need occurs exactly once.
 
     JSON lines are checked by their first MiB. Raises InputError, which names the file, its columns, the
-    nearest name, and the option that mends the fault.
+    nearest name, and the option that mends the fault. Two files may not give one model their common name.
     """
+    named: dict[str, SourceFile] = {}
     for source in sources:
-        if (names := column_names(source)) is not None:
-            check_names(source.name, names, fields.resolved(names, source.stem), role)
+        if (names := column_names(source)) is None:
+            continue
+        resolved = fields.resolved(names, source.stem)
+        check_names(source.name, names, resolved, role)
+        other = named.setdefault(source.stem, source) if is_named_by_file(fields, resolved, role) else source
+        if other is not source:
+            raise InputError(of_one_model(other.name, source.name, source.stem))
+
+
+def is_named_by_file(fields: EventFields, resolved: EventFields, role: Role) -> bool:
+    """Tell whether a file's records have the model that the file's name says.
+
+    fields, resolved  the roles of the columns, as asked for and for the columns of the file
+    """
+    return role in ("event", "prediction") and fields.model_name is None and bool(resolved.model_name)
+
+
+def of_one_model(path: str, other: str, model: str) -> str:
+    """Return an error about two files that give one model their common name."""
+    return (
+        f"{path} and {other} have no column 'model', and have one name, so that the events of both would be "
+        f"of the model {model!r}; name the column of the models with --model COL, or the one model of all "
+        "events with --model-name NAME, or put the files of each model into a folder model=NAME"
+    )

@@ -40,10 +40,12 @@ from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
 from ...events.periods import column_at
 from ...events.validate import validate_as
-from ...files.formats import DAMAGE, SourceFile, csv_chunks, parquet_chunks
+from ...files.csv_chunks import csv_chunks
+from ...files.formats import DAMAGE, SourceFile, parquet_chunks
+from .folder_columns import with_folders
 from .generated import GENERATED, generated_chunks
 from .json_lines import json_chunks
-from .listing import column_names
+from .listing import column_names, own_columns
 
 
 class Piece(NamedTuple):
@@ -89,26 +91,32 @@ def chunks_of(
     text_columns: Sequence[str],
     parquet_rows: int = CHUNK_ROWS,
 ) -> Iterator[Chunk]:
-    """Read a file in chunks, as `read_batches` does.
+    """Read a file in chunks, as `read_batches` does, with the columns of the file's folders.
 
     parquet, lines, csv  the columns that are built of a file of that format; None: all columns
     text_columns         see `json_lines.JsonLines`
     """
-    if source.format == GENERATED:
-        chunks = generated_chunks(source.path)
-    elif source.format == "parquet":
-        chunks = parquet_chunks(source, parquet, parquet_rows)
-    elif source.format == "jsonl":
-        chunks = json_chunks(source, text_columns, lines)
-    else:
-        chunks = csv_chunks(source, only=csv)
+    wanted = {"parquet": parquet, "jsonl": lines}.get(source.format, csv)
     position = 0
     try:
-        for chunk in chunks:
-            yield chunk
+        for chunk in _own_chunks(source, wanted, text_columns, parquet_rows):
+            yield with_folders(chunk, source, wanted)
             position = chunk.first_position + chunk.records
     except DAMAGE as error:
         raise source.damaged(position, error) from None
+
+
+def _own_chunks(
+    source: SourceFile, wanted: Sequence[str] | None, text_columns: Sequence[str], parquet_rows: int
+) -> Iterator[Chunk]:
+    """Read a file in chunks, with the wanted columns that the file itself has."""
+    if source.format == GENERATED:
+        return generated_chunks(source.path)
+    if source.format == "parquet":
+        return parquet_chunks(source, wanted, parquet_rows)
+    if source.format == "jsonl":
+        return json_chunks(source, text_columns, own_columns(wanted, source))
+    return csv_chunks(source, only=wanted)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ...events.dead_letters import Chunk
 from ...events.fields import EventFields, Role, check_names, check_once
 from ...files.formats import DAMAGE, SourceFile
 from ...files.lines import MARK, MOST_LINE_BYTES, SHOWN_BYTES, LongLine
+from ..files.folder_columns import names_with_folders, with_folders
 from ..files.json_lines import keys_in
 from ..files.listing import column_names
 from ..files.read import read_batches
@@ -166,7 +167,10 @@ class LinesFile:
         if not lines.has_more:
             self.close()
             self._seen = lines.byte, *seen[1:], lines.whole
-        return self._told(place, lines, fault)
+        try:
+            return self._told(place, lines, fault)
+        except RocsteadyError as error:
+            return FileRead([], place, fault=error)
 
     def close(self) -> None:
         """Let go of the open file."""
@@ -179,6 +183,7 @@ class LinesFile:
         blocks = lines.blocks()
         names = keys_in(_head(blocks)) if has_model is None else None
         if names is not None:
+            names = names_with_folders(names, self._source)
             has_model = "model" in names
             fields = self._fields.resolved(names, self._source.stem)
             doubt = _lacking(self._source, names, fields, self._role)
@@ -186,7 +191,10 @@ class LinesFile:
             doubt = self._wrong_head()
         fields = self._fields.resolved(["model"] * bool(has_model), self._source.stem)
         start = max(place.records, 0)
-        parts = [*line_parts(blocks, self._source.name, start, fields, self._role)]
+        parts = [
+            part._replace(chunk=with_folders(part.chunk, self._source, fields.columns_of(self._role)))
+            for part in line_parts(blocks, self._source.name, start, fields, self._role)
+        ]
         end = start + sum(part.chunk.records for part in parts)
         behind = FilePlace(lines.byte, lines.whole, end, has_model)
         return FileRead(parts, behind, lines.has_more, fault, doubt=doubt)

@@ -108,13 +108,17 @@ class FolderListing:
 
     def _is_file(self, entry: os.DirEntry[str]) -> bool:
         try:
-            return entry.is_file()
+            if entry.is_file():
+                return True
+            why = "--follow reads the files of one folder; follow this folder alone"
+            if "=" not in entry.name or not entry.is_dir():
+                return False
         except OSError as error:  # such as a link to itself
-            if entry.name not in self._odd:
-                self._odd.add(entry.name)
-                why = error.strerror or error
-                _logger.warning("%s is not read: %s; put a file there", self._folder / entry.name, why)
-            return False
+            why = f"{error.strerror or error}; put a file there"
+        if entry.name not in self._odd:
+            self._odd.add(entry.name)
+            _logger.warning("%s is not read: %s", self._folder / entry.name, why)
+        return False
 
     def _is_known(self, name: str) -> bool:
         ending = _ending(name)

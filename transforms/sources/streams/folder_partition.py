@@ -26,8 +26,8 @@ from ....core.errors import InputError, RocsteadyError
 from ....core.events.rejected import Reason
 from ....core.process.console import logger
 from ...events.fields import EventFields, Role
-from ...files.formats import everywhere
-from ..files.listing import list_sources
+from ...files.formats import everywhere, stem_of
+from ..files.listing import column_names, is_named_by_file, list_sources, of_one_model
 from .folder_files import FileRead, LinesFile, WholeFile
 from .folder_listing import FolderListing, lines_may_grow
 from .offsets import FilePlace, FolderPlace
@@ -95,11 +95,15 @@ class FolderPartition(StreamPartition):
 
 @dataclass
 class _Pass:
-    """The state of one read: the place after it, how many more records may be read, which files are done."""
+    """The state of one read: the place after it, how many more records may be read, which files are done.
+
+    before  the names of the existing files that earlier reads finished
+    """
 
     name: str
     file: FilePlace
     left: int
+    before: frozenset[str] = frozenset()
     parts: list[Part] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
 
@@ -152,6 +156,7 @@ class _Reader:
         before = place.read
         if before is None:
             before = frozenset(name for name in names if name < place.name)
+        now.before = before.intersection(names)
         if place.name not in names:
             if not place.file.whole and place.name:
                 self._tell_gone(place.name, place.file, now)
@@ -171,7 +176,7 @@ class _Reader:
             if has_more or (now.left <= 0 and not is_last):
                 has_more = True
                 break
-        before = before.intersection(names) | now.read
+        before = now.before | now.read
         self._listing.note_read(now.read)
         ended = has_end and not has_more
         if ended:
@@ -202,6 +207,11 @@ class _Reader:
                 return False
         except OSError as error:
             self._tell_gone(name, place, now, error.strerror or str(error))
+            now.read.add(name)
+            return False
+        if not place.byte and not place.records and (other := self._namesake(name, now)) is not None:
+            path, stem = self._folder / name, stem_of(name)
+            self._tell_unread(now, name, of_one_model(str(path), str(self._folder / other), stem), 0)
             now.read.add(name)
             return False
         is_first, now.name, now.file = not now.name, name, place
@@ -241,6 +251,25 @@ class _Reader:
         kind = LinesFile if source.format == "jsonl" else WholeFile
         self._open = name, kind(source, self._of.fields, self._of.role)
         return self._open[1]
+
+    def _namesake(self, name: str, now: _Pass) -> str | None:
+        """Return a file that was read, and whose events have the model that the name of this file says."""
+        others = [each for each in now.before | now.read if each != name and stem_of(each) == stem_of(name)]
+        if others and self._is_named_by_file(name):
+            return next(filter(self._is_named_by_file, sorted(others)), None)
+        return None
+
+    def _is_named_by_file(self, name: str) -> bool:
+        """Tell whether the events of a file have the model that the file's name says."""
+        fields = self._of.fields
+        try:
+            (source,) = list_sources(self._folder / name)
+            names = column_names(source)
+        except InputError:
+            return False  # the reader of the file tells the fault
+        return names is not None and is_named_by_file(
+            fields, fields.resolved(names, source.stem), self._of.role
+        )
 
     def _let_go(self) -> None:
         if self._open is not None:
