@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -27,6 +28,9 @@ HOST = "127.0.0.1"
 
 THIS_MACHINE = ("localhost", HOST, "::1")
 """Hosts that no other machine can reach."""
+
+_LOWEST_PORT, _LOWEST_PORT_OF_MACOS = 20_000, 49_152
+_TRIES = 100
 
 _POLL = 0.1
 _TAIL_LINES = 25
@@ -58,10 +62,27 @@ class Recorded:
 
 
 def free_port() -> int:
-    """Return a port on which no process listens now."""
+    """Return a port that no socket has now, and that the system gives to no socket of its own accord.
+
+    A server that ended can then start anew at its port: no connection that began meanwhile has the port.
+    """
+    lowest = _lowest_port_of_the_system()
+    for port in random.SystemRandom().sample(range(_LOWEST_PORT, lowest), min(_TRIES, lowest - _LOWEST_PORT)):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return port
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+def _lowest_port_of_the_system() -> int:
+    """Return the lowest port that the system chooses for sockets without a port."""
+    try:
+        text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    except OSError:
+        return _LOWEST_PORT_OF_MACOS
+    return max(_LOWEST_PORT, int(text.split()[0]))
 
 
 def listens(port: int) -> bool:

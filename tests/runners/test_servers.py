@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -68,6 +69,18 @@ def program(path, text):
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
+
+
+def test_a_free_port_is_none_that_the_system_gives_to_sockets():
+    """A server that ended finds its port free when it starts anew."""
+    given = []
+    for _ in range(200):
+        with socket.socket() as without_port:
+            without_port.bind(("127.0.0.1", 0))
+            given.append(without_port.getsockname()[1])
+    found = {free_port() for _ in range(200)}
+    assert max(found) < min(given)
+    assert len(found) > 150
 
 
 def test_a_server_runs_until_it_is_stopped(tmp_path):

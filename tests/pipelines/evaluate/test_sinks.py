@@ -16,6 +16,7 @@ from rocsteady.pipelines.monitoring.series import job_series
 from rocsteady.pipelines.serve.gauges import page_series
 from rocsteady.pipelines.serve.keeper import Keeper
 from rocsteady.pipelines.serve.pages import Look
+from rocsteady.runners.servers.processes import free_port
 from rocsteady.transforms.beam.metrics import COUNTERS, GAUGES
 
 from tests.support import ROOT
@@ -35,12 +36,6 @@ def _events(tmp_path, monkeypatch):
         for _ in range(400)
     ]
     Path("events.jsonl").write_text("\n".join([*lines, "no object"]) + "\n")
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
