@@ -3,5 +3,5 @@
 Read `columns` (text and ids), `batch` (batches of events, predictions and labels), then `wire`
 and `records`: the bytes that are sent. `times` has the units of time and the special times. `inputs` checks
 the arrays that users give to an evaluator or a tree. `rejected` has records that cannot be applied, the dead
-letters, with their reasons.
+letters, with their reasons. `earlier` tells records of an imported state from those that a job reads.
 """
