@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..core.events.earlier import EARLIER_LOST, EARLIER_USED
 from .words import counted
 
 
@@ -37,6 +38,17 @@ class Sum(NamedTuple):
         """Return how many of the records are in no counter."""
         came = counts.get(self.read, 0) + counts.get(self.taken_up, 0)
         return came - sum(counts.get(name, 0) for name in (self.applied, *(name for *_, name in self.kinds)))
+
+
+def own_applied(counts: Mapping[str, int]) -> int:
+    """Return how many of the records that a job read itself were applied: events, or labels of events.
+
+    Events of an imported state are no records of the job, nor are its labels. A label of the job that served
+    a prediction of the state was applied.
+    """
+    lost = sum(counts.get(name, 0) for *_, name in EVENTS.kinds) - counts.get(EARLIER_LOST, 0)
+    events = counts.get(EVENTS.read, 0) - lost
+    return max(events, 0) + max(counts.get(LABELS.applied, 0) - counts.get(EARLIER_USED, 0), 0)
 
 
 EVENTS = Sum(

@@ -32,6 +32,7 @@ from ..encoding.json import read_object, reading
 from ..errors import CorruptBytesError, InputError, check_settings
 from ..events.batch import EventBatch, LabelBatch, LabelRows, PredictionBatch
 from ..events.columns import IdColumn
+from ..events.earlier import EARLIER_LOST, EARLIER_USED, earlier
 from ..events.records import Record, StateMarker, unpack_record
 from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
@@ -51,7 +52,7 @@ _LEAST_GONE, _LEAST_GONE_BYTES = 4_096, 1 << 20
 
 COUNTED = (
     "joined", "unmatched", "duplicate", "late", "labels_used", "labels_unmatched", "labels_duplicate",
-    "labels_second", "labels_late",
+    "labels_second", "labels_late", EARLIER_LOST, EARLIER_USED,
 )  # fmt: skip
 """Names of a join's counts. "labels_second" are the second labels that the settings treat as mistakes."""
 
@@ -159,6 +160,7 @@ class LabelJoin:
             released = [kept] if len(kept) else []
             if len(again):
                 self._counts["duplicate"] += len(again)
+                self._counts[EARLIER_LOST] += earlier(again.records)
                 yield replace(again, unlabelled=True)
         left = self._matcher.advance(
             self._arrivals(released, self._predictions),
@@ -192,9 +194,12 @@ class LabelJoin:
     def _left_alone(self, left: Departures) -> Iterator[Rejected]:
         """Yield dead letters: predictions and labels without a partner, second labels and repeated labels."""
         settings = self.settings
-        self._counts["labels_used"] += int(np.count_nonzero(left.fates == USED))
+        if (labels := self._labels.take(left.gone[left.fates == USED])) is not None:
+            self._counts["labels_used"] += len(labels)
+            self._counts[EARLIER_USED] += earlier(labels)
         if (records := self._predictions.take(left.unmatched)) is not None:
             self._counts["unmatched"] += len(records)
+            self._counts[EARLIER_LOST] += earlier(records)
             yield from given_up(settings, records, left.unmatched_ages, unlabelled=True)
         orphans = left.fates == ORPHAN
         if (labels := self._labels.take(left.gone[orphans])) is not None:

@@ -24,7 +24,8 @@ from ..encoding.json import read_object
 from ..errors import OtherConfigurationError, shown
 from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState
-from ..events.batch import MAGIC
+from ..events.batch import MAGIC, EventBatch, LabelBatch, PacketBatch
+from ..events.earlier import marked
 from ..events.times import NO_TIME
 from ..join.settings import JoinSettings
 from ..join.state import JoinState
@@ -78,7 +79,12 @@ def _refuse(refusals: Iterable[str]) -> None:
 
 
 def as_begun(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot whose partitions have said nothing yet; the clock and waiting packets stay."""
+    """Return a snapshot whose partitions have said nothing yet; the clock and waiting packets stay.
+
+    The events of waiting packets are marked as those of an earlier job (`events.earlier`).
+    """
+    held = [(partition, number, _marked(record)) for partition, number, record in snapshot.held]
+    snapshot = replace(snapshot, held=held)
     progress = snapshot.progress
     if snapshot.settings.evaluator.order == "arrival":
         return replace(snapshot, progress={"sources": _no_sources({})})
@@ -102,9 +108,26 @@ def as_begun(snapshot: Snapshot) -> Snapshot:
 
 
 def join_as_begun(state: JoinState, evaluator_shards: int) -> JoinState:
-    """Return a join's state in which no partition has said anything and no packet was sent."""
-    sources = None if state.sources is None else _no_sources(state.sources)
-    return replace(state, sources=sources, sent=[0] * evaluator_shards)
+    """Return a join's state in which no partition has said anything and no packet was sent.
+
+    Its predictions and labels are marked as those of an earlier job.
+    """
+    return replace(
+        state,
+        sources=None if state.sources is None else _no_sources(state.sources),
+        sent=[0] * evaluator_shards,
+        predictions=None if state.predictions is None else marked(state.predictions),
+        labels=None if state.labels is None else marked(state.labels),
+        coming_predictions=list(map(_marked, state.coming_predictions)),
+        coming_labels=list(map(_marked, state.coming_labels)),
+    )
+
+
+def _marked(record: bytes) -> bytes:
+    """Mark the events or labels of a packet; any other record stays as it is."""
+    kinds: tuple[type[PacketBatch], ...] = (EventBatch, LabelBatch)
+    kind = next((each for each in kinds if record[: len(each.magic)] == each.magic), None)
+    return record if kind is None else marked(kind.unpack(record)).pack()
 
 
 def _no_sources(sources: dict[str, Any]) -> dict[str, Any]:

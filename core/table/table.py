@@ -29,6 +29,7 @@ from ..errors import CorruptBytesError, InputError
 from ..evaluator.snapshot import Snapshot
 from ..events.batch import EventBatch, LabelBatch, PredictionBatch
 from ..events.columns import IdColumn, TextColumn
+from ..events.earlier import EARLIER_LOST, earlier
 from ..events.records import Record, StateMarker, unpack_record
 from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
@@ -44,7 +45,10 @@ from .pending import PendingEvents
 from .pool import EvaluatorPool
 from .slices import SliceNumbers
 
-COUNTED = ("events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired")
+COUNTED = (
+    "events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired",
+    EARLIER_LOST,
+)  # fmt: skip
 """The names of the counts of a table; see `EvaluatorTable.counts`."""
 
 
@@ -115,13 +119,14 @@ class EvaluatorTable:
         refused: list[Rows | Rejected] = []
         for given in self._order.receive(content, record):
             if isinstance(given, Rejected):
-                self._counts[given.kind] += len(given)
+                self._note_lost(given.kind, given.records)
                 refused.append(given)
                 continue
             if self._deduplicator is not None:
                 given, again = self._deduplicator.sift(given)
-                self._counts["duplicate"] += len(again)
-                refused += [again] if len(again) else []
+                if len(again):
+                    self._note_lost("duplicate", again.records)
+                    refused.append(again)
             parts += self._apply_batch(given)
         if self._deduplicator is None:  # with deduplication only one of several tied events counts
             self._counts["events_tied"] += self._order.tied - tied
@@ -133,6 +138,10 @@ class EvaluatorTable:
         if self._tells is not None and (until := self._settled()) > since:
             rows = replace(rows, settled=(*self._tells, since, until))
         return [rows, *refused] if len(rows) or rows.curves or rows.settled else refused
+
+    def _note_lost(self, kind: str, records: EventBatch | LabelBatch) -> None:
+        self._counts[kind] += len(records)
+        self._counts[EARLIER_LOST] += earlier(records)
 
     def _settled(self) -> int:
         """Return the last grid point up to which all rows have been made; NO_TIME: none is known."""

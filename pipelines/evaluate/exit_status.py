@@ -4,7 +4,7 @@ A script sees from the exit status of a job that ran to its end whether rows can
 
     0  Events were applied, or the input has no records.
     1  A file of a followed folder could not be read.
-    3  Records came, and none of them was applied.
+    3  Records came, and none of them was applied. Records of an imported state do not count here.
     4  Events were applied, and a rule of `--fail-if` holds for the counters of the job.
 
 Outputs are written in all these cases.
@@ -22,6 +22,7 @@ from ...core.errors import ConfigError
 from ...core.process.console import say
 from ...core.process.near_names import near_names
 from ...transforms.beam.metrics import COUNTERS
+from ..sums import EVENTS, LABELS, own_applied
 from ..words import counted
 
 FILE_UNREAD = 1
@@ -113,6 +114,13 @@ def parse_fail_rule(text: str) -> FailRule:
     return FailRule(text, counter, found[2], Decimal(found[3]), bool(found[4]))
 
 
+def _applied(counts: Mapping[str, int], applied: str) -> int:
+    """Return how many records were applied, without those of an imported state."""
+    if counts.get(EVENTS.taken_up, 0) or counts.get(LABELS.taken_up, 0):
+        return own_applied(counts)
+    return counts.get(applied, 0)
+
+
 def status_of(
     counts: Mapping[str, int],
     rules: Sequence[FailRule],
@@ -127,7 +135,8 @@ def status_of(
     goes_on  whether the job was stopped, not ended: records may wait in its state
     unread   the number of files that could not be read, or not to their end
 
-    Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost.
+    Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost. Events of
+    an imported state that were applied do not make the status 0.
     """
     came = counts.get("events_read", 0) + counts.get("labels_read", 0)
     waits = counts.get("events_kept", 0) + counts.get("labels_kept", 0)
@@ -135,9 +144,15 @@ def status_of(
     status = RULE_HOLDS if why else 0
     if unread:
         status = FILE_UNREAD
-    elif came and not waits and not goes_on and not counts.get(applied, 0):
+    elif came and not waits and not goes_on and not _applied(counts, applied):
         status = NOTHING_APPLIED
-        why.append(f"nothing was evaluated, as of {counted(came, 'record')} none was applied")
+        what = f"{counted(came, 'record')} none was applied"
+        before = counts.get(applied, 0)
+        why.append(
+            f"nothing that the job read was evaluated: of {what}, and {before:,} of the imported state"
+            if before
+            else f"nothing was evaluated, as of {what}"
+        )
     for reason in why:
         say(f"{reason}; the exit status is {status}")
     if unread:

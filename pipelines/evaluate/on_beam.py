@@ -54,6 +54,7 @@ from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEven
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
 from .job import Beside, Evaluation, Outcome
+from .losses import refusal
 from .page import report_on
 from .pairs import compared
 from .roll_ups import rolled_up
@@ -98,7 +99,8 @@ def show_models(job: Evaluation, outcome: Outcome, rows: str) -> None:
     below = "rows: --output rows.parquet (or -: JSON lines); a page with charts: --report report.html"
     confidence, width = job.settings.evaluator.confidence, width_of_terminal()
     files = [rows] if outcome.counts["rows_written"] else []
-    lines = glance(report_rows(read_tables(files, ANY_ROWS)[0]), confidence, job.reference, [below], width)
+    of_rows = report_rows(read_tables(files, ANY_ROWS)[0])
+    lines = glance(of_rows, confidence, job.reference, [below], width, refused=refusal(outcome, job))
     show(*lines)
 
 

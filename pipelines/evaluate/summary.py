@@ -7,9 +7,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 
 from ...core.alerts.columns import Kind
-from ...core.events.rejected import Reason
 from ...core.events.times import PER_SECOND, SMALL
 from ...core.fleet.settings import SLICES
 from ...core.kernels.announcement import ANNOUNCEMENT
@@ -17,12 +17,13 @@ from ...core.process.console import redraw, say, say_below
 from ...core.settings.durations import duration_text
 from ...core.settings.table import IDLE, slice_forms
 from ...core.state.compile_ahead import share_compiled
-from ...transforms.beam import progress
+from ...transforms.beam import metrics, progress
 from ...transforms.events import doubts
-from ...transforms.events.fields import EventFields
+from ...transforms.events.losses import FEW, Loss, losses
 from ..sums import EVENTS, LABELS
 from ..words import counted
 from .job import Alerts, Evaluation, Outcome
+from .losses import losses_of, short_text
 from .pairs import told_pairs
 
 _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
@@ -30,9 +31,8 @@ _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
 
 _REASONS_SHOWN = 10
 _ALERTS_SHOWN = 20
-_NAMES_SHOWN = 10
 _FEW_EVENTS = 100
-"""The fewest events for warnings: of fewer, all scores may be on one side of the threshold by chance."""
+"""The fewest events for a warning: of fewer, all scores may be on one side of the threshold by chance."""
 _DAY = 86_400
 
 
@@ -58,11 +58,14 @@ class ProgressLine:
         self._terminal = sys.stderr.isatty()
         self._stop = threading.Event()
         self._started = time.monotonic()
+        self._telling = ExitStack()
         self._thread = threading.Thread(target=self._tell, daemon=True)
 
     def __enter__(self) -> ProgressLine:
         progress.reset()
         doubts.reset()
+        self._before = metrics.totals(), metrics.letters_by_reason()
+        self._telling.enter_context(progress.told())
         if self._enabled:
             self._thread.start()
         return self
@@ -74,21 +77,29 @@ class ProgressLine:
             self._thread.join()
         if self._terminal:
             redraw("")
+        self._telling.close()
 
     def _tell(self) -> None:
         while not self._stop.wait(_SECONDS_BETWEEN[self._terminal]):
-            line = self._line(progress.read(), time.monotonic() - self._started)
+            line = self._line(progress.read(), time.monotonic() - self._started, self._loss())
             if self._terminal:
                 redraw(line)
             else:
                 say(line)
 
-    def _line(self, read: progress.Progress, seconds: float) -> str:
+    def _loss(self) -> Loss | None:
+        """Return what is lost so far if it is much, by the counters of this process."""
+        counts, letters = metrics.totals() - self._before[0], metrics.letters_by_reason() - self._before[1]
+        return next(losses(counts, [(*why, number) for why, number in letters.items()], FEW), None)
+
+    def _line(self, read: progress.Progress, seconds: float, loss: Loss | None = None) -> str:
         line = f"{counted(read.records, 'event' if self._reports is None else 'instance')} read"
         if read.files < self._total_files and self._total_bytes:
             line += f" ({min(read.bytes / self._total_bytes, 1):.0%})"
         if read.dead_letters:
             line += f", {counted(read.dead_letters, 'dead letter')}"
+        if loss is not None:
+            line += f" ({short_text(loss)})"
         if self._reports is None:
             if self._total_files and read.files >= self._total_files:
                 line += ", evaluating"
@@ -226,47 +237,6 @@ def _list_letters(outcome: Outcome, path: str | None) -> None:
         say_below(f"and {len(outcome.letters) - _REASONS_SHOWN} more reasons")
 
 
-_MANY = 10
-"""A warning needs more than one late event, or more than three unmatched events, out of this many."""
-
-
-def _losses(outcome: Outcome, job: Evaluation) -> Iterator[str]:
-    """Yield a warning where many events are late or unmatched, so that an option is probably wrong."""
-    counts = outcome.counts
-    read, late, unmatched = (counts[name] for name in ("events_read", "late", "unmatched"))
-    if read < _FEW_EVENTS:
-        return
-    if late * _MANY > read:
-        why = f"--order {job.settings.evaluator.order} allows too little, if not meant"
-        letters = outcome.letters
-        behind = sum(number for _, reason, number, _ in letters if reason == Reason.BEHIND_THE_CLOCK)
-        if job.begins_with and 2 * behind > late:
-            why = "they are earlier than the cut of the imported state; give each job whole spans of time"
-        yield f"{late / read:.0%} of the events were late: {why}"
-    if job.join is not None and unmatched * _MANY > 3 * read:
-        ttl = duration_text(job.join.settings.ttl)
-        yield (
-            f"{unmatched / read:.0%} of the predictions got no label within --ttl {ttl}: give more, if "
-            "labels may take longer"
-        )
-
-
-def _nothing_applied(outcome: Outcome, fields: EventFields) -> Iterator[str]:
-    """Yield why no event was applied. An earlier warning explains late events and duplicates."""
-    counts = outcome.counts
-    if counts["events_kept"]:
-        return
-    invalid = [reason for kind, reason, *_ in outcome.letters if kind == "invalid"]
-    of_labels = counts["labels_invalid"] and not counts["labels_used"]
-    if invalid and (of_labels or counts["dead_letters"] >= counts["unmatched"]):
-        yield f"no event was applied: {remedy_of(invalid[0], fields)}"
-    elif counts["unmatched"]:
-        yield (
-            "no event was applied: no label came for any prediction; check --id, which both must have, "
-            "--label-time and --ttl"
-        )
-
-
 def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     """Yield a warning for every result that suggests a mistake in the options rather than in the models."""
     counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
@@ -278,11 +248,10 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
         )
     elif not goes_on(job):
         yield from _gaps(counts)
+    yield from losses_of(outcome, job)
     applied = counts["events_applied"]
     if not applied:
-        yield from _nothing_applied(outcome, fields)
         return
-    yield from _losses(outcome, job)
     if fields.positive is not None and not counts["rows_with_a_positive"]:
         yield (
             f"no event in the rows is positive: no label in {fields.label!r} equals --positive "
@@ -318,28 +287,3 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
                 f"every event in the rows is predicted {side} at threshold {settings.threshold:g}: "
                 "set --threshold if that is not meant"
             )
-
-
-def remedy_of(reason: str, fields: EventFields) -> str:
-    """Return the remedy for the most frequent reason of invalid records."""
-    known = {each.value: each for each in Reason}[reason]
-    columns: tuple[str, ...] = (getattr(fields, known.option, None) or known.option,)
-    remedy = known.remedy
-    if known.option == "score" and fields.class_scores:
-        columns, remedy = fields.class_scores, remedy.replace("--score", "--class-scores")
-    elif known.option == "label" and fields.class_labels:
-        columns, remedy = fields.class_labels, "write 1 or 0 for each class, or check --multi-label"
-    elif known.option == "score" and fields.scores:
-        columns = fields.scores
-    where = f"in the column{'s' * (len(columns) > 1)} {_first(columns)}" if known.option else ""
-    value = progress.refused(reason)
-    facts = [where] * bool(where) + ([] if value is None else [f"such as {value!r}"])
-    if known in (Reason.LABEL_NOT_A_CLASS, Reason.PREDICTED_NOT_A_CLASS):
-        facts.append(f"and the classes are {_first(fields.class_names)}")
-    said = ", ".join(facts)
-    return f"most often {reason}{f' ({said})' if said else ''}; {remedy}"
-
-
-def _first(names: Sequence[str]) -> str:
-    """Return the first names of many, in quotes."""
-    return ", ".join([*map(repr, names[:_NAMES_SHOWN]), *["..."] * (len(names) > _NAMES_SHOWN)])

@@ -15,6 +15,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...core.errors import ConfigError
 from ...core.events.records import Batch, EndOfInput
@@ -35,6 +36,7 @@ from ...transforms.events import doubts
 from ...transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetters, RejectedLetters
 from ...transforms.events.fields import RECORD_COUNTERS, ClassColumns, check_keywords
 from ...transforms.events.lateness import Timing, time_span
+from ...transforms.events.losses import example_text, tell
 from ...transforms.events.validate import validate_as
 from ...transforms.sinks.kinds import (
     CURVES,
@@ -187,9 +189,23 @@ class _FrameEvaluation:
         for name, number in self._table.counts().items():
             counts[name] = counts.get(name, 0) + number  # readers and the table refuse late events
         counts |= {"rows_written": len(rows), "curves_written": len(rows.curves)}
+        self._tell_of_losses(counts)
         return Evaluated(
             tables, newest_rows(rows), counts, self._frame.kind, self._settings.evaluator, doubts.told()
         )
+
+    def _tell_of_losses(self, counts: Mapping[str, int]) -> None:
+        """Warn in the log if many events are dead letters."""
+        if not self._letters:
+            return
+        letters = DeadLetters.concat(self._letters)
+        whys = pa.table(letters.batch.select(["kind", "reason"])).group_by(["kind", "reason"])
+        numbers = whys.aggregate([([], "count_all")]).select(["kind", "reason", "count_all"])
+
+        def example(reason: str) -> str:
+            return example_text(letters[pc.index(letters.batch.column("reason"), reason).as_py()])
+
+        tell(counts, list(zip(*numbers.to_pydict().values(), strict=True)), example, least=1)
 
     def _with_settled(self) -> Iterator[tuple[Batch, int]]:
         """Yield each batch, and the time that no later event precedes; NO_TIME where times do not matter.

@@ -29,6 +29,7 @@ from ...runners.presets import Runner
 from ...transforms.events.class_fields import by_value, listed
 from ...transforms.events.fields import EventFields
 from ...transforms.events.lateness import Timing
+from ...transforms.events.losses import losses
 from ...transforms.files.formats import SourceFile, has_scheme
 from ...transforms.kafka.topic import is_kafka
 from ...transforms.prequential.prequential import measured_folds
@@ -42,6 +43,7 @@ from ...transforms.tables.read import ANY_ROWS, read_tables, rows_settings
 from ..arguments import cache_bytes_of, level, number, time_format_of, whole_number
 from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
 from ..evaluate.job import Outcome
+from ..evaluate.losses import running_text
 from ..evaluate.on_beam import InColumns, rows_of
 from ..evaluate.options import evaluator_of, runner_of, sources_of, timing_of
 from ..evaluate.run import run_pipeline
@@ -298,6 +300,8 @@ def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:
     )
     for kind, reason, count, _ in outcome.letters:
         yield f"{count:,} {kind}: {reason}; see {job.output / LETTERS_FILE}"
+    for loss in losses(counts, [letter[:3] for letter in outcome.letters]):
+        yield running_text(loss, job.fields, "instance")
     if job.runner.here:
         of_wilcoxon = [("test", "=", "wilcoxon")]
         rows = parquet.read_table(job.output / COMPARISONS_FILE, filters=of_wilcoxon).to_pylist()

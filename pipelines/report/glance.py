@@ -64,6 +64,7 @@ def glance(
     width: int = 120,
     *,
     sparks: bool = False,
+    refused: str | None = None,
 ) -> list[str]:
     """Return the lines of the table, `width` characters at most.
 
@@ -71,6 +72,7 @@ def glance(
     reference   what the latest windows are compared with; None: all earlier windows
     below       the last lines, such as how to keep the rows
     sparks      whether a line shows the AUC over the rows, too
+    refused     what keeps many events out of the windows, in a sentence
     """
     judged = judge_rows(rows, confidence, reference)
     names = [name_text(name, _NAME_WIDTH) for name in rows.models]
@@ -84,9 +86,10 @@ def glance(
     if any(one.only_in_slices for one in judged.models):
         notes.append("Of a model that changed only in a slice, the measures are those of the slice.")
     if any(missing(one)[0] == "no earlier window" for one in judged.models if one.state == "cannot tell"):
+        advice = "wait for more, or evaluate with a smaller --window." if refused is None else f"{refused}."
         notes.append(
             f"A verdict needs two windows without a common event. Windows hold up to {_most(rows):,} events: "
-            "wait for more, or evaluate with a smaller --window."
+            f"{advice}"
         )
     below = [line for each in (*notes, *below) for line in textwrap.wrap(each, width)]
     below = below[-(LINES - len(head) - 8) :]

@@ -24,6 +24,7 @@ from typing import Any
 from apache_beam.metrics import Metrics
 
 from ...core.rows.rows import Rows
+from ..events import losses
 from ..events.dead_letters import DeadLetters
 from ..events.fields import RECORD_COUNTERS, Role
 from . import progress
@@ -132,6 +133,8 @@ def count_letters(letters: DeadLetters) -> None:
         found[kind, reason] += 1
     with _lock:
         _letters.update(found)
+    if not progress.is_told():
+        losses.tell(totals(), letters_now(), progress.example)
 
 
 _counter: Callable[[str, str], Any] = cache(Metrics.counter)
@@ -247,6 +250,11 @@ def totals() -> Counter[str]:
     """Return the counters of this process."""
     with _lock:
         return Counter(_totals)
+
+
+def letters_now() -> list[tuple[str, str, int]]:
+    """Return (kind, reason, number) of this process's dead letters."""
+    return [(*why, number) for why, number in letters_by_reason().items()]
 
 
 def letters_by_reason() -> Counter[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The progress of this process's readers: plain counters for a progress line, and a refused value by reason.
+"""The progress of this process's readers: counters for a progress line, and a dead letter of each reason.
 
 The process that reads has the counters; on the local runner, that is the command's own process. The counters
 are for display only: a retried bundle counts twice. Correct sums are in Beam's metrics.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import operator
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from ..events.dead_letters import DeadLetters
+from ..events.dead_letters import DeadLetter, DeadLetters
+from ..events.losses import example_text
 
 
 class Progress(NamedTuple):
@@ -28,7 +31,7 @@ class Progress(NamedTuple):
 
 _lock = threading.Lock()
 _now = Progress()
-_refused: dict[str, str] = {}
+_refused: dict[str, DeadLetter] = {}
 
 
 def add(**more: int) -> None:
@@ -44,21 +47,50 @@ def read() -> Progress:
 
 
 def note_refused(letters: DeadLetters) -> None:
-    """Keep a value of a dead letter for each reason: the first that this process reads."""
+    """Keep a dead letter for each reason: the first that this process reads, if possible one with a value."""
     texts = (letters.batch.column(name).to_pylist() for name in ("reason", "value"))
-    for reason, value in zip(*texts, strict=True):
-        if value is not None:
-            _refused.setdefault(reason, value)
+    for place, (reason, value) in enumerate(zip(*texts, strict=True)):
+        known = _refused.get(reason)
+        if known is None or (known.value is None and value is not None):
+            _refused[reason] = letters[place]
 
 
-def refused(reason: str) -> str | None:
-    """Return a value that was refused for a reason; None: no dead letter of this process has a value."""
+def refused(reason: str) -> DeadLetter | None:
+    """Return a dead letter of a reason; None: this process has read none."""
     return _refused.get(reason)
 
 
+def example(reason: str) -> str | None:
+    """Return a record that was refused for a reason, in words; None: this process has read none."""
+    letter = _refused.get(reason)
+    return None if letter is None else example_text(letter)
+
+
 def reset() -> None:
-    """Set the counters to 0 and forget refused values, before a job starts."""
+    """Set the counters to 0 and forget refused records, before a job starts."""
     global _now
     with _lock:
         _now = Progress()
     _refused.clear()
+
+
+# ---- whether this process tells its user of the job
+
+
+_tellers = 0
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Within the block, the caller tells of the job; `is_told` is true."""
+    global _tellers
+    _tellers += 1
+    try:
+        yield
+    finally:
+        _tellers -= 1
+
+
+def is_told() -> bool:
+    """Tell whether a line of this process tells of the job. A worker elsewhere has its log alone."""
+    return _tellers > 0

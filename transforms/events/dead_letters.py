@@ -20,6 +20,7 @@ import pyarrow as pa
 from ...core.arrays import FloatArray, Int8Array, Int64Array
 from ...core.events.batch import NO_CLASS, EventBatch, LabelBatch
 from ...core.events.columns import TextColumn
+from ...core.events.earlier import real_positions
 from ...core.events.rejected import Reason, Rejected, RejectedKind
 from ...core.events.times import NO_TIME
 from ...core.rows.columns import TIME_COLUMNS
@@ -228,7 +229,8 @@ class RejectedLetters:
         n = len(records)
         known = known_of(records)
         own = self._own(rejected, known)
-        positions, limit = records.positions, rejected.limit
+        limit = rejected.limit
+        positions = None if records.positions is None else real_positions(records.positions)
         columns = {
             **known,
             "kind": texts_of(TextColumn.repeated(rejected.kind, n)),

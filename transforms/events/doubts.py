@@ -68,6 +68,11 @@ def told() -> list[str]:
     return [*_told.values()]
 
 
+def is_new(key: tuple[str, str], text: str) -> bool:
+    """Keep a warning, unless there is a warning of its key; return whether it was kept."""
+    return _told.setdefault(key, text) is text
+
+
 def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str, form: str | None = None) -> None:
     """Warn once if the numbers of a column probably count another unit, or its texts have another format.
 
@@ -89,7 +94,7 @@ def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str, form: 
     elif doubt.form:
         remedy = f'give --time-format {doubt.form} (time_format="{doubt.form}")'
     text = f"times in {name!r}: {doubt.finding}; {remedy}"
-    if _told.setdefault((name, unit), text) is text:
+    if is_new((name, unit), text):
         _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
 
 
@@ -134,7 +139,7 @@ def _tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
             continue
         remedy = f"if it means that the label is missing, leave it empty; only {positive!r} is positive"
         text = f"labels in {name!r}: {label!r} counts as negative; {remedy}"
-        if _told.setdefault((name, label), text) is text:
+        if is_new((name, label), text):
             _labels.warning("%s", text)
 
 

@@ -28,6 +28,7 @@ from ....core.state.exported import ShardState
 from ....transforms.beam import metrics, progress
 from ....transforms.events.dead_letters import DeadLetters, RejectedLetters, in_columns
 from ....transforms.events.fields import RECORD_COUNTERS, Role
+from ....transforms.events.losses import losses
 from ....transforms.sinks.kinds import (
     ALERTS,
     CURVES,
@@ -45,8 +46,8 @@ from ....transforms.state.folder import write_state
 from ....transforms.state.write import brought_state
 from ..delivery import Delivery
 from ..job import Evaluation, Outcome
+from ..losses import running_text
 from ..on_beam import held_in, rows_of
-from ..summary import remedy_of
 from .machines import LiveMachines, adds_anew
 
 _SOURCE = "the live source"
@@ -101,7 +102,7 @@ class LiveEvaluation:
         self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
         self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
-        self._only_invalid: dict[Role, Counter[str] | None] = {}
+        self._told: set[tuple[str, str]] = set()
         if begun is not None:
             self._go_on_from(*begun)
         elif job.begins_with is not None:
@@ -116,10 +117,12 @@ class LiveEvaluation:
         return self._counts["events_read"] + self._counts["labels_read"]
 
     def _tell_metrics(self) -> None:
-        """Update this process's counters and gauges, for display while the job runs."""
+        """Update this process's counters and gauges, for display while the job runs; tell of losses."""
         letters = {why: number for why, (number, _) in self._reasons.items()}
-        metrics.set_totals(self._counted() + self._delivery.counts(), letters)
+        counts = self._counted()
+        metrics.set_totals(counts + self._delivery.counts(), letters)
         metrics.hold(_SOURCE, shard_key(0), self._machines.gauges())
+        self._tell_of_losses(counts)
 
     def take_step(self, step: Step, role: Role) -> None:
         """Evaluate one step of the reader of a partition whose records have this role."""
@@ -141,7 +144,6 @@ class LiveEvaluation:
         if len(step.letters):
             self._counts.update(counters[kind] for kind, _, _ in step.letters.whys())
             self._put(step.letters)
-        self._tell_if_none_is_valid(step, role)
         if step.times is not None:
             least, greatest = step.times
             self._least, self._greatest = min(self._least, least), max(self._greatest, greatest)
@@ -286,20 +288,13 @@ class LiveEvaluation:
             for alert in alerts:
                 say(alert.message)
 
-    def _tell_if_none_is_valid(self, step: Step, role: Role) -> None:
-        """Print the most frequent mistake, once, if all of the first records of a role are dead letters."""
-        reasons = self._only_invalid.setdefault(role, Counter())
-        if reasons is None:
-            return
-        reasons.update(reason for kind, reason, _ in step.letters.whys() if kind == "invalid")
-        read, invalid = (self._counts[RECORD_COUNTERS[role][name]] for name in ("read", "invalid"))
-        if read > invalid:
-            self._only_invalid[role] = None
-        elif read >= _TELLING and reasons:
-            self._only_invalid[role] = None
-            ((often, _),) = reasons.most_common(1)
-            said = f"{role}s can be {'joined' if role == 'label' else 'applied'}"
-            say(f"none of the first {read:,} {said}: {remedy_of(often, self._job.fields)}")
+    def _tell_of_losses(self, counts: Counter[str]) -> None:
+        """Print, once for each role and reason, that many of the records so far are dead letters, and why."""
+        letters = [(*why, number) for why, (number, _) in self._reasons.items()]
+        for loss in losses(counts, letters, _TELLING):
+            if (loss.role, loss.reason) not in self._told:
+                self._told.add((loss.role, loss.reason))
+                say(running_text(loss, self._job.fields))
 
     def _put(self, letters: DeadLetters) -> None:
         """Write dead letters, and count their reasons."""
