@@ -236,7 +236,8 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
     with source.open() as raw:
         file = pa.BufferReader(arrow_buffer(raw.read()))
     if source.format == "parquet":
-        yield pa.parquet.read_table(file, columns=schema.names).select(schema.names).cast(nullable)
+        table = pa.parquet.read_table(file, columns=schema.names, coerce_int96_timestamp_unit="us")
+        yield table.select(schema.names).cast(nullable)
         return
     stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
     texts = [column.with_type(pa.string()) if column.name in lists else column for column in nullable]
