@@ -70,6 +70,8 @@ def as_score_numbers(
     name: str, values: npt.ArrayLike, remedy: str = "give finite numbers", mark: str = ":"
 ) -> FloatArray:
     """Return scores as numbers, as `as_numbers` does; InputError for a number that no float64 holds."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim:
+        return as_numbers(name, values, remedy, mark)
     given = as_array(name, values)
     array = as_numbers(name, given, remedy, mark)
     if given.dtype.kind == "f":

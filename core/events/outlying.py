@@ -43,7 +43,7 @@ class Outlier(NamedTuple):
 
 
 class TimeSpread:
-    """The times of records so far: a sample of all of them, and the least and greatest of them."""
+    """The times of records so far: a sample of all of them, and the least and the greatest, in order."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -55,16 +55,23 @@ class TimeSpread:
         """Add the times of records of a source, microseconds, none of them NO_TIME. O(n log n)."""
         if not len(times):
             return
-        ordered = np.sort(times)
         self._count += len(times)
+        ordered = np.sort(times)
         step = -(-len(times) // _POINTS)
-        points = ordered[step - 1 :: step]
+        points = np.append(ordered[step - 1 : -1 : step], ordered[-1])
         weights = np.full(len(points), step)
-        if rest := len(times) % step:
-            points, weights = np.append(points, ordered[-1]), np.append(weights, rest)
+        weights[-1] += len(times) - int(weights.sum())
         self._sample(points, weights)
         distinct = ordered[np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))]
-        self._keep(times, positions, source, distinct)
+        for kept, some in ((self._least, distinct[:_KEPT]), (self._greatest, distinct[-_KEPT:])):
+            if new := [time for time in some.tolist() if time not in kept]:
+                rows = np.flatnonzero((times >= min(new)) & (times <= max(new)))
+                order = rows[np.argsort(times[rows], kind="stable")]
+                first = order[np.searchsorted(times[order], new)]
+                places = np.full(len(new), -1) if positions is None else positions[first]
+                kept.update((time, (source, place)) for time, place in zip(new, places.tolist(), strict=True))
+        self._least = {time: self._least[time] for time in sorted(self._least)[:_KEPT]}
+        self._greatest = {time: self._greatest[time] for time in sorted(self._greatest)[-_KEPT:]}
 
     def _sample(self, points: Int64Array, weights: Int64Array) -> None:
         """Merge points with the sample; twice as many points as are kept become groups of equal weights."""
@@ -76,33 +83,12 @@ class TimeSpread:
             points, ends = points[last], ends[last]
         self._times, self._weights = points, np.diff(ends, prepend=0)
 
-    def _keep(
-        self, times: Int64Array, positions: Int64Array | None, source: str, distinct: Int64Array
-    ) -> None:
-        """Keep the least and the greatest times; `distinct` has all times in order."""
-        least = [time for time in distinct[:_KEPT].tolist() if time not in self._least]
-        greatest = [time for time in distinct[-_KEPT:].tolist() if time not in self._greatest]
-        if not least and not greatest:
-            return
-        nothing = np.zeros(len(times), np.bool_)
-        low = times <= max(least) if least else nothing
-        high = times >= min(greatest) if greatest else nothing
-        rows = np.flatnonzero(low | high)
-        found, first = np.unique(times[rows], return_index=True)
-        places = np.full(len(times), -1) if positions is None else positions
-        records = dict(zip(found.tolist(), places[rows[first]].tolist(), strict=True))
-        for time in least:
-            self._least[time] = source, records[time]
-        for time in greatest:
-            self._greatest[time] = source, records[time]
-        self._least = {time: self._least[time] for time in sorted(self._least)[:_KEPT]}
-        self._greatest = {time: self._greatest[time] for time in sorted(self._greatest)[-_KEPT:]}
-
     def middle(self) -> tuple[int, int]:
         """Return the least and the greatest time of the middle 98%. There must be three records or more."""
         ends = np.cumsum(self._weights)
-        out = max(self._count // 100, 1)
-        low, high = np.searchsorted(ends, [out, self._count - 1 - out], "right").tolist()
+        count = int(ends[-1])
+        out = max(count // 100, 1)
+        low, high = np.searchsorted(ends, [out, count - 1 - out], "right").tolist()
         return int(self._times[low]), int(self._times[high])
 
     def outliers(self) -> list[Outlier]:

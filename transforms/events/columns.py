@@ -25,9 +25,17 @@ import pyarrow.compute as pc
 
 from ...core.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from ...core.events.columns import IdColumn, TextColumn
-from ...core.events.moments import instant
+from ...core.events.moments import beam_micros, instant
 from ...core.events.numbers import EXACT, is_held, number, unheld_integers
-from ...core.events.times import NO_TIME, from_float_ticks, from_ticks
+from ...core.events.times import (
+    AFTER_LAST_TIME,
+    EPOCH,
+    FIRST_TIME,
+    NO_TIME,
+    from_float_ticks,
+    from_ticks,
+    number_of,
+)
 from ...core.settings import classes
 from .periods import holds_periods, period_texts
 from .time_formats import parse_moments
@@ -53,7 +61,9 @@ def text_of(value: object) -> str | None:
             return None
         return str(int(value)) if value.is_integer() and abs(value) < EXACT else repr(value)
     if isinstance(value, Decimal):
-        return None if value.is_nan() else class_text(str(value))
+        if value.is_nan():
+            return None
+        return class_text(str(value)) if is_held(value) else str(value)  # two decimals stay two texts
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace") or None
     if isinstance(value, Mapping | list | tuple):
@@ -113,6 +123,8 @@ def _jsonable(value: object) -> object:
         return [_jsonable(item) for item in value]
     if isinstance(value, datetime.date):
         return value.isoformat()
+    if beam_micros(value) is not None and (micros := instant(value)) is not None:
+        return (EPOCH + datetime.timedelta(microseconds=micros)).isoformat()
     return text_of(value)
 
 
@@ -142,6 +154,8 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
         array = pc.run_end_decode(array)
     if pa.types.is_dictionary(array.type) and not dictionary:
         array = array.dictionary_decode()
+        if isinstance(array, pa.ExtensionArray):
+            return plain(array)
     kind = array.type
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return array.cast(pa.string())
@@ -161,6 +175,30 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
     if pa.types.is_duration(kind):
         return pc.binary_join_element_wise(array.cast(pa.int64()).cast(pa.string()), kind.unit, " ")
     return array
+
+
+def temporal_texts(array: pa.Array) -> pa.Array:
+    """Write times as text; timestamps outside the years 1 to 9999, which Arrow cannot write, as numbers."""
+    if not pa.types.is_timestamp(array.type):
+        return array.cast(pa.string())
+    outside = is_outside(array)
+    if not pc.any(outside).as_py():
+        return array.cast(pa.string())
+    inside = pc.if_else(outside, pa.scalar(None, array.type), array).cast(pa.string())
+    return pc.if_else(outside, ticks_in_words(array), inside)
+
+
+def is_outside(array: pa.Array) -> pa.Array:
+    """Tell of each timestamp whether it lies outside the years 1 to 9999: bool[n], null for null."""
+    least, end = (number_of(time, array.type.unit) for time in (FIRST_TIME, AFTER_LAST_TIME))
+    ticks, most = array.cast(pa.int64()), 2**63 - 1  # int64 holds the years 1677 to 2262 in nanoseconds
+    return pc.or_(pc.less(ticks, max(least, -most)), pc.greater_equal(ticks, min(end, most)))
+
+
+def ticks_in_words(array: pa.Array) -> pa.Array:
+    """Write timestamps as numbers of their unit, such as "5 s since 1970"."""
+    words = pa.scalar(f" {array.type.unit} since 1970")
+    return pc.binary_join_element_wise(array.cast(pa.int64()).cast(pa.string()), words, "")
 
 
 def numbers(array: pa.Array) -> FloatArray:
@@ -280,7 +318,7 @@ def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> Te
     """Read a column of text; `read` is called once per distinct value. Missing values have code -1."""
     array = plain(array, dictionary=True)
     if pa.types.is_temporal(array.type):
-        array = array.cast(pa.string())
+        array = temporal_texts(array)
     if not pa.types.is_dictionary(array.type):
         if pa.types.is_nested(array.type):
             return TextColumn.of([read(value) for value in array.to_pylist()])
@@ -293,7 +331,7 @@ def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> Te
         dictionary = dictionary.take(pa.array(used, mask=used < 0))
     dictionary = plain(dictionary)
     if pa.types.is_temporal(dictionary.type):
-        dictionary = dictionary.cast(pa.string())
+        dictionary = temporal_texts(dictionary)
     words = [read(value) for value in dictionary.to_pylist()]
     if len(set(words)) == len(words) and None not in words:
         return TextColumn(codes, tuple(map(str, words)))
@@ -306,7 +344,9 @@ def ids(array: pa.Array) -> IdColumn:
     """Read a column of ids as text; a missing id has the length -1."""
     array = plain(array)
     kind = array.type
-    if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+    if pa.types.is_temporal(kind):
+        array = temporal_texts(array)
+    elif pa.types.is_integer(kind):
         array = array.cast(pa.string())
     elif not pa.types.is_string(kind):
         return IdColumn.of([text_of(value) for value in array.to_pylist()])

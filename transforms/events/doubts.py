@@ -167,9 +167,9 @@ class TimesOfFiles:
         self._spreads.setdefault((role, column), TimeSpread()).add(times, positions, source)
 
     def tell(self) -> None:
-        """Warn of outlying times, once for each role and column."""
+        """Warn of outlying times, once for each role and column of the files."""
         for (role, column), spread in self._spreads.items():
-            if not (outliers := spread.outliers()) or (column, role) in _told:
+            if not (outliers := spread.outliers()):
                 continue
             least, greatest = spread.middle()
             shown = ", ".join(map(_record, outliers[:_SHOWN]))
@@ -183,7 +183,7 @@ class TimesOfFiles:
             if outliers[-1].time > greatest:
                 remedy += "; with --max-ahead 1d (max_ahead=) a time ahead of the clock is a dead letter"
             text = f"times in {column!r}: {finding}; {remedy}"
-            if _told.setdefault((column, role), text) is text:
+            if _told.setdefault((column, f"{role} of {outliers[0].source}"), text) is text:
                 _logger.warning("times in %r: %s; %s", column, finding, remedy)
 
 

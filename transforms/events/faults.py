@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...core.events.moments import PERIOD_REMEDY, instant, is_period
 from ...core.events.numbers import is_held, number
 from ...core.events.rejected import Reason
 from ...core.events.times import likely_form
-from .columns import plain, valid_text
+from .columns import plain, temporal_texts, valid_text
 from .periods import holds_periods, period_values
 from .time_formats import form_that_fits
 
@@ -70,7 +71,7 @@ class Faults(dict[int, Fault]):
         column = column.take(pa.array(rows))
         column = period_values(column) if holds_periods(column) else plain(column)
         if pa.types.is_temporal(column.type):
-            column = column.cast(pa.string())
+            column = temporal_texts(column)
         for row, value in zip((start + rows * step).tolist(), column.to_pylist(), strict=True):
             known = value if isinstance(value, str) else ""
             said = words.get(known)
@@ -100,6 +101,8 @@ def _text(value: object) -> str:
     """Return a value as text, which is valid Unicode and not long."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return _cut(str(value))
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)  # the same text as in a block of whole numbers
     return _cut(valid_text(value) if isinstance(value, str) else repr(value))
@@ -173,10 +176,16 @@ def class_verdict(role: str, classes: Sequence[str]) -> Verdict:
     return verdict
 
 
-def time_verdict(unit: str, form: str | None = None) -> Verdict:
-    """Return the function that describes invalid times, for numbers of a unit or for a format."""
+def time_verdict(unit: str, form: str | None = None, kind: pa.DataType | None = None) -> Verdict:
+    """Return the function that describes invalid times, for numbers of a unit or for a format.
+
+    kind  the type of the column; a timestamp or a date can only be out of range
+    """
+    is_moment = kind is not None and (pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
     def verdict(value: object) -> tuple[Reason, str]:
+        if is_moment:
+            return Reason.TIME_OUT_OF_RANGE, "is not within the years 1 to 9999; check its unit"
         if is_period(value):
             return Reason.TIME_UNREADABLE, f"is not a time: {PERIOD_REMEDY}"
         if form is not None:

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _OF_PANDAS = "pandas.period"
 _NAME, _METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
 
-class PeriodType(pa.ExtensionType):
+class PeriodType(pa.ExtensionType):  # type: ignore[misc]
     """The type of a column of periods of pandas, for processes that have not imported pandas."""
 
     def __init__(self, freq: str) -> None:
@@ -33,8 +34,15 @@ class PeriodType(pa.ExtensionType):
 
 
 def column_at(batch: pa.RecordBatch, place: int) -> pa.Array:
-    """Return a column of a batch; a column of periods has a type of periods, whether pandas is imported."""
+    """Return a column of a batch; a column of periods has a type of periods, whether pandas is imported.
+
+    Columns of run-end encoding are decoded: Arrow cannot take rows of them.
+    """
     column, metadata = batch.column(place), batch.schema.field(place).metadata
+    if pa.types.is_run_end_encoded(column.type):
+        return pc.run_end_decode(column)
+    if pa.types.is_dictionary(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):
+        return column.dictionary_decode()
     if metadata is None or metadata.get(_NAME) != _OF_PANDAS.encode() or column.type != pa.int64():
         return column
     kind = PeriodType.__arrow_ext_deserialize__(column.type, metadata[_METADATA])

@@ -13,7 +13,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import json_text, plain
+from ...core.arrays import Int64Array
+from .columns import is_outside, json_text, plain, ticks_in_words
 from .periods import column_at
 
 NonFinite = Literal["text", "number"]
@@ -50,9 +51,14 @@ def by_type(columns: Sequence[pa.Array], write: Callable[[pa.Array], pa.Array]) 
 def rfc3339(array: pa.Array) -> pa.Array:
     """Write timestamps as text, with "Z" where they have a zone; microseconds only where not zero.
 
+    A timestamp outside the years 1 to 9999 is written as a number, such as "5 s since 1970".
+
     >>> rfc3339(pa.array([0, 1_500_000], pa.timestamp("us", "UTC"))).to_pylist()
     ['1970-01-01T00:00:00Z', '1970-01-01T00:00:01.500000Z']
     """
+    if pc.any(outside := is_outside(array)).as_py():
+        inside = rfc3339(pc.if_else(outside, pa.scalar(None, array.type), array))
+        return pc.if_else(outside, ticks_in_words(array), inside)
     zone = "" if array.type.tz is None else "Z"
     micros = array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.timestamp("us"))
     text = pc.replace_substring(micros.cast(pa.string()), " ", "T")
@@ -118,6 +124,15 @@ def _labels(names: tuple[str, ...], empty: tuple[bool, ...]) -> list[pa.Scalar]:
             texts.append(text)
             text = ""
     return [pa.scalar(each) for each in (*texts, f"{text}}}")]
+
+
+def json_rows(batch: pa.RecordBatch, rows: Int64Array) -> pa.Array:
+    """Write chosen rows as `json_objects` does."""
+    places = pa.array(rows)
+    if not batch.num_columns:  # Arrow makes no rows of no columns
+        return pa.repeat(pa.scalar("{}"), len(rows))
+    columns = [column_at(batch, place).take(places) for place in range(batch.num_columns)]
+    return json_objects(pa.RecordBatch.from_arrays(columns, batch.schema.names))
 
 
 def json_objects(batch: pa.RecordBatch, non_finite: NonFinite = "text") -> pa.Array:

@@ -45,7 +45,7 @@ from .fields import EventFields, Role
 from .labels import ClassReader, binary_labels
 from .lateness import Timing, time_span
 from .periods import column_at
-from .text import json_objects
+from .text import json_rows
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
 """The remedy for a record without a model, if the settings do not say where to find the model."""
@@ -164,7 +164,7 @@ class Check:
         column = self._column(name)
         unit, form = self.fields.time_unit, self.fields.time_format
         times = instants(column, unit, form)
-        self._note(times == NO_TIME, "time", name, column, time_verdict(unit, form))
+        self._note(times == NO_TIME, "time", name, column, time_verdict(unit, form, column.type))
         tell_doubt(name, column, times, unit, form)
         if self.timing.ahead is not None:
             latest = self.timing.now + self.timing.ahead
@@ -275,7 +275,7 @@ class Check:
             "reason": pa.array([reason.value for reason in reasons], pa.string()),
             "source": texts_of(TextColumn.repeated(self.source, len(rows))),
             "position": None if places is None else pa.array(places[rows]),
-            "raw": json_objects(batch.take(pa.array(records))) if raw is None else raw(records),
+            "raw": json_rows(batch, records) if raw is None else raw(records),
             "field": pa.array(columns, pa.string()),
             "value": pa.array(values, pa.string()),
             "detail": pa.array(details, pa.string()),

@@ -237,7 +237,8 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
     if source.format == "parquet":
         with source.open() as raw:
             file = pa.BufferReader(arrow_buffer(raw.read()))
-        yield pa.parquet.read_table(file, columns=schema.names).select(schema.names).cast(nullable)
+        table = pa.parquet.read_table(file, columns=schema.names, coerce_int96_timestamp_unit="us")
+        yield table.select(schema.names).cast(nullable)
         return
     texts = [column.with_type(pa.string()) if column.name in lists else column for column in nullable]
     convert = pa.csv.ConvertOptions(

@@ -14,6 +14,7 @@ import pytest
 import rocsteady as rs
 from hypothesis import given
 from hypothesis import strategies as st
+from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.events.numbers import is_held
 from rocsteady.transforms.events.columns import numbers, read_scores
 from rocsteady.transforms.events.dead_letters import NO_LETTERS, Chunk
@@ -48,6 +49,8 @@ def reasons(batch, fields=FIELDS):
         pa.array([b"1", str(BIG).encode()]),
         pa.array(["1", str(BIG)]).dictionary_encode(),
         pa.array([1, BIG]).dictionary_encode(),
+        pa.RunEndEncodedArray.from_arrays([1, 2], [1, BIG]),
+        pa.array([Decimal("0.5"), Decimal("0.12345678901234567")], pa.decimal64(18, 17)),
     ],
     ids=lambda column: str(column.type),
 )
@@ -95,6 +98,11 @@ def test_of_several_scores_only_the_event_of_the_score_is_a_dead_letter():
     events, letters = validate_as("event", chunk, fields, "s", 0, ANY_TIME)
     assert events.models.to_list() == ["m/a"]
     assert [letter.reason for letter in letters] == [REASON]
+
+
+def test_a_packed_batch_takes_only_scores_that_a_float_holds():
+    with pytest.raises(rs.InputError, match=r"scores\[1\] is 9007199254740993, and no float64 holds it"):
+        rs.EventBatch(models=TextColumn.repeated("m", 2), scores=[0.5, BIG], labels=[0, 1])
 
 
 def test_weights_and_features_are_rounded_as_before():

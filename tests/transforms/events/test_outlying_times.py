@@ -97,3 +97,15 @@ def test_many_outliers_are_counted_and_the_first_are_named(caplog):
     (said,) = told(caplog)
     assert said.count("the record at position") == 3
     assert "and 3 more times" in said
+
+
+def test_of_files_in_order_of_position_each_is_told_of(tmp_path, capsys):
+    for name in ("a", "b"):
+        frame(300, 7).write_parquet(tmp_path / f"{name}.parquet")
+    paths = [tmp_path / f"{name}.parquet" for name in ("a", "b")]
+    ran = call(
+        capsys, "evaluate", *paths, "--time", "t", "--order", "position", "--output", tmp_path / "rows.csv"
+    )
+    assert sorted(said.partition(" is dated")[0] for said in of_times(ran)) == [
+        f"times in 't': the record at position 7 of {path}" for path in paths
+    ]

@@ -94,3 +94,21 @@ def test_int96_outside_the_range_of_nanoseconds_does_not_wrap(tmp_path, capsys):
     for day in days:
         assert f'"time": "{day}T00:00:00Z"' in words
         assert f'"slice": "s={day} 00:00:00.000000"' in words
+
+
+def test_a_category_of_periods_is_no_time_either():
+    evaluated = rs.evaluate(frame(t=pd.Categorical(YEARS)), time="t")
+    assert evaluated.dead_letters.reason.tolist() == ["time cannot be read"] * 2
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_a_timestamp_out_of_range_is_told_as_its_number(unit, zone):
+    """Arrow wrote the year 20000 as a text that is cut, or as the year 13750."""
+    times = pa.array([2**60 if unit == "ms" else 2**40, 0], pa.timestamp(unit, zone))
+    events = pa.table({"score": [0.1, 0.9], "label": [0, 1], "t": times})
+    (letter,) = pa.table(rs.evaluate(events, time="t").dead_letters).to_pylist()
+    words = f"{times[0].value} {unit} since 1970"
+    assert (letter["reason"], letter["value"]) == ("time is out of range", words)
+    assert f'"t": "{words}"' in letter["raw"]
+    assert {*rs.evaluate(events, slices="t").rows.column("slice").to_pylist()} >= {f"t={words}"}
