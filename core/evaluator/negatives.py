@@ -75,9 +75,9 @@ class Negatives:
         if self.apart:
             return count
         columns = labels, predicted
+        if all({ONE, had}.issuperset(column.values) for had, column in zip(self.had, columns, strict=True)):
+            return count  # as nearly always: no side has a new class
         used = [{column.values[code] for code in np.unique(column.codes).tolist()} for column in columns]
-        if (used[LABEL] | used[PREDICTION]) - {ONE} <= {self.had[LABEL]} & {self.had[PREDICTION]}:
-            return count  # as nearly always: only classes that both sides have had
         firsts = [column.first(used[side] - _BINARY) for side, column in enumerate(columns)]
         for had, column in zip(self.had, columns, strict=True):
             firsts.append(max(0 if had == name else column.first({name}) for name in _PAIR))
@@ -99,10 +99,7 @@ def told_apart(state: EvaluatorState) -> EvaluatorState:
     code = next(place for place, name in enumerate(state.class_names) if name.startswith(" "))
     label, predicted = state.class_names[code][1:].split("|")
     names = (*state.class_names[:code], label, *state.class_names[code + 1 :], predicted)
-    predictions = np.where(state.predictions == code, len(names) - 1, state.predictions)
-    return replace(
-        state,
-        class_names=names,
-        predictions=predictions.astype(state.predictions.dtype),
-        last_seen=np.append(state.last_seen, 0),
-    )
+    predictions = state.predictions.copy()
+    predictions[predictions == code] = len(names) - 1
+    last_seen = np.append(state.last_seen, 0)
+    return replace(state, class_names=names, predictions=predictions, last_seen=last_seen)

@@ -37,7 +37,7 @@ _LARGEST = 2**63 - 1
 
 def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return values as an array of any type with at least one dimension; InputError for a masked value."""
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         place = np.flatnonzero(np.ma.getmaskarray(np.atleast_1d(values)))[0]
         raise InputError(f"{name}[{place}] is masked; leave the event out, or fill the value in")
     try:
