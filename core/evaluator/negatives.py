@@ -26,6 +26,13 @@ from .state import EvaluatorState
 
 _BINARY = frozenset((MINUS_ONE, ZERO, ONE))
 _PAIR = MINUS_ONE, ZERO
+_NAMES = {
+    f" {label}|{predicted}": (label, predicted)
+    for label in ("", *_PAIR)
+    for predicted in ("", *_PAIR)
+    if label != predicted
+}
+"""What labels and predictions have had, by the name of -1 or 0 where they differ."""
 
 LABEL, PREDICTION = 0, 1
 """The sides of an event."""
@@ -39,14 +46,16 @@ class Negatives:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        """Read what the names of an evaluator's classes say."""
-        self.had = ["", ""]
+        """Read what the names of an evaluator's classes say; ValueError for names that do not go together."""
+        self.had, self.apart = ["", ""], False
         known = set(names)
         plain = known & _BINARY
-        if pair := next((name for name in known if name.startswith(" ")), None):
-            self.had = pair[1:].split("|")
-            known.remove(pair)
-        elif len(plain - {ONE}) == 1:
+        if pair := next(iter(known & _NAMES.keys()), None):
+            self.had = [*_NAMES[pair]]
+            if known - {pair, ONE}:
+                raise ValueError(f"-1 or 0 is named {pair!r} beside the classes {sorted(known - {pair})}")
+            return
+        if len(plain - {ONE}) == 1:
             self.had = [*plain - {ONE}] * 2
         self.apart = not known <= _BINARY or len(plain - {ONE}) == 2
 
@@ -96,8 +105,8 @@ class Negatives:
 
 def told_apart(state: EvaluatorState) -> EvaluatorState:
     """Return a state in which -1 and 0, one class in `state`, are two."""
-    code = next(place for place, name in enumerate(state.class_names) if name.startswith(" "))
-    label, predicted = state.class_names[code][1:].split("|")
+    code = next(place for place, name in enumerate(state.class_names) if name in _NAMES)
+    label, predicted = _NAMES[state.class_names[code]]
     names = (*state.class_names[:code], label, *state.class_names[code + 1 :], predicted)
     predictions = state.predictions.copy()
     predictions[predictions == code] = len(names) - 1
