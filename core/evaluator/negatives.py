@@ -26,6 +26,13 @@ from .state import EvaluatorState
 
 _BINARY = frozenset((MINUS_ONE, ZERO, ONE))
 _PAIR = MINUS_ONE, ZERO
+_NAMES = {
+    f" {label}|{predicted}": (label, predicted)
+    for label in ("", *_PAIR)
+    for predicted in ("", *_PAIR)
+    if label != predicted
+}
+"""What labels and predictions have had, by the name of -1 or 0 where they differ."""
 
 LABEL, PREDICTION = 0, 1
 """The sides of an event."""
@@ -39,14 +46,16 @@ class Negatives:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        """Read what the names of an evaluator's classes say."""
-        self.had = ["", ""]
+        """Read what the names of an evaluator's classes say; ValueError for names that do not go together."""
+        self.had, self.apart = ["", ""], False
         known = set(names)
         plain = known & _BINARY
-        if pair := next((name for name in known if name.startswith(" ")), None):
-            self.had = pair[1:].split("|")
-            known.remove(pair)
-        elif len(plain - {ONE}) == 1:
+        if pair := next(iter(known & _NAMES.keys()), None):
+            self.had = [*_NAMES[pair]]
+            if known - {pair, ONE}:
+                raise ValueError(f"-1 or 0 is named {pair!r} beside the classes {sorted(known - {pair})}")
+            return
+        if len(plain - {ONE}) == 1:
             self.had = [*plain - {ONE}] * 2
         self.apart = not known <= _BINARY or len(plain - {ONE}) == 2
 
@@ -75,9 +84,9 @@ class Negatives:
         if self.apart:
             return count
         columns = labels, predicted
+        if all({ONE, had}.issuperset(column.values) for had, column in zip(self.had, columns, strict=True)):
+            return count  # as nearly always: no side has a new class
         used = [{column.values[code] for code in np.unique(column.codes).tolist()} for column in columns]
-        if (used[LABEL] | used[PREDICTION]) - {ONE} <= {self.had[LABEL]} & {self.had[PREDICTION]}:
-            return count  # as nearly always: only classes that both sides have had
         firsts = [column.first(used[side] - _BINARY) for side, column in enumerate(columns)]
         for had, column in zip(self.had, columns, strict=True):
             firsts.append(max(0 if had == name else column.first({name}) for name in _PAIR))
@@ -96,13 +105,10 @@ class Negatives:
 
 def told_apart(state: EvaluatorState) -> EvaluatorState:
     """Return a state in which -1 and 0, one class in `state`, are two."""
-    code = next(place for place, name in enumerate(state.class_names) if name.startswith(" "))
-    label, predicted = state.class_names[code][1:].split("|")
+    code = next(place for place, name in enumerate(state.class_names) if name in _NAMES)
+    label, predicted = _NAMES[state.class_names[code]]
     names = (*state.class_names[:code], label, *state.class_names[code + 1 :], predicted)
-    predictions = np.where(state.predictions == code, len(names) - 1, state.predictions)
-    return replace(
-        state,
-        class_names=names,
-        predictions=predictions.astype(state.predictions.dtype),
-        last_seen=np.append(state.last_seen, 0),
-    )
+    predictions = state.predictions.copy()
+    predictions[predictions == code] = len(names) - 1
+    last_seen = np.append(state.last_seen, 0)
+    return replace(state, class_names=names, predictions=predictions, last_seen=last_seen)

@@ -104,11 +104,19 @@ def as_weights(weights: npt.ArrayLike) -> FloatArray:
 
 def as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
     """Return classes as text; InputError for a missing class, which would count as a class of its own."""
-    classes = values.tolist()
-    for index, value in enumerate(classes):
-        if _is_missing(value):
-            raise InputError(f"{name}[{index}] is {value}: every event needs a class; leave the event out")
-    return TextColumn.of([class_text(value) for value in classes])
+    texts, known = list[str | None](), dict[object, str]()
+    for index, value in enumerate(values.tolist()):
+        text = known.get(value) if value.__hash__ else None  # equal values are one class, such as 1 and True
+        if text is None:
+            if _is_missing(value):
+                raise InputError(
+                    f"{name}[{index}] is {value}: every event needs a class; leave the event out"
+                )
+            text = class_text(value)
+            if value.__hash__:
+                known[value] = text
+        texts.append(text)
+    return TextColumn.of(texts)
 
 
 def _is_missing(value: Any) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from rocsteady import EveryEvents, MeasureRow, ModelEvaluator
+from rocsteady import CorruptBytesError, EveryEvents, MeasureRow, ModelEvaluator
 from rocsteady.core.evaluator.state import write_evaluator
 
 SETTINGS = {"every": EveryEvents(1), "measures": "all"}
@@ -83,6 +85,17 @@ def test_events_held_are_told_apart_with_weights_too(weights: bool) -> None:
     evaluator.update(labels[4:], [0.1], predicted=predicted[4:], **{k: v[4:] for k, v in given.items()})
     assert evaluator.measures().accuracy == (1 / 8.5 if weights else 0.2)
     assert sorted(evaluator.state().class_names) == ["-1", "0", "1"]
+
+
+def test_a_state_whose_classes_contradict_each_other_is_refused() -> None:
+    evaluator = ModelEvaluator(positive=1)
+    evaluator.update([-1, 1], [0.1, 0.2], predicted=[0, 1])
+    state = evaluator.state()
+    assert state.class_names == ("1", " -1|0")
+    names = (*state.class_names, "0")
+    wrong = replace(state, class_names=names, last_seen=np.zeros(3, np.int64))
+    with pytest.raises(CorruptBytesError, match=r"named ' -1\|0' beside the classes"):
+        ModelEvaluator.from_state(evaluator.settings, wrong)
 
 
 @pytest.mark.parametrize("positive", [0, -1])

@@ -543,6 +543,21 @@ def test_whatever_is_no_class_is_that_instances_failure(factories):
     assert np.isnan(found.scores).tolist() == [False] * 4 + [True] * 6
 
 
+def test_scores_of_classes_are_found_by_the_rule_of_classes(factories):
+    task = Task(False, classes=("true", "false"), scores=True)
+    answers = [
+        {True: 0.7, False: 0.3},
+        {1: 0.2, -1: 0.8},
+        {"1": 0.4, "0": 0.6},
+        {"true": 1.0},
+        {np.False_: 1.0},
+    ]
+    found = said(answers, task, factories)
+    assert found.predicted == ["true", "false", "false", "true", "false"]
+    assert found.class_scores.tolist() == [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6], [1.0, 0.0], [0.0, 1.0]]
+    assert not found.failures
+
+
 def test_whatever_is_no_score_of_a_class_is_that_instances_failure(factories):
     answers = [
         {"a": 0.2, "b": 0.8}, {}, {"c": 1.0 + 1e-12}, {"b": 0.5, "a": 0.5}, {"a": np.float64(0.1), "c": 0.3},

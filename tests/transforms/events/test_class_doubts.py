@@ -20,14 +20,8 @@ ONE = (["a", "b", "a"], ["a", "c", "c"])
 CASES = pytest.mark.parametrize(
     ("classes", "sentence"),
     [
-        (
-            NONE,
-            "labels in 'label' are 'yes', 'no', predictions in 'pred' are 'Y', 'N': they have no class in",
-        ),
-        (
-            ONE,
-            "labels in 'label' are 'a', 'b', predictions in 'pred' are 'a', 'c': they have only the class 'a'",
-        ),
+        (NONE, "labels in 'label' are 'yes', 'no', predictions in 'pred' are 'Y', 'N': they have no class"),
+        (ONE, "labels in 'label' are 'a', 'b', predictions in 'pred' are 'a', 'c': they have only the class"),
     ],
 )
 

@@ -267,6 +267,18 @@ def test_of_three_named_classes_minus_one_is_none() -> None:
     assert letters["reason"].tolist() == ["label has no score"]
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT, pa.scalar(None, pa.bool_())])
+def test_a_missing_class_is_refused_in_a_sentence(missing: Any) -> None:
+    for positive in (1, None):
+        with pytest.raises(rs.InputError, match=r"labels\[2\] is .*: every event needs a class"):
+            ModelEvaluator(positive=positive).update([1, True, missing], [0.1] * 3, predicted=["1", 0, 1])
+    nullable = pd.array([True, False, None], dtype="boolean")
+    with pytest.raises(rs.InputError, match=r"labels\[2\] is <NA>"):
+        ModelEvaluator(positive=1).update(nullable, [0.1] * 3)
+    with pytest.raises(rs.InputError, match=r"labels\[2\] is <NA>: a label is 1, 0, -1, True or False"):
+        ModelEvaluator().update(nullable, [0.1] * 3)
+
+
 def test_the_table_of_the_page_holds() -> None:
     for same in [
         [1, 1.0, "1", "01", " 1 ", "1e0", True, "true", "TRUE", "True", b"1", pa.scalar(1), pa.scalar(True)],
