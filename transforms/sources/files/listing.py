@@ -69,7 +69,7 @@ def _matches(path: str) -> Iterator[SourceFile]:
         yield from (_source_file(found.path, found.size_in_bytes) for found in matches)
         return
     names = [path]
-    if _has_key_folders(path):
+    if _has_key_folders(os.path.normpath(path)):
         names = [*_files_below(path)]
         if not names:
             raise InputError(f"{path} has no file in its folders; name a folder that has files")
@@ -83,10 +83,11 @@ def _matches(path: str) -> Iterator[SourceFile]:
 
 
 def _has_key_folders(path: str) -> bool:
-    """Tell a folder that has folders `key=value`."""
+    """Tell a folder that has folders `key=value`, or is one, from other folders and from files."""
     try:
         with os.scandir(path) as entries:
-            return any("=" in entry.name and entry.is_dir() for entry in entries)
+            folders = [os.path.basename(path), *(entry.name for entry in entries if entry.is_dir())]  # noqa: PTH119
+            return any("=" in name for name in folders)
     except OSError:
         return False
 

@@ -228,8 +228,9 @@ def test_a_folder_with_key_folders_is_all_files_below(tmp_path):
     (tmp_path / "none" / "a=1").mkdir(parents=True)
     with pytest.raises(InputError, match="none has no file in its folders"):
         list_sources(tmp_path / "none")
-    with pytest.raises(InputError, match="a=1 is a folder; name its files"):
-        list_sources(tmp_path / "data" / "a=1")
+    assert [source.stem for source in list_sources(f"{tmp_path}/data/a=1/")] == ["z"]
+    with pytest.raises(InputError, match="c is a folder; name its files"):
+        list_sources(tmp_path / "data" / "b=1" / "c")
 
 
 def test_a_link_in_another_key_folder_is_another_file(tmp_path):
