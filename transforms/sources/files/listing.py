@@ -20,7 +20,7 @@ from ...files.csv_chunks import csv_header
 from ...files.csv_text import NO_TEXT
 from ...files.formats import DAMAGE, FORMATS, SourceFile, has_scheme, stem_of
 from ...files.lines import MOST_LINE_BYTES
-from .folder_columns import folder_columns, names_with_folders
+from .folder_columns import names_with_folders
 from .generated import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns
 
@@ -175,18 +175,6 @@ def column_names(source: SourceFile) -> list[str] | None:
     if names == []:
         raise InputError(f"{source.name} names no columns; its first line must be a header")
     return names if names is None else names_with_folders(names, source)
-
-
-def own_columns(wanted: Sequence[str] | None, source: SourceFile) -> Sequence[str] | None:
-    """Return those of the wanted columns of JSON lines that are to be looked for in the lines.
-
-    A column of a folder that the file's head lacks is left out: a block without a wanted column is read line
-    by line, at a third of the speed.
-    """
-    if wanted is None or not (others := folder_columns(source.path)):
-        return wanted
-    there = head_names(source) or ()
-    return [name for name in wanted if name in there or name not in others]
 
 
 def columns_of_files(sources: Sequence[SourceFile]) -> dict[str, list[str]]:

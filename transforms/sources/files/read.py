@@ -43,7 +43,7 @@ from ...files.formats import DAMAGE, SourceFile, parquet_chunks
 from .folder_columns import with_folders
 from .generated import GENERATED, generated_chunks
 from .json_lines import json_chunks
-from .listing import column_names, own_columns
+from .listing import column_names
 
 
 class Piece(NamedTuple):
@@ -113,7 +113,7 @@ def _own_chunks(
     if source.format == "parquet":
         return parquet_chunks(source, wanted, parquet_rows)
     if source.format == "jsonl":
-        return json_chunks(source, text_columns, own_columns(wanted, source))
+        return json_chunks(source, text_columns, wanted)
     return csv_chunks(source, only=wanted)
 
 

@@ -203,6 +203,18 @@ def test_blocks_of_lines_in_folders_are_read_at_once(tmp_path, monkeypatch):
     assert chunk.batch["model"].to_pylist() == ["churn"] * 3
 
 
+@pytest.mark.parametrize("key", ["model", "modèle"])
+def test_a_line_far_down_that_contradicts_its_folder_is_found(tmp_path, key):
+    line = json.dumps({"score": 0.5, "label": 1, "note": "x" * 90}) + "\n"
+    for escaped in (True, False):
+        last = json.dumps({"score": 0.5, "label": 1, key: "fraud"}, ensure_ascii=escaped) + "\n"
+        path = tmp_path / f"{key}=churn" / "part.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(line * 20_000 + last)
+        with pytest.raises(RocsteadyError, match=f"record 20,000 has 'fraud' in the column '{key}'"):
+            read(path, EventFields(model=key))
+
+
 @ENDINGS
 def test_lines_that_are_replayed_have_the_columns_of_folders(tmp_path, ending):
     table = TABLE.append_column("model", pa.nulls(3, pa.string())) if "json" in ending else TABLE
