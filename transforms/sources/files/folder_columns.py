@@ -77,7 +77,9 @@ def with_folders(chunk: Chunk, source: SourceFile, wanted: Sequence[str] | None)
     """
     found = folder_columns(source.path)
     columns = {name: value for name, value in found.items() if wanted is None or name in wanted}
-    if not found:
+    if found and chunk.raw is not None:
+        chunk = chunk._replace(raw=partial(_completed, chunk.raw, found))
+    if not columns:
         return chunk
     batch = chunk.batch
     there = batch.schema.names
@@ -87,8 +89,7 @@ def with_folders(chunk: Chunk, source: SourceFile, wanted: Sequence[str] | None)
     ]
     added = [name for name in columns if name not in there]
     arrays += [_repeated(columns[name], batch.num_rows) for name in added]
-    raw = None if chunk.raw is None else partial(_completed, chunk.raw, found)
-    return chunk._replace(batch=pa.RecordBatch.from_arrays(arrays, [*there, *added]), raw=raw)
+    return chunk._replace(batch=pa.RecordBatch.from_arrays(arrays, [*there, *added]))
 
 
 def _repeated(value: str | None, rows: int) -> pa.Array:

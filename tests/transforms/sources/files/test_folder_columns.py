@@ -167,6 +167,16 @@ def test_a_value_that_contradicts_the_folder_is_an_error_that_names_the_record(
 
 
 @ENDINGS
+def test_a_column_that_nobody_asks_for_contradicts_nothing(tmp_path, ending):
+    table = TABLE.append_column("rate", pa.array([2.5] * 3))
+    path = write(tmp_path / f"model=churn/rate=0.1/part{ending}", table)
+    (events,), dead = read(path)
+    assert (len(events), dead) == (3, [])
+    with pytest.raises(RocsteadyError, match=r"record 0 has '2\.5' in the column 'rate'"):
+        read(path, EventFields(slices=(("rate",),)))
+
+
+@ENDINGS
 def test_a_column_that_agrees_with_the_folder_is_no_error(tmp_path, ending):
     table = TABLE.append_column("model", pa.array(["churn", None, "churn"]))
     (events,), dead = read(write(tmp_path / f"model=churn/part{ending}", table))
