@@ -77,6 +77,15 @@ def test_the_columns_of_a_path_are_those_of_its_folders(path, columns):
     assert folder_columns(path) == columns
 
 
+def test_the_folders_of_the_working_folder_count_and_steps_out_of_folders_do_not(tmp_path, monkeypatch):
+    (tmp_path / "model=a" / "p=1").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "model=a")
+    assert folder_columns("x.csv") == {"model": "a"}
+    assert folder_columns("p=1/x.csv") == {"model": "a", "p": "1"}
+    assert folder_columns("p=1/../x.csv") == {"model": "a"}
+    assert folder_columns("../x.csv") == {}
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
