@@ -27,8 +27,8 @@ class ReadCsv(beam.DoFn):
         self.time = time
 
     def process(self, file):
-        """Give the records of one file."""
-        for record in csv.DictReader(file.read_utf8().splitlines()):
+        """Give the records of one file. Raises csv.Error for a quote that is never closed."""
+        for record in csv.DictReader(file.read_utf8().splitlines(keepends=True), strict=True):
             yield TimestampedValue(record, datetime.fromisoformat(record[self.time]).timestamp())
 
 

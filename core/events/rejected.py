@@ -161,8 +161,8 @@ class Reason(StrEnum):
     )  # fmt: skip
     FILE_UNREADABLE = (
         "file cannot be read",
-        "a file of a watched folder is damaged or gone; this letter stands for the rest of its records",
-        "write the file anew, under another name",
+        "a file of a watched folder is damaged, gone or refused; this letter stands for its other records",
+        "mend what `detail` says, and write the file anew, under another name",
     )  # fmt: skip
     FILE_CHANGED = (
         "file changed after it was found",

@@ -19,6 +19,7 @@ from rocsteady.transforms.sources.files.listing import column_names, list_source
 from rocsteady.transforms.sources.files.read import read_batches
 from rocsteady.transforms.tables.read import read_tables
 
+from tests.support.streams.url_files import url
 from tests.support.thorough import examples
 
 GOOD = "0.5,1,n\n"
@@ -122,6 +123,13 @@ def test_a_last_line_that_is_cut_off_inside_a_quote_is_an_error_too(tmp_path):
     records, error = read(put(tmp_path, "a.csv", f'score,label,note\n{GOOD}0.5,1,"no'))
     assert records == 1
     assert ", line 3: a quote opens a field here, and the file ends inside the field; close" in error
+
+
+def test_a_file_of_another_file_system_is_read_to_the_quote(tmp_path):
+    path = url(put(tmp_path, "a.csv.gz", f'score,label,note\n{GOOD}0.9,1,"cut\n{GOOD}'))
+    records, error = read(path)
+    assert records == 1
+    assert f"{path}, line 3: a quote opens a field here, and the file ends inside the field, 2 lines" in error
 
 
 def test_a_quote_far_down_is_found_in_every_block(tmp_path):

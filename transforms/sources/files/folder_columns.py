@@ -25,7 +25,7 @@ from ....core.arrays import BoolArray, Int64Array
 from ....core.errors import InputError, RocsteadyError
 from ...events.columns import json_record, plain, text_of
 from ...events.dead_letters import Chunk, RawRecords
-from ...files.formats import SourceFile
+from ...files.formats import SourceFile, has_scheme
 
 _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 """The values of a folder that stand for a missing value."""
@@ -35,7 +35,7 @@ FolderColumns = Mapping[str, str | None]
 
 
 def folder_columns(path: str) -> FolderColumns:
-    """Return the columns of the folders in a path or URL. Escapes such as %2F are read.
+    """Return the columns of all folders above a file, given by its path or URL. Escapes such as %2F are read.
 
     Raises InputError where a name or a value is not UTF-8, or where two folders give a column two values.
 
@@ -43,7 +43,8 @@ def folder_columns(path: str) -> FolderColumns:
     {'model': 'churn/v2', 'date': '2026-01-01'}
     """
     columns: dict[str, str | None] = {}
-    for folder in PurePosixPath(path.replace("\\", "/")).parent.parts:
+    whole = path if has_scheme(path) else os.path.abspath(path)  # noqa: PTH100 - `absolute` leaves ".." there
+    for folder in PurePosixPath(whole.replace("\\", "/")).parent.parts:
         name, sign, value = folder.partition("=")
         if not (name and sign):
             continue
@@ -77,7 +78,9 @@ def with_folders(chunk: Chunk, source: SourceFile, wanted: Sequence[str] | None)
     """
     found = folder_columns(source.path)
     columns = {name: value for name, value in found.items() if wanted is None or name in wanted}
-    if not found:
+    if found and chunk.raw is not None:
+        chunk = chunk._replace(raw=partial(_completed, chunk.raw, found))
+    if not columns:
         return chunk
     batch = chunk.batch
     there = batch.schema.names
@@ -87,8 +90,7 @@ def with_folders(chunk: Chunk, source: SourceFile, wanted: Sequence[str] | None)
     ]
     added = [name for name in columns if name not in there]
     arrays += [_repeated(columns[name], batch.num_rows) for name in added]
-    raw = None if chunk.raw is None else partial(_completed, chunk.raw, found)
-    return chunk._replace(batch=pa.RecordBatch.from_arrays(arrays, [*there, *added]), raw=raw)
+    return chunk._replace(batch=pa.RecordBatch.from_arrays(arrays, [*there, *added]))
 
 
 def _repeated(value: str | None, rows: int) -> pa.Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +33,7 @@ from ...events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
 from ...events.records import records_to_batch
 from ...files.formats import HEAD_BYTES, SourceFile, arrow_buffer, unpacked
 from ...files.lines import MOST_LINE_BYTES, LongLine, line_blocks, without_blank_lines
+from .folder_columns import folder_columns
 
 _HEAD_BYTES = 1 << 16
 
@@ -72,11 +73,14 @@ class JsonLines:
                   their values.
     columns       the columns of the batches; None = every key that occurs in a block. A chunk's `raw` gives
                   the lines themselves.
+    beside        those of the columns that a file has beside its lines, from its folders. They are built of
+                  blocks that have them. A wanted column that a block lacks has the block read line by line.
     """
 
     name: str
     text_columns: Sequence[str] = ()
     columns: Sequence[str] | None = None
+    beside: Collection[str] = ()
 
     def of_stream(self, stream: BinaryIO, block_bytes: int = MOST_LINE_BYTES) -> Iterator[Chunk]:
         """Read any stream of bytes (a file, stdin) to its end."""
@@ -107,17 +111,28 @@ class JsonLines:
         if lines is None and (lines := begun_lines(block)) is None:
             block = without_blank_lines(block)
             lines = begun_lines(block)
-        batch = self._fast(block, lines) if lines is not None and _is_flat(block, lines) else None
+        columns = self._columns_in(block)
+        batch = self._fast(block, lines, columns) if lines is not None and _is_flat(block, lines) else None
         if batch is None:
-            return self._slow(block, position)
+            return self._slow(block, position, columns)
         return Chunk(position, batch, None, NO_LETTERS, raw=partial(_texts_of, block))
 
-    def _fast(self, block: bytes, lines: int) -> pa.RecordBatch | None:
+    def _columns_in(self, block: bytes) -> Sequence[str] | None:
+        """Return the columns that are built of a block; None = every key that occurs in it."""
+        if self.columns is None or not self.beside:
+            return self.columns
+        return [
+            name
+            for name in self.columns
+            if name not in self.beside or f'"{name}"'.encode() in block or json.dumps(name).encode() in block
+        ]
+
+    def _fast(self, block: bytes, lines: int, columns: Sequence[str] | None) -> pa.RecordBatch | None:
         """Read a block by pyarrow; None where pyarrow fails, or might read other values than Python."""
         try:
             if not block.isascii():
                 block.decode()
-            if self.columns is None:
+            if columns is None:
                 table = _read_flat(block, pa.schema([]))
                 dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
                 if dates:
@@ -126,7 +141,7 @@ class JsonLines:
                 # The block's head is read with all keys, for the types; the rest only for the columns.
                 head = block[: block.find(b"\n", _HEAD_BYTES) + 1] or block
                 found = _read_flat(head, pa.schema([]))
-                schema = self._schema_of(found.schema, self.columns)
+                schema = self._schema_of(found.schema, columns)
                 if schema is None:
                     return None
                 if len(head) == len(block) and not any(map(pa.types.is_temporal, found.schema.types)):
@@ -160,7 +175,7 @@ class JsonLines:
             typed.append((name, kind))
         return pa.schema(typed)
 
-    def _slow(self, block: bytes, position: int) -> Chunk:
+    def _slow(self, block: bytes, position: int, columns: Sequence[str] | None) -> Chunk:
         records: list[dict[str, object]] = []
         positions: list[int] = []
         sound: list[bytes] = []
@@ -182,8 +197,8 @@ class JsonLines:
                 raw = json.dumps(text, ensure_ascii=False)
                 dead.append(DeadLetter.invalid(reason, self.name, f"{reason}{why}", ordinal, raw))
         numbered = np.array(positions, np.int64) if dead else None
-        numbers = () if self.columns is None else set(self.columns) - set(self.text_columns)
-        batch = records_to_batch(records, self.columns, numbers)
+        numbers = () if columns is None else set(columns) - set(self.text_columns)
+        batch = records_to_batch(records, columns, numbers)
         return Chunk(position, batch, numbered, DeadLetters.of(dead), raw=partial(_texts_of, sound))
 
 
@@ -192,7 +207,8 @@ def json_chunks(
 ) -> Iterator[Chunk]:
     """Read a file of JSON lines; see `JsonLines`."""
     with unpacked(source) as (stream, raw):
-        for chunk in JsonLines(source.name, text_columns, columns).of_stream(stream):
+        lines = JsonLines(source.name, text_columns, columns, folder_columns(source.path))
+        for chunk in lines.of_stream(stream):
             yield chunk._replace(bytes_read=raw.tell())
 
 

@@ -20,7 +20,7 @@ from ...files.csv_chunks import csv_header
 from ...files.csv_text import NO_TEXT
 from ...files.formats import DAMAGE, FORMATS, SourceFile, has_scheme, stem_of
 from ...files.lines import MOST_LINE_BYTES
-from .folder_columns import folder_columns, names_with_folders
+from .folder_columns import names_with_folders
 from .generated import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns
 
@@ -69,7 +69,7 @@ def _matches(path: str) -> Iterator[SourceFile]:
         yield from (_source_file(found.path, found.size_in_bytes) for found in matches)
         return
     names = [path]
-    if _has_key_folders(path):
+    if _has_key_folders(os.path.normpath(path)):
         names = [*_files_below(path)]
         if not names:
             raise InputError(f"{path} has no file in its folders; name a folder that has files")
@@ -83,10 +83,11 @@ def _matches(path: str) -> Iterator[SourceFile]:
 
 
 def _has_key_folders(path: str) -> bool:
-    """Tell a folder that has folders `key=value`."""
+    """Tell a folder that has folders `key=value`, or is one, from other folders and from files."""
     try:
         with os.scandir(path) as entries:
-            return any("=" in entry.name and entry.is_dir() for entry in entries)
+            folders = [os.path.basename(path), *(entry.name for entry in entries if entry.is_dir())]  # noqa: PTH119
+            return any("=" in name for name in folders)
     except OSError:
         return False
 
@@ -174,18 +175,6 @@ def column_names(source: SourceFile) -> list[str] | None:
     if names == []:
         raise InputError(f"{source.name} names no columns; its first line must be a header")
     return names if names is None else names_with_folders(names, source)
-
-
-def own_columns(wanted: Sequence[str] | None, source: SourceFile) -> Sequence[str] | None:
-    """Return those of the wanted columns of JSON lines that are to be looked for in the lines.
-
-    A column of a folder that the file's head lacks is left out: a block without a wanted column is read line
-    by line, at a third of the speed.
-    """
-    if wanted is None or not (others := folder_columns(source.path)):
-        return wanted
-    there = head_names(source) or ()
-    return [name for name in wanted if name in there or name not in others]
 
 
 def columns_of_files(sources: Sequence[SourceFile]) -> dict[str, list[str]]:

@@ -45,7 +45,7 @@ from ...files.formats import DAMAGE, SourceFile, parquet_chunks
 from .folder_columns import with_folders
 from .generated import GENERATED, generated_chunks
 from .json_lines import json_chunks
-from .listing import column_names, own_columns
+from .listing import column_names
 
 
 class Piece(NamedTuple):
@@ -93,14 +93,16 @@ def chunks_of(
 ) -> Iterator[Chunk]:
     """Read a file in chunks, as `read_batches` does, with the columns of the file's folders.
 
-    parquet, lines, csv  the columns that are built of a file of that format; None: all columns
+    parquet, lines, csv  the columns that are built of a file of that format; None: all columns. Of folders,
+                         a file of CSV has the columns in `parquet`
     text_columns         see `json_lines.JsonLines`
     """
     wanted = {"parquet": parquet, "jsonl": lines}.get(source.format, csv)
+    of_folders = lines if source.format == "jsonl" else parquet
     position = 0
     try:
         for chunk in _own_chunks(source, wanted, text_columns, parquet_rows):
-            yield with_folders(chunk, source, wanted)
+            yield with_folders(chunk, source, of_folders)
             position = chunk.first_position + chunk.records
     except DAMAGE as error:
         raise source.damaged(position, error) from None
@@ -115,7 +117,7 @@ def _own_chunks(
     if source.format == "parquet":
         return parquet_chunks(source, wanted, parquet_rows)
     if source.format == "jsonl":
-        return json_chunks(source, text_columns, own_columns(wanted, source))
+        return json_chunks(source, text_columns, wanted)
     return csv_chunks(source, only=wanted)
 
 

@@ -19,7 +19,7 @@ from ...events.dead_letters import Chunk
 from ...events.fields import EventFields, Role, check_names, check_once
 from ...files.formats import DAMAGE, SourceFile
 from ...files.lines import MARK, MOST_LINE_BYTES, SHOWN_BYTES, LongLine
-from ..files.folder_columns import names_with_folders, with_folders
+from ..files.folder_columns import folder_columns, names_with_folders, with_folders
 from ..files.json_lines import keys_in
 from ..files.listing import column_names
 from ..files.read import read_batches
@@ -191,9 +191,10 @@ class LinesFile:
             doubt = self._wrong_head()
         fields = self._fields.resolved(["model"] * bool(has_model), self._source.stem)
         start = max(place.records, 0)
+        source, role = self._source, self._role
         parts = [
-            part._replace(chunk=with_folders(part.chunk, self._source, fields.columns_of(self._role)))
-            for part in line_parts(blocks, self._source.name, start, fields, self._role)
+            part._replace(chunk=with_folders(part.chunk, source, fields.columns_of(role)))
+            for part in line_parts(blocks, source.name, start, fields, role, folder_columns(source.path))
         ]
         end = start + sum(part.chunk.records for part in parts)
         behind = FilePlace(lines.byte, lines.whole, end, has_model)

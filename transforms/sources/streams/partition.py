@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -55,12 +55,14 @@ def line_parts(
     position: int,
     fields: EventFields,
     role: Role = "event",
+    beside: Collection[str] = (),
 ) -> Iterator[Part]:
     """Yield the records of JSON lines, the first of which is record number `position` of its source.
 
     blocks  results of `WholeLines.feed`: a line that is too long, or None; and the whole lines after it
+    beside  see `JsonLines`
     """
-    lines = JsonLines(source, fields.text_columns_of(role), fields.columns_of(role))
+    lines = JsonLines(source, fields.text_columns_of(role), fields.columns_of(role), beside)
     for long, block in blocks:
         for chunk in lines.of_lines(long, block, position):
             position += chunk.records

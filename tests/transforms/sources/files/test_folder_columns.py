@@ -77,6 +77,15 @@ def test_the_columns_of_a_path_are_those_of_its_folders(path, columns):
     assert folder_columns(path) == columns
 
 
+def test_the_folders_of_the_working_folder_count_and_steps_out_of_folders_do_not(tmp_path, monkeypatch):
+    (tmp_path / "model=a" / "p=1").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "model=a")
+    assert folder_columns("x.csv") == {"model": "a"}
+    assert folder_columns("p=1/x.csv") == {"model": "a", "p": "1"}
+    assert folder_columns("p=1/../x.csv") == {"model": "a"}
+    assert folder_columns("../x.csv") == {}
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -167,6 +176,16 @@ def test_a_value_that_contradicts_the_folder_is_an_error_that_names_the_record(
 
 
 @ENDINGS
+def test_a_column_that_nobody_asks_for_contradicts_nothing(tmp_path, ending):
+    table = TABLE.append_column("rate", pa.array([2.5] * 3))
+    path = write(tmp_path / f"model=churn/rate=0.1/part{ending}", table)
+    (events,), dead = read(path)
+    assert (len(events), dead) == (3, [])
+    with pytest.raises(RocsteadyError, match=r"record 0 has '2\.5' in the column 'rate'"):
+        read(path, EventFields(slices=(("rate",),)))
+
+
+@ENDINGS
 def test_a_column_that_agrees_with_the_folder_is_no_error(tmp_path, ending):
     table = TABLE.append_column("model", pa.array(["churn", None, "churn"]))
     (events,), dead = read(write(tmp_path / f"model=churn/part{ending}", table))
@@ -203,6 +222,18 @@ def test_blocks_of_lines_in_folders_are_read_at_once(tmp_path, monkeypatch):
     assert chunk.batch["model"].to_pylist() == ["churn"] * 3
 
 
+@pytest.mark.parametrize("key", ["model", "modèle"])
+def test_a_line_far_down_that_contradicts_its_folder_is_found(tmp_path, key):
+    line = json.dumps({"score": 0.5, "label": 1, "note": "x" * 90}) + "\n"
+    for escaped in (True, False):
+        last = json.dumps({"score": 0.5, "label": 1, key: "fraud"}, ensure_ascii=escaped) + "\n"
+        path = tmp_path / f"{key}=churn" / "part.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(line * 20_000 + last)
+        with pytest.raises(RocsteadyError, match=f"record 20,000 has 'fraud' in the column '{key}'"):
+            read(path, EventFields(model=key))
+
+
 @ENDINGS
 def test_lines_that_are_replayed_have_the_columns_of_folders(tmp_path, ending):
     table = TABLE.append_column("model", pa.nulls(3, pa.string())) if "json" in ending else TABLE
@@ -228,8 +259,9 @@ def test_a_folder_with_key_folders_is_all_files_below(tmp_path):
     (tmp_path / "none" / "a=1").mkdir(parents=True)
     with pytest.raises(InputError, match="none has no file in its folders"):
         list_sources(tmp_path / "none")
-    with pytest.raises(InputError, match="a=1 is a folder; name its files"):
-        list_sources(tmp_path / "data" / "a=1")
+    assert [source.stem for source in list_sources(f"{tmp_path}/data/a=1/")] == ["z"]
+    with pytest.raises(InputError, match="c is a folder; name its files"):
+        list_sources(tmp_path / "data" / "b=1" / "c")
 
 
 def test_a_link_in_another_key_folder_is_another_file(tmp_path):

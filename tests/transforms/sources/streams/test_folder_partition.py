@@ -612,3 +612,17 @@ def test_a_complete_folder_gives_the_events_of_the_same_messages(folder):
             for packet in packets
         ])  # fmt: skip
     assert given[0] == given[1]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.tsv"])
+def test_a_quote_that_is_never_closed_ends_its_file_alone(folder, driver, name):
+    text = "score,label,note\n" + "0.5,1,n\n" * 5 + '0.5,1,"cut\n' + "0.5,1,n\n" * 5
+    data = text.replace(",", "\t" if name == "a.tsv" else ",").encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    put(folder, "b.csv")
+    end(folder)
+    looks = Looks(folder, FIELDS, driver).rest(limit=2)
+    assert looks.files == [(name, 5), ("b.csv", 3)]
+    ((dead, detail),) = looks.dead
+    assert (dead, looks.letters[0].reason, looks.letters[0].position) == (name, "file cannot be read", 5)
+    assert detail.startswith(f"{folder / name}, line 7: a quote opens a field here, and the file ends inside")
