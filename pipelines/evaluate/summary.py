@@ -132,6 +132,8 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     if job.alerts is not None:
         unsaved = outcome.alerts if job.alerts.path is None else None
         _say_alerts(job, job.alerts, counts, [] if unsaved is None else unsaved["message"].to_pylist())
+    if added := counts["added_partitions"]:
+        say(told_added(added, outcome.letters))
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
     waits = sum(max(each.missing(counts), 0) for each in (EVENTS, LABELS))
@@ -214,6 +216,23 @@ def _gaps(counts: Counter[str]) -> Iterator[str]:
             )
 
 
+def told_added(partitions: int, letters: Sequence[tuple[str, str, int, int]]) -> str:
+    """Return a sentence on partitions that were added while the job ran.
+
+    letters  (kind, reason, number, first position) of the dead letters
+
+    >>> told_added(1, [("late", "new partition", 12, 0)])
+    '1 partition was added while the job ran, and is read; 12 events of added partitions were late'
+    """
+    late = sum(number for _, reason, number, _ in letters if reason == Reason.NEW_PARTITION)
+    verbs = "was", "is"
+    if partitions > 1:
+        verbs = "were", "are"
+    said = f"{counted(partitions, 'partition')} {verbs[0]} added while the job ran, and {verbs[1]} read"
+    were = "was" if late == 1 else "were"
+    return f"{said}; {counted(late, 'event')} of added partitions {were} late"
+
+
 def _list_letters(outcome: Outcome, path: str | None) -> None:
     where = f"in {path}" if path else "kept with --dead-letters PATH"
     say(f"dead letters, {where}:")
@@ -241,6 +260,12 @@ def _losses(outcome: Outcome, job: Evaluation) -> Iterator[str]:
         behind = sum(number for _, reason, number, _ in letters if reason == Reason.BEHIND_THE_CLOCK)
         if job.begins_with and 2 * behind > late:
             why = "they are earlier than the cut of the imported state; give each job whole spans of time"
+        new = sum(number for _, reason, number, _ in letters if reason == Reason.NEW_PARTITION)
+        if 2 * new > late:
+            why = (
+                "they are of partitions that were added, and the clock had passed their times; begin a new "
+                "job, with a new output, where rows must have them"
+            )
         yield f"{late / read:.0%} of the events were late: {why}"
     if job.join is not None and unmatched * _MANY > 3 * read:
         ttl = duration_text(job.join.settings.ttl)
