@@ -279,9 +279,16 @@ def describe_export(export: Export) -> list[str]:
 
 def _position_lines(positions: dict[int, tuple[str, object]]) -> list[str]:
     return [
-        f"  partition {number}, {source}" + ("" if position is None else f": {_position_words(position)}")
-        for number, (source, position) in sorted(positions.items())
+        f"  {who}, {source}" + ("" if position is None else f": {_position_words(position)}")
+        for number, (origin, at) in sorted(positions.items())
+        for who, source, position in ((f"partition {number}", origin, at), *_added(at))
     ]
+
+
+def _added(position: object) -> list[tuple[str, str, object]]:
+    """Return the positions of partitions that were added while the job ran, as they stand in a position."""
+    added = position.get("added") if isinstance(position, dict) else None
+    return [("  added", str(name), at) for name, at in added.items()] if isinstance(added, dict) else []
 
 
 def _position_words(position: object) -> str:

@@ -115,6 +115,17 @@ def leave(runner: Runner) -> str | None:
         return f"the cluster at {cluster_url(master)} does not say what became of the job {name}: {error}"
 
 
+def cancel(runner: Runner) -> str | None:
+    """Cancel a job on its cluster; return a sentence about the job, None where there is no cluster to ask."""
+    master, name = _place_of(runner)
+    if runner.kind != "flink" or cluster_host(master) is None:
+        return None
+    try:
+        return _left(master, name, cancels=True)
+    except NO_ANSWER as error:
+        return f"the cluster at {cluster_url(master)} does not say what became of the job {name}: {error}"
+
+
 def _left(master: str, name: str, *, cancels: bool) -> str | None:
     for _ in polls(CLUSTER_SECONDS):  # a submitted job appears on the cluster after a moment
         if there := _named(master, name):

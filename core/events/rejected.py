@@ -193,6 +193,12 @@ class Reason(StrEnum):
         "allow more in order=, mend the watermark of the source, or give each job whole spans of time",
         "late",
     )  # fmt: skip
+    NEW_PARTITION = (
+        "new partition",
+        "its partition was added while the job ran or after an export, and the clock had passed the time",
+        "begin a new job, with a new output, where rows must have all events of the new partition",
+        "late",
+    )  # fmt: skip
     NO_LABEL = (
         "no label within ttl", "a prediction: no label of its id came within --ttl",
         "check --id, which both sides must have, --label-time and --ttl", "unmatched",

@@ -32,6 +32,10 @@ IDLE = END_OF_TIME - 1
 """The `settled` of a heartbeat of an idle partition: the clock does not wait for this partition until it
 sends events again."""
 
+ADDED = END_OF_TIME - 2
+"""The `settled` of a heartbeat that says no time, but names a source: one that was added to its partition
+while the job ran. The partition's packets hold events of that source, too."""
+
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Ticks of a time unit in a second."""
 

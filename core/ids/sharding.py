@@ -203,10 +203,15 @@ class Packets:
             yield shard_key(shard), packet.pack()
             self.sent[shard] += 1
 
-    def heartbeats(self, settled: int, high_water: int) -> Iterator[Packet]:
-        """Yield a heartbeat for every shard: the time up to which the partition is settled."""
+    def heartbeats(self, settled: int, high_water: int, source: str = "") -> Iterator[Packet]:
+        """Yield a heartbeat for every shard: the time up to which the partition is settled.
+
+        source  the name that the heartbeat says; "" = that of the partition. See `ADDED`.
+        """
+        name, partition, partitions = self._of
         for shard, sent in enumerate(self.sent):
-            yield shard_key(shard), Heartbeat(*self._of, sent, settled, high_water).pack()
+            word = Heartbeat(source or name, partition, partitions, sent, settled, high_water)
+            yield shard_key(shard), word.pack()
 
     def markers(
         self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME

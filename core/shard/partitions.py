@@ -17,7 +17,7 @@ from ..encoding.json import reading, text_of, whole
 from ..errors import InputError
 from ..events.records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
 from ..events.rejected import Reason, Rejected, details_of, in_words
-from ..events.times import END_OF_TIME, IDLE, NO_TIME
+from ..events.times import ADDED, END_OF_TIME, IDLE, NO_TIME
 from ..events.wire import UNORDERED
 from .buffer import TimedBatch, times_of
 
@@ -33,6 +33,7 @@ class _Partition:
     words     (packets, settled) of heartbeats that speak of packets which are not here yet
     settled   see `Heartbeat`
     is_idle   whether the partition said that it is idle behind its last packet
+    added     the names of sources that were added to this partition while the job ran
     """
 
     source: str
@@ -43,11 +44,16 @@ class _Partition:
     settled: int = NO_TIME
     sent: int = 0
     is_idle: bool = False
+    added: set[str] = field(default_factory=set)
 
     @property
     def waiting_bytes(self) -> int:
-        """About how many bytes the numbers and words behind a gap take as JSON."""
-        return 6 * len(self.ahead) + 25 * len(self.words)
+        """About how many bytes the numbers and words behind a gap, and the added names, take as JSON."""
+        return 6 * len(self.ahead) + 25 * len(self.words) + sum(len(name) + 4 for name in self.added)
+
+    def rare(self) -> list[Any]:
+        """Return what few partitions are: idle, and with added sources; as JSON values."""
+        return [self.is_idle, sorted(self.added)] if self.added else [True] * self.is_idle
 
     def hear(self) -> None:
         """Apply every word whose packets have all arrived."""
@@ -108,6 +114,8 @@ class SourcePartitions:
         if isinstance(content, EndOfPartition):
             partition.source, partition.packets = content.source, content.packets
             partition.is_idle = False
+        elif isinstance(content, Heartbeat) and content.settled == ADDED:
+            partition.added.add(content.source)
         elif isinstance(content, Heartbeat):
             behind_all = partition.packets is None and content.packets >= partition.sent
             partition.is_idle = content.settled == IDLE and behind_all
@@ -164,6 +172,10 @@ class SourcePartitions:
             raise contradicted(word)
         self.count = word.partitions
 
+    def was_added(self, number: int, source: str) -> bool:
+        """Whether a source was added to a partition while the job ran."""
+        return number in self._of and source in self._of[number].added
+
     def received(self, number: int) -> int:
         """How many packets of a partition are here without a gap."""
         return self._of[number].received if number in self._of else 0
@@ -198,7 +210,7 @@ class SourcePartitions:
         parts = [
             [
                 number, each.source, each.received, sorted(each.ahead), each.packets, each.words,
-                each.settled, *[True] * each.is_idle,
+                each.settled, *each.rare(),
             ]
             for number, each in sorted(self._of.items())
         ]  # fmt: skip
@@ -211,7 +223,7 @@ class SourcePartitions:
         with reading("what the partitions of an input have said"):
             self.count = count_of(progress["count"])
             self.clock, self.greatest = whole(progress["clock"]), whole(progress["greatest"])
-            for number, source, received, ahead, packets, words, settled, *idle in progress["parts"]:
+            for number, source, received, ahead, packets, words, settled, *more in progress["parts"]:
                 part = _Partition(
                     text_of(source),
                     whole(received, 0),
@@ -219,7 +231,8 @@ class SourcePartitions:
                     count_of(packets),
                     [(whole(sent, 0), whole(moment)) for sent, moment in words],
                     whole(settled),
-                    is_idle=bool(idle),
+                    is_idle=bool(more and more[0]),
+                    added={text_of(name) for names in more[1:] for name in names},
                 )
                 part.sent = max([part.received, *(number + 1 for number in part.ahead)])
                 if part.received in part.ahead or (part.packets is not None and part.sent > part.packets):
@@ -341,5 +354,8 @@ class StreamClock:
         else:
             gaps = self.moment - times_of(late)
             details = details_of(gaps, lambda gap: f"{in_words(gap)} behind {whose}")
-        refused = Rejected("late", late, Reason.BEHIND_THE_CLOCK, details, gaps, unlabelled=unlabelled)
+        packet = records.packet()
+        is_added = self.partitions.was_added(packet.partition, packet.source)
+        reason = Reason.NEW_PARTITION if is_added else Reason.BEHIND_THE_CLOCK
+        refused = Rejected("late", late, reason, details, gaps, unlabelled=unlabelled)
         return records.take(np.flatnonzero(~behind)), refused

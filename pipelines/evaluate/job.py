@@ -57,6 +57,12 @@ class Streams:
         """Whether the job's state can be requested while the job runs."""
         return any(source.control is not None for source in self.inputs)
 
+    def check(self) -> None:
+        """Raise RocsteadyError where a stream is another than the one of which the job has offsets."""
+        for source in self.inputs:
+            if source.partition.is_first:
+                source.partition.check()
+
     def asked_by(self, control: str | None) -> Streams:
         """Return these streams with a control file for requests of the state; None: without requests."""
         path = None if control is None else everywhere(control)

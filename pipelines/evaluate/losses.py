@@ -107,6 +107,12 @@ def _late(outcome: Outcome, job: Evaluation) -> str:
     behind = sum(number for _, reason, number, _ in outcome.letters if reason == Reason.BEHIND_THE_CLOCK)
     if job.begins_with and 2 * behind > late:
         return "they are earlier than the cut of the imported state; give each job whole spans of time"
+    new = sum(number for _, reason, number, _ in outcome.letters if reason == Reason.NEW_PARTITION)
+    if 2 * new > late:
+        return (
+            "they are of partitions that were added, and the clock had passed their times; begin a new job, "
+            "with a new output, where rows must have them"
+        )
     return f"--order {job.settings.evaluator.order} allows too little, if not meant"
 
 

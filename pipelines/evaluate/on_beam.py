@@ -60,6 +60,7 @@ from .pairs import compared
 from .roll_ups import rolled_up
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, summarise
+from .take_up import savepoint_of
 
 _BYTES_AT_ONCE = 1 << 20
 """Bytes of a file of rows copied to stdout at once."""
@@ -122,7 +123,8 @@ def run_evaluation(job: Evaluation) -> Outcome:
         ):
             copy = str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(hidden.alerts, copy=copy))
-        outcome = run_pipeline(_pipeline(hidden), job.runner)
+        check = None if job.streams is None else job.streams.check
+        outcome = run_pipeline(_pipeline(hidden), job.runner, check)
         if copy is not None:
             order = ("time", "model", "slice", "row", "rule", "class")
             alerts = pa.parquet.read_table(copy)
@@ -244,7 +246,8 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
     if job.streams is not None and (way := job.streams.way) != "live":
         from ...transforms.sources.streams.read import ReadStream
 
-        return ReadStream(job.streams.cut_off(job.cut()).inputs, shards, way)
+        inputs, resumes = job.streams.cut_off(job.cut()).inputs, bool(savepoint_of(job))
+        return ReadStream(inputs, shards, way, resumes=resumes)
     if job.join is None:
         return ReadEventFiles(
             job.sources,

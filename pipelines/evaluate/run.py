@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import FrameType
@@ -24,7 +24,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from ...core.errors import RocsteadyError
 from ...core.process.console import RareLog, say
-from ...runners.flink_job import JobWatch, leave, restarted
+from ...runners.flink_job import JobWatch, cancel, leave, restarted
 from ...runners.listening import close_ports, on_this_machine
 from ...runners.presets import Runner
 from ...transforms.beam.metrics import METRICS_NAMESPACE, letter_metrics
@@ -42,12 +42,49 @@ _LOST = "the server of the job does not answer any more (its process may have en
 _CHECKED = "Unparseable argument: "
 """The start of Beam's warning about options unknown to Beam's Python; rocsteady has checked these options."""
 
+_CHECK_SECONDS = 5.0
+"""Seconds between two checks of a job on Flink."""
+
 BESIDE = "Beside"
 """Prefix of the names of steps that evaluate events again: their counters are not added to the job's."""
 
 
-def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
+class _Checked:
+    """A context in which a thread calls `check` from time to time, and cancels the job when `check` raises.
+
+    Flink begins a job again after each error of a worker, so an error that stays would never end the job.
+
+    error  what `check` raised; None = nothing
+    """
+
+    def __init__(self, runner: Runner, check: Callable[[], None] | None) -> None:
+        self.error: RocsteadyError | None = None
+        self._runner = runner
+        self._check = check
+        self._ended = threading.Event()
+
+    def __enter__(self) -> _Checked:
+        if self._check is not None and self._runner.kind == "flink":
+            threading.Thread(target=self._watch, args=(self._check,), name="checks", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def _watch(self, check: Callable[[], None]) -> None:
+        while not self._ended.wait(_CHECK_SECONDS):
+            try:
+                check()
+            except RocsteadyError as error:
+                self.error = error
+                cancel(self._runner)
+                return
+
+
+def run_pipeline(pipeline: beam.Pipeline, runner: Runner, check: Callable[[], None] | None = None) -> Outcome:
     """Run a pipeline to its end, and return what it counted.
+
+    check  is called from time to time while a job runs on Flink; an error that it raises ends the job
 
     Raises RocsteadyError, with the reason in a sentence, where the job fails.
     """
@@ -58,8 +95,9 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     threading.excepthook = lambda told: None if isinstance(told.exc_value, grpc.RpcError) else complain(told)
     if (warning := close_ports(runner.kind, pipeline.options)) is not None:
         say(warning)
+    checked = _Checked(runner, check)
     try:
-        with on_this_machine(), _signals_are_ours(), JobWatch(runner, say):
+        with on_this_machine(), _signals_are_ours(), JobWatch(runner, say), checked:
             result = pipeline.run()
             state = result.wait_until_finish()
     except KeyboardInterrupt:
@@ -74,6 +112,8 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
                 result.cancel()
         raise
     except Exception as error:
+        if checked.error is not None:
+            raise checked.error from None
         if result is None or not _is_lost(error):
             raise RocsteadyError(reason_of(error)) from error
         threads_may_fail = True
@@ -83,6 +123,8 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     finally:
         if not threads_may_fail:
             threading.excepthook = complain
+    if checked.error is not None:
+        raise checked.error
     if str(state) == "CANCELLED":
         raise RocsteadyError(_CANCELLED)
     if str(state) not in ("DONE", "None"):

@@ -144,6 +144,8 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     if job.alerts is not None:
         unsaved = outcome.alerts if job.alerts.path is None else None
         _say_alerts(job, job.alerts, counts, [] if unsaved is None else unsaved["message"].to_pylist())
+    if added := counts["added_partitions"]:
+        say(told_added(added, outcome.letters))
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
     waits = sum(max(each.missing(counts), 0) for each in (EVENTS, LABELS))
@@ -224,6 +226,23 @@ def _gaps(counts: Counter[str]) -> Iterator[str]:
                 "tries a bundle again may count it twice; otherwise this is a defect of rocsteady: please "
                 "report it"
             )
+
+
+def told_added(partitions: int, letters: Sequence[tuple[str, str, int, int]]) -> str:
+    """Return a sentence on partitions that were added while the job ran.
+
+    letters  (kind, reason, number, first position) of the dead letters
+
+    >>> told_added(1, [("late", "new partition", 12, 0)])
+    '1 partition was added while the job ran, and is read; 12 events of added partitions were late'
+    """
+    late = sum(number for _, reason, number, _ in letters if reason == Reason.NEW_PARTITION)
+    verbs = "was", "is"
+    if partitions > 1:
+        verbs = "were", "are"
+    said = f"{counted(partitions, 'partition')} {verbs[0]} added while the job ran, and {verbs[1]} read"
+    were = "was" if late == 1 else "were"
+    return f"{said}; {counted(late, 'event')} of added partitions {were} late"
 
 
 def _list_letters(outcome: Outcome, path: str | None) -> None:

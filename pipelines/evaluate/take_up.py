@@ -40,6 +40,7 @@ from ...core.settings.table import Shards, TableSettings
 from ...core.state.reshard import resharded, resharded_joins
 from ...core.state.take_up import check_join, check_table
 from ...transforms.files.formats import everywhere
+from ...transforms.sources.streams.offsets import check_origin
 from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import (
     EVALUATORS,
@@ -119,8 +120,7 @@ def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
     starts in this way. Raises ConfigError where `start` is given although every partition resumes. Raises
     InputError where the export names a partition that is not read, or an offset that does not exist.
     """
-    known = {source: position for source, position in export.positions.values() if isinstance(position, dict)}
-    known = {source: position for source, position in known.items() if "offset" in position}
+    known = {source: position for source, position in positions_in(export) if "offset" in position}
     names = {source.partition.name for source in streams.inputs if source.partition.resumes}
     if not known or not names:
         return streams
@@ -137,10 +137,19 @@ def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
     return replace(streams, inputs=[_from(known, source, export) for source in streams.inputs])
 
 
+def positions_in(export: Export) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (partition, position) of an export, also of partitions that were added while the job ran."""
+    for source, position in export.positions.values():
+        if isinstance(position, dict):
+            yield source, position
+            added = position.get("added")
+            yield from (added if isinstance(added, dict) else {}).items()
+
+
 def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamInput:
     name = source.partition.name
     if name not in known:
-        return source
+        return replace(source, is_new=True)
     try:
         offset, high_water = int(known[name]["offset"]), int(known[name]["high_water"])
         place, origin = str(known[name]["place"]), str(known[name].get("origin", ""))
@@ -148,13 +157,8 @@ def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamI
         raise InputError(
             f"--import-state {export.folder} has no offset of {name}, but {known[name]!r}; export again"
         ) from None
-    here = source.partition.origin
-    if origin and here and origin != here:
-        raise InputError(
-            f"--import-state {export.folder} goes on from offset {offset:,} of {name} of {origin}, and this "
-            f"is that of {here}, whose offsets are others; name the brokers that the state was read from, or "
-            "begin without the state"
-        )
+    remedy = "begin without the state"
+    check_origin(f"--import-state {export.folder}", name, offset, origin, source.partition.origin, remedy)
     if source.end is not None and offset > source.end:
         raise InputError(
             f"--import-state {export.folder} goes on from offset {offset:,} of {name}, which ends at "
@@ -232,13 +236,19 @@ def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
     return [snapshot.pack() for snapshot in resharded(tables, step.shards)]
 
 
+def savepoint_of(job: Evaluation) -> str:
+    """Return the savepoint of Flink from which a job resumes; "" = none."""
+    options = job.runner.options.get_all_options(retain_unknown_options=True)
+    return str(options.get("savepoint_path") or "")
+
+
 def check_savepoint(job: Evaluation) -> None:
     """Raise InputError where the job resumes from a savepoint of a job with other settings.
 
     A savepoint in which no settings are found is told of: only workers can refuse it, when the job runs. So
     is a savepoint without the state of roll-ups or alerts that the job asks for.
     """
-    path = job.runner.options.get_all_options(retain_unknown_options=True).get("savepoint_path")
+    path = savepoint_of(job)
     if not path:
         return
     wanted: dict[str, dict[str, Any]] = {"evaluators": job.settings.whole_meaning()}

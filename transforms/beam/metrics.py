@@ -68,7 +68,7 @@ COUNTERS = {
     "instances_tested": "Times that a fold of a learner predicted an instance.",
     "instances_learnt": "Times that a fold of a learner learnt an instance, whatever its weight.",
     "learner_failures": "Times that a learner failed at an instance in a fold.",
-    "unread_partitions": "Partitions that a topic got while the job ran: they are not read.",
+    "added_partitions": "Partitions that a topic got while the job ran. They are read from their beginnings.",
 }
 """Names of counters, of Beam and of the process, with their descriptions."""
 

@@ -20,6 +20,7 @@ CHECK_SECONDS = 10.0
 """Seconds to wait for an answer of the brokers, before a job starts."""
 
 _POLL_SECONDS = 0.1
+_ID_SECONDS = 5.0
 _REFUSALS = ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_UNKNOWN_PROTOCOL")
 """Errors that waiting does not resolve. Other errors may come from a broker that is starting."""
 
@@ -68,10 +69,32 @@ def make_client(kind: Any, settings: dict[str, Any]) -> Any:
 
 
 class TopicFound(NamedTuple):
-    """What the brokers report of a topic: its number of partitions, and their cluster's id ("" = none)."""
+    """What the brokers report of a topic: its number of partitions, their cluster's id, and the topic's id.
+
+    An id that the brokers do not have is "". Kafka has ids of topics since 2.8.
+    """
 
     partitions: int
     cluster: str
+    id: str = ""
+
+
+def topic_id_of(description: Any) -> str:
+    """Return the id of a topic from its description; "" = the brokers have no ids of topics."""
+    found = getattr(description, "topic_id", None)
+    if found is None or not (found.get_most_significant_bits() or found.get_least_significant_bits()):
+        return ""
+    return str(found)
+
+
+def _topic_id(client: Any, topic: KafkaTopic) -> str:
+    """Ask for the id of a topic that exists; "" where the brokers give none."""
+    kafka = confluent_kafka()
+    asked = client.describe_topics(kafka.TopicCollection([topic.name]), request_timeout=_ID_SECONDS)
+    try:
+        return topic_id_of(asked[topic.name].result(_ID_SECONDS))
+    except (kafka.KafkaException, TimeoutError):
+        return ""
 
 
 def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) -> TopicFound:
@@ -108,7 +131,7 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
         near = near_names(topic.name, known)
         hint = f"did you mean {near[0]}?" if near else "create it, or name another"
         raise InputError(f"{what}: {topic.brokers} has no topic {topic.name!r} that may be seen; {hint}")
-    return TopicFound(len(found.partitions), there.cluster_id or "")
+    return TopicFound(len(found.partitions), there.cluster_id or "", _topic_id(client, topic))
 
 
 def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = False) -> str:

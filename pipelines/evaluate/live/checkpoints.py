@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +23,7 @@ from ....core.process.console import say
 from ....core.state.checkpoint import Checkpoint, ReaderPosition
 from ....core.version import __version__
 from ....transforms.sources.streams.kafka_partition import KafkaPartition
+from ....transforms.sources.streams.offsets import check_origin
 from ....transforms.sources.streams.reader import StreamInput, StreamReader
 from ....transforms.state.checkpoints import CheckpointFolder
 from ...words import counted
@@ -95,8 +95,8 @@ class LiveCheckpoints:
     def readers(self, streams: Streams, shards: int) -> list[StreamReader]:
         """Return the readers of a job's partitions, where the checkpoint left them.
 
-        Partitions that a topic got since the job began are not read, as if the job had run on. Raises
-        InputError where the job has read other partitions.
+        A partition that a topic got since the job began is read as if the job had run on: by the reader of
+        an older partition. Raises InputError where the job has read other partitions, or other topics.
         """
         if self.begun is None:
             return [StreamReader(source, shards) for source in streams.inputs]
@@ -110,36 +110,21 @@ class LiveCheckpoints:
                 f"--checkpoint {self.folder} was read from {', '.join(there)}, and this job reads "
                 f"{', '.join(here)}; name the same, or begin anew with --checkpoint-new"
             )
-        streams_read = Counter(_stream_of(here[name]) for name in there)
-        readers = [
-            self._reader(here[name], position, number, streams_read, shards)
-            for number, (name, position) in enumerate(there.items())
-        ]
+        readers = [self._reader(here[name], position, shards) for name, position in there.items()]
         self._states = [reader.state() for reader in readers]
         return readers
 
-    def _reader(
-        self,
-        source: StreamInput,
-        position: ReaderPosition,
-        number: int,
-        streams_read: Counter[str],
-        shards: int,
-    ) -> StreamReader:
-        partition = source.partition
-        if position.origin and partition.origin and position.origin != partition.origin:
-            raise InputError(
-                f"--checkpoint {self.folder} goes on from an offset of {position.name} of "
-                f"{position.origin}, and this is that of {partition.origin}, whose offsets are others; name "
-                "the same brokers, or begin anew with --checkpoint-new"
-            )
-        if isinstance(partition, KafkaPartition):
-            partition = replace(partition, partitions=streams_read[_stream_of(source)])
-        fields = replace(source.fields, model=position.model, model_name=position.model_name)
-        source = replace(
-            source, partition=partition, number=number, partitions=streams_read.total(), fields=fields
+    def _reader(self, source: StreamInput, position: ReaderPosition, shards: int) -> StreamReader:
+        check_origin(
+            f"--checkpoint {self.folder}",
+            position.name,
+            position.offset,
+            position.origin,
+            source.partition.origin,
+            "begin anew with --checkpoint-new",
         )
-        return StreamReader(source, shards, position.state.encode())
+        fields = replace(source.fields, model=position.model, model_name=position.model_name)
+        return StreamReader(replace(source, fields=fields), shards, position.state.encode())
 
     def write_if_due(self, live: LiveEvaluation, readers: Sequence[StreamReader]) -> None:
         """Write a checkpoint if the last one is old enough, and a reader went on since."""

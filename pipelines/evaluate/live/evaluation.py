@@ -149,10 +149,10 @@ class LiveEvaluation:
             self._least, self._greatest = min(self._least, least), max(self._greatest, greatest)
             metrics.note_times(least, greatest, role)
 
-    def note_unread(self, partitions: int) -> None:
-        """Note the number of partitions that the job does not read, if the number has grown."""
-        if partitions > self._counts["unread_partitions"]:
-            self._counts["unread_partitions"] = partitions
+    def note_added(self, partitions: int) -> None:
+        """Note the number of partitions that were added while the job runs, if the number has grown."""
+        if partitions > self._counts["added_partitions"]:
+            self._counts["added_partitions"] = partitions
             self._tell_metrics()
 
     def tend(self) -> None:

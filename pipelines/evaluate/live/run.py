@@ -260,7 +260,7 @@ def _drive(
                     break
             if not (came or rested or told_of_waiting):
                 told_of_waiting = _tell_of_waiting(readers)
-            live.note_unread(sum(reader.source.partition.unread_partitions() for reader in readers))
+            live.note_added(sum(reader.added for reader in readers))
             live.tend()
             counting.tell(live)
             if not came and (not wait or rested):
@@ -282,4 +282,4 @@ def _drive(
         return True
     finally:
         for reader in readers:
-            reader.source.partition.close()
+            reader.close()

@@ -77,7 +77,8 @@ class Topics:
         inputs: list[StreamInput] = []
         for role, topic, offsets in found:
             partitions = [
-                KafkaPartition(topic, each.partition, len(offsets), each.cluster) for each in offsets
+                KafkaPartition(topic, each.partition, len(offsets), each.cluster, each.topic_id)
+                for each in offsets
             ]
             fields = job.fields_of(role)
             if role != "label":
@@ -95,6 +96,7 @@ class Topics:
                     located,
                     self.idle,
                     format=self.format,
+                    grows=job.settings.evaluator.order != "position",
                 )
                 for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
             ]

@@ -56,7 +56,7 @@ def test_a_job_on_a_topic_that_is_killed_gives_the_rows_of_an_undisturbed_one(br
     until(lambda: len(rows_at(output)) > 10)
     job.kill()
     job.communicate()
-    grow(broker, name, 3)  # the new partition is not read, as by a job that runs on
+    grow(broker, name, 3)  # the new partition is empty, and holds no row up
     produce(broker, name, sent(found[1_000:2_000], 1_000))
     job = start(*options)
     until(lambda: len(rows_at(output)) > 28)

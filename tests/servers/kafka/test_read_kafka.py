@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from rocsteady.pipelines.cli import main
-from rocsteady.runners.servers.processes import free_port
 from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
 
@@ -25,6 +24,7 @@ from tests.support.servers.kafka_topics import (
     delete_before,
     evaluate,
     events,
+    follow,
     grow,
     lines_in,
     produce,
@@ -35,7 +35,6 @@ from tests.support.servers.kafka_topics import (
     topic_of,
     until,
 )
-from tests.support.servers.scraping import fetched
 from tests.support.servers.secure_broker import PASSWORD, USER
 
 
@@ -224,37 +223,6 @@ def test_what_is_no_event_is_a_dead_letter_at_its_partition_and_offset(broker):
     found = [json.loads(line) for line in Path("dead.jsonl").read_text().splitlines()]
     assert sorted((one["source"], one["position"]) for one in found) == [("poison[0]", 0), ("poison[1]", 1)]
     assert sorted(row[3] for row in rows_in("rows.csv"))[-1] in ("1", "2")
-
-
-def follow(url, *words):
-    """Start a job; return it, and what its counters say when they are asked."""
-    port = free_port()
-    job = start(url, "--output", "rows.csv", "--prometheus", f"127.0.0.1:{port}", *words, *OPTIONS)
-
-    def counted(name):
-        return int(float((fetched(port) or {}).get(f"rocsteady_{name}_total", 0)))
-
-    return job, counted
-
-
-def test_a_partition_that_is_added_is_told_of_and_the_others_are_read_on(broker):
-    found = events()
-    half = N // 2
-    broker.create_topic("grows", partitions=2)
-    produce(broker, "grows", sent(found[:half], 2))
-    job, counted = follow(f"kafka://{broker.address}/grows")
-    until(lambda: counted("events_read") == half)
-    grow(broker, "grows", 4)
-    produce(broker, "grows", [(3, json.dumps(found[0]).encode(), 0)])
-    until(lambda: counted("unread_partitions") == 2, 20)
-    produce(broker, "grows", sent(found[half:], 2))
-    until(lambda: counted("events_read") == N)
-    job.send_signal(signal.SIGINT)
-    _, words = job.communicate(timeout=PATIENCE)
-    assert job.returncode == 0, words
-    assert "/grows has 4 partitions now, and had 2 when the job began: the new ones are not read" in words
-    assert f"{N:,} events read = {N:,} applied + 0 dead letters" in words
-    assert rows_in("rows.csv") == rows_of_file(found, "--order", "time:0s")
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["while it stood still", "between two jobs"])

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 from rocsteady.pipelines.cli import main
+from rocsteady.runners.servers.processes import free_port
 
 from tests.support.processes.command import COMMAND
+from tests.support.servers.scraping import fetched
 
 N = 4_000
 OPTIONS = ["--time", "time", "--id", "id", "--every", "50", "--window", "last:500"]
@@ -122,6 +124,17 @@ def grow(broker, topic, partitions):
     client.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
 
 
+def make_anew(broker, topic, found, partitions=1):
+    """Delete a topic, and create it again with these events."""
+    from confluent_kafka.admin import AdminClient
+
+    client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    client.delete_topics([topic])[topic].result(30)
+    until(lambda: topic not in client.list_topics(timeout=10).topics)
+    broker.create_topic(topic, partitions=partitions)
+    produce(broker, topic, sent(found, partitions))
+
+
 def delete_before(broker, topic, partition, offset):
     """Delete the messages of a partition that are before an offset, as retention does."""
     from confluent_kafka import TopicPartition
@@ -134,3 +147,14 @@ def delete_before(broker, topic, partition, offset):
 
 def lines_in(path):
     return len(Path(path).read_text().splitlines()) if Path(path).exists() else 0
+
+
+def follow(url, *words):
+    """Start a job; return it, and what its counters say when they are asked."""
+    port = free_port()
+    job = start(url, "--output", "rows.csv", "--prometheus", f"127.0.0.1:{port}", *words, *OPTIONS)
+
+    def counted(name):
+        return int(float((fetched(port) or {}).get(f"rocsteady_{name}_total", 0)))
+
+    return job, counted

@@ -11,8 +11,9 @@ from rocsteady.transforms.sources.streams.partition import Fetched
 class ListPartition:
     """Message i has offset `offsets[i]`; at most `at_once` are given, as a broker gives what it likes.
 
-    low     what was before this offset is deleted
-    origin  see `StreamPartition`
+    low       what was before this offset is deleted
+    origin    see `StreamPartition`
+    siblings  partitions that were added meanwhile
     """
 
     name: str
@@ -22,6 +23,7 @@ class ListPartition:
     low: int = 0
     origin: str = ""
     resumes: bool = True
+    siblings: list[ListPartition] = field(default_factory=list, compare=False)
     stopped: list[bool] = field(default_factory=list, compare=False)
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
@@ -42,8 +44,17 @@ class ListPartition:
     def stop(self) -> None:
         self.stopped.append(True)
 
-    def unread_partitions(self) -> int:
-        return 0
+    known = 0
+    is_first = True
+
+    def as_of(self, known: int) -> ListPartition:  # noqa: ARG002
+        return self
+
+    def added(self) -> list[int]:
+        return [*range(len(self.siblings))]
+
+    def sibling(self, number: int) -> ListPartition:
+        return self.siblings[number]
 
     def close(self) -> None:
         pass

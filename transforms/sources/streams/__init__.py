@@ -4,7 +4,8 @@
 implement the interface. `pipe_kinds` tells label records of a pipe from its other records. A partition gives
 messages, which are put in columns, or parts.
 `arrow_messages` reads messages that are Arrow IPC streams, whose sizes `arrow_sizes` finds before.
-`reader` (`StreamReader`) makes packets of both. `read` is the transform around the reader. `folder_listing`
+`cursor` reads the records of one partition, and `reader` (`StreamReader`) makes packets of what its cursors
+read. `read` is the transform around the reader. `folder_listing`
 finds the files of a folder, and `folder_files` reads them. `kafka_range` finds the offsets of a topic to
 read. `offsets` keeps how far a reader got in a partition or in a folder.
 """

@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ....core.errors import RocsteadyError
@@ -22,7 +23,9 @@ from ....core.process.collector import without_collections
 from ....core.process.console import RareLog, logger
 from ...kafka.client import no_answer, reason_of
 from ...kafka.topic import KafkaTopic, confluent_kafka
+from ...kafka.watch import watch_of
 from .kafka_range import consumer_of
+from .offsets import added_numbers, origin_of
 from .partition import Fetched, StreamPartition
 
 _logger = logger("rocsteady.kafka.partitions")
@@ -38,8 +41,8 @@ _FAST = {
 _IDLE_SECONDS = 60.0
 """Seconds: a client unused for so long is closed when another opens, because its partition has moved away."""
 
-_LOOK_SECONDS = 10.0
-"""Seconds between two requests of the topic's number of partitions."""
+_FIRST_LOOK_SECONDS = 0.2
+"""Seconds that a fetch waits for the topic's id, at least, where none is known yet or lately."""
 
 _ASK = 5.0
 _TOO_LARGE = re.compile(r"size (\d+) \(0\.\.(\d+)\): increase receive\.message\.max\.bytes")
@@ -50,13 +53,15 @@ _GONE = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC")
 class KafkaPartition(StreamPartition):
     """Partition `number` of a topic that had `partitions` of them when the job began.
 
-    cluster  the id of the brokers' cluster, "" = not known
+    cluster   the id of the brokers' cluster, "" = not known
+    topic_id  the id of the topic whose offsets these are, "" = not known
     """
 
     topic: KafkaTopic
     number: int
     partitions: int
     cluster: str = ""
+    topic_id: str = ""
 
     @property
     def name(self) -> str:
@@ -65,29 +70,53 @@ class KafkaPartition(StreamPartition):
 
     @property
     def origin(self) -> str:
-        """The cluster's id: a topic of the same name on another cluster has other offsets."""
-        return f"Kafka cluster {self.cluster}" if self.cluster else ""
+        """The ids of cluster and topic: another topic of the same name has other offsets."""
+        return origin_of(self.cluster, self.topic_id)
+
+    @property
+    def known(self) -> int:
+        """The number of partitions that the topic had when the job began."""
+        return self.partitions
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is partition 0."""
+        return self.number == 0
+
+    def as_of(self, known: int) -> KafkaPartition:
+        """Return the partition of a job that began when the topic had `known` partitions."""
+        return replace(self, partitions=known)
+
+    def added(self) -> Sequence[int]:
+        """Return the numbers of added partitions, by the brokers' latest answer, that belong to this one."""
+        return added_numbers(self.number, self.partitions, watch_of(self.topic).partitions)
+
+    def sibling(self, number: int) -> KafkaPartition:
+        """Return another partition of the topic."""
+        return replace(self, number=number)
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.
 
-        Raises RocsteadyError where the topic is gone, or may not be read any more, or the next message is
-        larger than the client takes. While no broker answers, there are no messages, and the log gets one
-        line a minute.
+        Raises RocsteadyError where the topic is gone, or was made anew, or may not be read any more, or the
+        next message is larger than the client takes. While no broker answers, there are no messages, and the
+        log gets one line a minute.
         """
+        if not watch_of(self.topic).check(self.topic_id, max(wait, _FIRST_LOOK_SECONDS)):
+            return Fetched([], [], offset, False)
         return _client_of(self).fetch(offset, limit, wait)
 
     def stop(self) -> None:
         """Make the next fetch in this process end the partition at its offset."""
         _client_of(self).stop()
 
+    def check(self) -> None:
+        """Raise RocsteadyError where the topic was deleted and made anew, by the brokers' latest answer."""
+        watch_of(self.topic).check(self.topic_id, _FIRST_LOOK_SECONDS)
+
     def end(self) -> int:
         """Return the offset after the last message, from the brokers' latest answer; -1 = not known."""
         return _client_of(self).end()
-
-    def unread_partitions(self) -> int:
-        """Return the number of partitions added since the job began; 0 unless this is partition 0."""
-        return 0 if self.number else _client_of(self).unread_partitions()
 
     def close(self) -> None:
         """Close the client of this process, if there is one."""
@@ -108,8 +137,6 @@ class _Client:
         self._position = -1
         self._seen_end = -1
         self._too_large: tuple[int, int] | None = None
-        self._looked = time.monotonic()
-        self._unread = 0
         self._stopped = False
         self.used = time.monotonic()
 
@@ -198,7 +225,11 @@ class _Client:
         return Fetched(offsets, values, self._position, self._position == self._seen_end)
 
     def _beyond_deleted(self, offset: int) -> Fetched:
-        """Continue from the first offset that exists, after messages were deleted before they were read."""
+        """Continue from the first offset that exists, after messages were deleted before they were read.
+
+        Raises RocsteadyError where the topic was made anew, or has fewer messages than were read.
+        """
+        watch_of(self._of.topic).check_now(self._of.topic_id)
         try:
             low, high = self._consumer.get_watermark_offsets(self._place, timeout=_ASK)
         except confluent_kafka().KafkaException as error:
@@ -208,8 +239,9 @@ class _Client:
             return Fetched([], [], offset, False)
         if offset > high:
             raise RocsteadyError(
-                f"{self._of.topic.url}: the state of the job goes on from offset {offset:,} of partition "
-                f"{self._of.number}, which ends at {high:,}: the topic was made anew; start the job afresh"
+                f"{self._of.topic.url}: the job goes on from offset {offset:,} of partition "
+                f"{self._of.number}, which ends at {high:,}: the topic was made anew, or its brokers lost "
+                "messages; begin a new job without the state of this one, and with another output"
             )
         deleted = max(int(low) - offset, 0)
         self._seek(offset + deleted)
@@ -223,26 +255,6 @@ class _Client:
         with self._lock:
             _, high = self._consumer.get_watermark_offsets(self._place, cached=True)
         return max(int(high), -1)
-
-    def unread_partitions(self) -> int:
-        with self._lock:
-            if time.monotonic() - self._looked >= _LOOK_SECONDS:
-                self._looked = time.monotonic()
-                try:
-                    topics = self._consumer.list_topics(self._of.topic.name, timeout=1.0).topics
-                    now = len(topics[self._of.topic.name].partitions)
-                except confluent_kafka().KafkaException:
-                    return self._unread
-                if now - self._of.partitions > self._unread:
-                    self._unread = now - self._of.partitions
-                    _logger.warning(
-                        "%s has %d partitions now, and had %d when the job began: the new ones are not read; "
-                        "a job that begins with an export of this one reads them (docs/how-to/state.md)",
-                        self._of.topic.url,
-                        now,
-                        self._of.partitions,
-                    )
-            return self._unread
 
     def close(self) -> None:
         with self._lock:

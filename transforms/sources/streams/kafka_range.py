@@ -44,13 +44,15 @@ class Moment:
 class Offsets:
     """The offsets to read of a partition: from `start` to before `end`; `end` None = no end.
 
-    cluster  the id of the brokers' cluster, "" = no id
+    cluster   the id of the brokers' cluster, "" = no id
+    topic_id  the id of the topic, "" = no id
     """
 
     partition: int
     start: int
     end: int | None = None
     cluster: str = ""
+    topic_id: str = ""
 
 
 def consumer_of(topic: KafkaTopic, notice: Callable[[Any], bool] = lambda _: False, **own: Any) -> Any:
@@ -92,6 +94,12 @@ def offsets_of(
                 f"--kafka-option {name}={value}: rocsteady keeps its offsets itself; leave it out"
             )
     there = check_topic(topic, f"{what} {topic.url}")
+    if not there.id:
+        _logger.warning(
+            "%s: its brokers give no ids of topics, as Kafka does since 2.8; a topic that is deleted and "
+            "made anew while the job runs, or before it goes on, may be read on from the old offset",
+            topic.url,
+        )
     numbers = range(there.partitions)
     client = consumer_of(topic)
     try:
@@ -101,7 +109,7 @@ def offsets_of(
     finally:
         client.close()
     return tuple(
-        Offsets(number, first, None if end is None else max(first, end), there.cluster)
+        Offsets(number, first, None if end is None else max(first, end), there.cluster, there.id)
         for number, first, end in zip(numbers, starts, ends, strict=True)
     )
 

@@ -3,6 +3,8 @@
 A job keeps the position as state, in its checkpoint, and goes on from there. Offsets of Kafka are kept here,
 too: nothing is committed to the brokers. In a folder, the position is a `FolderPlace`: the file being read,
 how far it was read, and the files that were read before.
+
+An offset has a meaning in one topic of one cluster alone. So a position names both (`check_origin`).
 """
 
 from __future__ import annotations
@@ -11,16 +13,90 @@ import base64
 import json
 import os
 import zlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from ....core.encoding.json import MOST_BYTES, read_json, read_object, reading, text_of, whole
-from ....core.errors import FutureVersionError
+from ....core.errors import FutureVersionError, InputError
 from ....core.events.times import NO_TIME
 
 _VERSION = 2
 """Version 1 had neither `asked` nor `place`."""
+
+
+class Position(NamedTuple):
+    """How far a partition has been read.
+
+    number      the partition's number in its stream, if it was added while the job ran; -1 = it was not
+    next        the offset from which reading continues
+    high_water  the greatest event time so far, NO_TIME = no time yet
+    is_idle     whether the clock does not wait for the partition, until it sends events again
+    place       see `Fetched`
+    """
+
+    number: int
+    next: int
+    high_water: int = NO_TIME
+    is_idle: bool = False
+    place: str = ""
+
+
+def added_numbers(number: int, known: int, now: int) -> range:
+    """Return the numbers of added partitions that the reader of partition `number` reads, too.
+
+    known  the number of partitions when the job began. The added partitions are shared out by turns
+    now    the number of partitions now
+
+    >>> [list(added_numbers(number, 2, 5)) for number in range(2)]
+    [[2, 4], [3]]
+    """
+    return range(number + known, now, known)
+
+
+def check_origin(what: str, name: str, offset: int, was: str, here: str, remedy: str) -> None:
+    """Raise InputError where an offset is of another topic, or of another cluster, than what is read here.
+
+    what       what goes on from the offset, with which the error begins
+    name       of the partition
+    was, here  see `StreamPartition.origin`. An id that one of both lacks is not compared
+    remedy     how to begin without the state
+
+    >>> check_origin("it", "t[0]", 7, "Kafka cluster A", "Kafka cluster A, topic id B", "begin anew")
+    """
+    before, now = _ids(was), _ids(here)
+    for kind in before:  # the cluster first: on another cluster each topic has another id
+        if kind not in now or before[kind] == now[kind]:
+            continue
+        if kind == TOPIC_ID:
+            raise InputError(
+                f"{what} goes on from offset {offset:,} of {name}, and its topic was deleted and made anew "
+                f"since: its id was {before[kind]} and is {now[kind]}; the new topic's offsets are others. "
+                f"{remedy[0].upper()}{remedy[1:]}"
+            )
+        raise InputError(
+            f"{what} goes on from offset {offset:,} of {name} of {was}, and this is that of {here}, whose "
+            f"offsets are others; name the brokers that the state was read from, or {remedy}"
+        )
+
+
+CLUSTER, TOPIC_ID = "Kafka cluster", "topic id"
+"""The kinds of ids in an origin."""
+
+
+def origin_of(cluster: str, topic_id: str) -> str:
+    """Return the origin of a topic's offsets, in words; an id that is "" is not known.
+
+    >>> origin_of("A", "B")
+    'Kafka cluster A, topic id B'
+    """
+    return ", ".join(f"{kind} {id_}" for kind, id_ in ((CLUSTER, cluster), (TOPIC_ID, topic_id)) if id_)
+
+
+def _ids(origin: str) -> dict[str, str]:
+    """Return the ids of an origin by their kind."""
+    kinds = (text.rpartition(" ") for text in origin.split(", ") if text)
+    return {kind: id_ for kind, _, id_ in kinds}
 
 
 @dataclass
@@ -35,6 +111,13 @@ class ReaderState:
     is_idle     whether the last control record says that the partition is idle.
     asked       the id of the last requested export.
     place       see `Fetched`
+    name        the partition's name; "" = not known
+    origin      where the offsets have a meaning; see `StreamPartition.origin`
+    number, partitions  the partition's number in the input, and the number of all partitions of the input,
+                when the job began; -1 and 0 = not known
+    known       the number of partitions of the stream when the job began; 0 = not known
+    is_silent   whether the clock need not wait for the partition itself, but may wait for an added one
+    added       the positions of partitions that the stream got while the job ran
     """
 
     next: int
@@ -45,6 +128,13 @@ class ReaderState:
     is_idle: bool = False
     asked: str = ""
     place: str = ""
+    name: str = ""
+    origin: str = ""
+    number: int = -1
+    partitions: int = 0
+    known: int = 0
+    is_silent: bool = False
+    added: list[Position] = field(default_factory=list)
     version: int = _VERSION
 
     def to_bytes(self) -> bytes:
@@ -63,11 +153,17 @@ class ReaderState:
                     f"{_VERSION}; upgrade it"
                 )
             state = replace(cls(**content), version=_VERSION)
-            for number in (state.next, *state.sent):
+            state.added = [Position(*each) for each in state.added]
+            for number in (state.next, *state.sent, state.partitions, state.known):
                 whole(number, 0)
-            for moment in (state.high_water, state.settled):
+            whole(state.number, -1)
+            for each in state.added:
+                whole(each.number, 0)
+                whole(each.next, 0)
+            for moment in (state.high_water, state.settled, *(each.high_water for each in state.added)):
                 whole(moment)
-            for text in (state.asked, state.place):
+            texts = (each.place for each in state.added)
+            for text in (state.asked, state.place, state.name, state.origin, *texts):
                 text_of(text)
             if not state.sent or not isinstance(state.sent, list):
                 raise ValueError("it counts packets of no shard")

@@ -142,8 +142,30 @@ class StreamPartition(ABC):
 
     @property
     def origin(self) -> str:
-        """An id that tells partitions of one name apart; "" without an id, or if the name is unique."""
+        """The ids that tell partitions of one name apart; "" without an id, or if the name is unique."""
         return ""
+
+    @property
+    def known(self) -> int:
+        """The number of partitions that the stream had when the job began; 0 = none are ever added."""
+        return 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the partition that every form of the stream has had: number 0, or the only one."""
+        return True
+
+    def as_of(self, known: int) -> Self:  # noqa: ARG002
+        """Return the partition of a job that began when the stream had `known` partitions."""
+        return self
+
+    def added(self) -> Sequence[int]:
+        """Return the numbers of added partitions, as far as known, that this one's reader reads, too."""
+        return ()
+
+    def sibling(self, number: int) -> Self:  # noqa: ARG002
+        """Return another partition of the stream."""
+        return self
 
     @abstractmethod
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
@@ -163,13 +185,12 @@ class StreamPartition(ABC):
         """Return the partition for a job behind whose last record another job goes on."""
         return self
 
+    def check(self) -> None:  # noqa: B027 - a partition may be the same for ever
+        """Raise RocsteadyError where the stream is another than the one of which the job has offsets."""
+
     def end(self) -> int:
         """Return the offset behind the last message, as far as known; -1 = not known."""
         return -1
-
-    def unread_partitions(self) -> int:
-        """Return how many partitions the stream has that nobody reads: they came when the job ran."""
-        return 0
 
     def close(self) -> None:  # noqa: B027 - a partition may hold nothing
         """Let go of what this process holds of the partition; to fetch again is no mistake."""

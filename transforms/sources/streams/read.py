@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import apache_beam as beam
@@ -30,6 +31,7 @@ from apache_beam.pvalue import PBegin, TaggedOutput
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
+from ....core.events.times import NO_TIME
 from ....core.ids.sharding import shard_of
 from ...beam.metrics import METRICS_NAMESPACE, count, count_records, newest_of, set_gauge
 from ...beam.state_sizes import measure_bytes
@@ -63,29 +65,27 @@ class _Counts:
 
     def __init__(self) -> None:
         self._told: dict[str, float] = {}
-        self._unread: dict[str, int] = {}
-        self._newest: dict[str, int] = {}
+        self._added: dict[str, int] = {}
 
     def count(self, reader: StreamReader, step: Step) -> None:
         """Count a step's records; once a second, also set the gauges of the reader's partition."""
-        name, now = reader.source.partition.name, time.monotonic()
+        now = time.monotonic()
+        name, role = reader.source.partition.name, reader.source.role
         if step.records:
-            count_records(reader.source.role, step.records, step.letters, step.times, step.bytes_read)
-        if step.times is not None:
-            self._newest[name] = max(step.times[1], self._newest.get(name, step.times[1]))
+            count_records(role, step.records, step.letters, step.times, step.bytes_read)
         if now - self._told.get(name, -_GAUGE_SECONDS) < _GAUGE_SECONDS:
             return
         self._told[name] = now
-        set_gauge("offset", name, reader.offset)
-        if name in self._newest:
-            set_gauge(newest_of(reader.source.role), name, self._newest[name] // 1_000_000)
-        if (lag := reader.lag()) is not None:
-            set_gauge("lag", name, lag)
-            Metrics.distribution(METRICS_NAMESPACE, "lag").update(lag)
-        unread = reader.source.partition.unread_partitions()
-        if unread > self._unread.get(name, 0):
-            count("unread_partitions", unread - self._unread.get(name, 0))
-            self._unread[name] = unread
+        for cursor in reader.cursors:
+            set_gauge("offset", cursor.partition.name, cursor.next)
+            if cursor.high_water != NO_TIME:
+                set_gauge(newest_of(role), cursor.partition.name, cursor.high_water // 1_000_000)
+            if (lag := cursor.lag()) is not None:
+                set_gauge("lag", cursor.partition.name, lag)
+                Metrics.distribution(METRICS_NAMESPACE, "lag").update(lag)
+        if reader.added > self._added.get(name, 0):
+            count("added_partitions", reader.added - self._added.get(name, 0))
+            self._added[name] = reader.added
 
 
 class _ReadToEnd(beam.DoFn):
@@ -105,18 +105,22 @@ class _ReadToEnd(beam.DoFn):
             step = reader.step(wait=_BOUNDED_WAIT)
             self._counts.count(reader, step)
             yield from _outputs(step)
-        source.partition.close()
+        reader.close()
 
 
 _POSITION = ReadModifyWriteStateSpec("position", BytesCoder())
 
 
 class _ReadAtTick(beam.DoFn):
-    """(number of a partition, tick) -> packets, and dead letters as record batches; the offset is state."""
+    """(name of a partition, tick) -> packets, and dead letters as record batches; the offset is state.
 
-    def __init__(self, inputs: Sequence[StreamInput], shards: int) -> None:
-        self._inputs = {_key(source): source for source in inputs}
+    resumes  see `ReadStream`
+    """
+
+    def __init__(self, inputs: Sequence[StreamInput], shards: int, *, resumes: bool = False) -> None:
+        self._inputs = {_key(source): source for source in (_resumed(inputs) if resumes else inputs)}
         self._shards = shards
+        self._resumes = resumes
 
     def setup(self) -> None:
         """Begin to count."""
@@ -131,7 +135,7 @@ class _ReadAtTick(beam.DoFn):
     def teardown(self) -> None:
         """Close the partitions that were read."""
         for _, reader in self._readers.values():
-            reader.source.partition.close()
+            reader.close()
 
     def process(
         self,
@@ -145,6 +149,8 @@ class _ReadAtTick(beam.DoFn):
         if left <= 0:
             return
         committed = position.read()
+        if committed is None and self._resumes and not self._inputs[key].partition.is_first:
+            return
         known, reader = self._readers.pop(key, (None, None))
         if reader is None or known != committed:
             reader = StreamReader(self._inputs[key], self._shards, committed)
@@ -163,7 +169,30 @@ class _ReadAtTick(beam.DoFn):
 
 
 def _key(source: StreamInput) -> str:
-    return f"partition-{source.number:04d}"
+    """Return the key of a partition's state: it stays the same when the job's topics get partitions."""
+    return source.partition.name
+
+
+def _resumed(inputs: Sequence[StreamInput]) -> list[StreamInput]:
+    """Return the inputs of a job that resumes from a runner's savepoint.
+
+    Topics may have got partitions since. The readers' states have the numbers of partitions of then, and the
+    reader of an older partition reads the added ones. So a partition without a state is not read, as if the
+    job had run on. If no reader has a state yet, partition 0 of each topic reads all others as added ones.
+    """
+    firsts = [source for source in inputs if source.partition.is_first]
+    places = {_key(source): number for number, source in enumerate(firsts)}
+    return [
+        replace(
+            source,
+            number=places[_key(source)],
+            partitions=len(firsts),
+            partition=source.partition.as_of(1),
+        )
+        if source.partition.is_first
+        else source
+        for source in inputs
+    ]
 
 
 class _Impulses(FlinkStreamingImpulseSource):
@@ -275,15 +304,23 @@ class ReadStream(beam.PTransform[PBegin, EventFiles]):
 
     Counts as `ReadEventFiles` does. The namespace "rocsteady" has more metrics here: the gauges "offset NAME"
     and "lag NAME" of every partition, the distribution `lag` (messages that are not read yet), and the
-    counter `unread_partitions` (partitions that were added after the job's start, and are not read).
+    counter `added_partitions` (partitions that were added after the job's start, and are read, too).
 
     way    see the module. "bounded" needs an end of every partition.
     tick   seconds between two reads of "impulse". "source" waits half of it after a read of no records.
     ticks  the number of ticks of "impulse" before the job ends by itself; 0 = no end.
+    resumes  whether the runner gives "impulse" the states of an earlier job, from a savepoint.
     """
 
     def __init__(
-        self, inputs: Sequence[StreamInput], shards: int, way: Way, tick: float = TICK_SECONDS, ticks: int = 0
+        self,
+        inputs: Sequence[StreamInput],
+        shards: int,
+        way: Way,
+        tick: float = TICK_SECONDS,
+        ticks: int = 0,
+        *,
+        resumes: bool = False,
     ) -> None:
         super().__init__()
         shard_of((), shards)  # raises ConfigError
@@ -292,6 +329,7 @@ class ReadStream(beam.PTransform[PBegin, EventFiles]):
         self._way = way
         self._tick = tick
         self._ticks = ticks
+        self._resumes = resumes
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
@@ -307,11 +345,12 @@ class ReadStream(beam.PTransform[PBegin, EventFiles]):
 
     def _impulse(self, begin: PBegin) -> Any:
         keys = [(_key(source), b"") for source in self._inputs]
+        reader = _ReadAtTick(self._inputs, self._shards, resumes=self._resumes)
         return (
             begin
             | "Clock" >> _Impulses(self._tick, self._ticks)
             | "Partitions" >> beam.FlatMap(lambda _: keys).with_output_types(tuple[str, bytes])
-            | "Read" >> with_dead_letters(beam.ParDo(_ReadAtTick(self._inputs, self._shards)))
+            | "Read" >> with_dead_letters(beam.ParDo(reader))
         )
 
     def _source(self, begin: PBegin) -> Any:

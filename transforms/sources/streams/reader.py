@@ -4,45 +4,37 @@ Invariant
     A reader's output depends only on the partition's messages from its start on, and on the messages' split
     into steps. A reader made from a state continues as the reader that gave the state. Each message is in
     one step. (Only `ahead` and `idle` depend on the wall clock; both are off by default. The log warns of
-    events that are dated far after the wall clock.)
+    events that are dated far after the wall clock. When a partition was added, and is found, is chance.)
+
+A partition that its stream gets while the job runs has no reader of its own. The reader of an older partition
+reads it, too: the packets of both are numbered together, and an export has the offsets of both. So the number
+of readers, which every control record says, does not change.
 
 The reader does not use Beam: `read` drives the reader on Beam, `pipelines.evaluate.live` without Beam.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ....core.errors import OtherConfigurationError
-from ....core.events.batch import PredictionBatch
-from ....core.events.records import Batch
-from ....core.events.times import IDLE, NO_TIME
-from ....core.ids.sharding import Cut, Packets, with_packet
+from ....core.errors import InputError, OtherConfigurationError
+from ....core.events.times import ADDED, IDLE, NO_TIME
+from ....core.ids.sharding import Cut, Packet, Packets
 from ...events.dead_letters import NO_LETTERS, DeadLetters
-from ...events.doubts import tell_ahead
 from ...events.fields import EventFields, Role
-from ...events.lateness import ANY_TIME, Timing, time_span
-from ...events.validate import validate_as
+from ...events.lateness import ANY_TIME, Timing
 from ...state.control import ControlFile
-from ..files.json_lines import JsonLines
-from .arrow_messages import ArrowMessages
-from .offsets import ReaderState
-from .partition import Fetched, MessageFormat, Part, StreamPartition, message_chunk
+from .cursor import Cursor, Read
+from .offsets import Position, ReaderState, check_origin
+from .partition import MessageFormat, StreamPartition
 
 BATCH_MESSAGES = 20_000
 """The most messages of a step. Their records and packets are in memory together, about 10 MB."""
 
 FEW_RECORDS = 1_000
 """After a step of fewer records, a reader waits for more: any step costs 4 ms, and its packets 4 ms again."""
-
-_records_in_message: dict[str, float] = {}
-"""How many records a message held in the latest step of a partition, by the partition's name.
-
-A runner often makes a new reader of the partition. It would begin with one message, not knowing its size.
-"""
 
 
 @dataclass(frozen=True)
@@ -61,6 +53,8 @@ class StreamInput:
     format       the format of messages: JSON, or Arrow IPC streams. A pipe and a folder give no messages.
     control      a file that can request the states of the shards while the job runs.
     cut          the request for the states of the shards at `end`, if the partition is cut off there.
+    grows        whether partitions that the stream gets are read, too; else the first of them ends the job.
+    is_new       whether the partition was added since the export from which the job continues.
     """
 
     partition: StreamPartition
@@ -78,6 +72,8 @@ class StreamInput:
     control: str | None = None
     cut: Cut | None = None
     format: MessageFormat = "json"
+    grows: bool = True
+    is_new: bool = False
 
 
 class Step(NamedTuple):
@@ -100,28 +96,35 @@ class Step(NamedTuple):
 
 
 class StreamReader:
-    """Reads a partition from its start, or from a state, in steps.
+    """Reads a partition from its start, or from a state, in steps; and what its stream gets meanwhile.
 
-    Raises OtherConfigurationError for a state of another number of shards.
+    Raises OtherConfigurationError for a state of another number of shards or of another partition; InputError
+    for a state of a topic that was made anew since.
     """
 
     def __init__(self, source: StreamInput, shards: int, state: bytes | None = None) -> None:
-        self.source = source
         found = ReaderState(source.start, [0] * shards, source.high_water, place=source.place)
         if state is not None:
             found = ReaderState.from_bytes(state)
+            source = _as_begun(source, found)
         if len(found.sent) != int(shards):  # only the number counts; see `Shards`
             raise OtherConfigurationError(
                 f"the position of {source.partition.name} is that of a job of {len(found.sent)} shards, and "
                 f"this one has {int(shards)}; start it with as many, --shards and --own-shard together"
             )
+        self.source = source
+        partition = source.partition
+        found.name, found.known = partition.name, partition.known
+        found.origin = partition.origin or found.origin
+        found.number, found.partitions = source.number, source.partitions
         self._state = found
-        self._packets = Packets(source.partition.name, source.number, source.partitions, shards, found.sent)
-        self._timing = replace(source.timing, high_water=found.high_water)
-        fields, role = source.fields, source.role
-        self._lines = JsonLines(source.partition.name, fields.text_columns_of(role), fields.columns_of(role))
-        self._arrow = ArrowMessages(source.partition.name, fields, role)
-        self._heard = time.monotonic()
+        self._packets = Packets(partition.name, source.number, source.partitions, shards, found.sent)
+        is_silent = found.is_silent or (found.is_idle and not found.added)
+        first = Position(-1, found.next, found.high_water, is_silent, found.place)
+        self.cursors = [Cursor(source, partition, first)]
+        self.cursors += [Cursor(source, partition.sibling(at.number), at) for at in found.added]
+        self._stops = False
+        self._tells_new = source.is_new and state is None
         self._control = None if source.control is None else ControlFile(source.control)
 
     @property
@@ -132,129 +135,132 @@ class StreamReader:
     @property
     def offset(self) -> int:
         """The offset of the next message."""
-        return self._state.next
+        return self.cursors[0].next
 
     @property
     def position(self) -> tuple[int, str]:
         """The offset of the next message, and its place; see `Fetched`."""
-        return self._state.next, self._state.place
+        return self.cursors[0].next, self.cursors[0].place
 
     @property
     def settled(self) -> int:
         """A time that no later record precedes: the time of the last heartbeat."""
         return self._state.settled
 
+    @property
+    def added(self) -> int:
+        """How many partitions that the stream got while the job ran are read here."""
+        return len(self.cursors) - 1
+
     def lag(self) -> int | None:
         """Return the approximate number of messages that are not read yet; None = not known."""
-        end = self.source.partition.end() if self.source.end is None else self.source.end
-        return None if end < 0 else max(end - self._state.next, 0)
+        return self.cursors[0].lag()
 
     def state(self) -> bytes:
         """Return a checkpoint, from which another reader can continue."""
-        return replace(self._state, sent=self._packets.sent).to_bytes()
+        first, *added = (cursor.position for cursor in self.cursors)
+        return replace(
+            self._state,
+            next=first.next,
+            place=first.place,
+            high_water=first.high_water,
+            is_silent=first.is_idle,
+            added=added,
+            sent=self._packets.sent,
+        ).to_bytes()
 
     def step(self, limit: int = BATCH_MESSAGES, wait: float = 0.0) -> Step:
         """Read about `limit` records, or one message; wait up to `wait` seconds for the first.
 
-        How many messages these are is known from the step before.
-
         Raises RocsteadyError where the partition cannot be read.
         """
-        state, end = self._state, self.source.end
+        state, first = self._state, self.cursors[0]
         if state.ended:
             return Step([], NO_LETTERS, at_end=True)
-        if end is not None and state.next >= end:
+        if self.source.end is not None and first.next >= self.source.end:
             return Step(self._ends(), NO_LETTERS, at_end=True)
-        first = self._settle() if state.settled == NO_TIME else []  # at the high water of an export
-        in_message = _records_in_message.get(self.source.partition.name)
-        if in_message is None:
-            in_message = 1.0 if self.source.format == "json" else limit
-        messages = max(int(limit / in_message), 1)
-        fetched = self.source.partition.fetch(state.next, messages, wait, state.place)
-        if end is not None and fetched.next > end:
-            fetched = _up_to(fetched, end)
-        step = self._read(fetched)
-        step.packets[:0] = first
-        state.next, state.place = fetched.next, fetched.place
-        step.packets.extend(self._asked_for())
-        if fetched.ended or (end is not None and state.next >= end):
-            step.packets.extend(self._ends())
-        return step._replace(at_end=fetched.at_end or state.ended)
+        packets = self._word() if state.settled == NO_TIME else []  # at the high water of an export
+        packets += self._take_in()
+        cursors = [cursor for cursor in self.cursors if not cursor.ended]
+        share, each_waits = max(limit // len(cursors), 1), wait / len(cursors)
+        found = [(cursor, cursor.read(share, each_waits)) for cursor in cursors]
+        for _, read in found:
+            packets += [] if read.batch is None else self._packets.split(read.batch)
+        packets += self._word()
+        packets += self._asked_for()
+        if all(cursor.ended for cursor in self.cursors):
+            packets += self._ends()
+        return _step_of(packets, [read for _, read in found], ended=state.ended)
 
     def finish(self) -> Iterator[Step]:
         """End the partition here: yield the steps of the messages that it has begun to give."""
-        self.source.partition.stop()
+        self._stops = True
+        for cursor in self.cursors:
+            cursor.partition.stop()
         while not self._state.ended:
             yield self.step()
 
-    def _read(self, fetched: Fetched) -> Step:
-        if not fetched.offsets and not fetched.deleted and not fetched.parts:
-            return Step(self._silence(fetched), NO_LETTERS)
-        parts = fetched.parts or self._parts_of(fetched)
-        batches, letters = zip(*map(self._validated, parts), strict=True)
-        batch = self._whole(batches)
-        self._heard = time.monotonic()
-        packets = [*self._packets.split(batch), *self._settle()]
-        records = sum(map(len, (*batches, *letters)))
-        if fetched.offsets:
-            in_message = max(records / len(fetched.offsets), 1.0)
-            _records_in_message[self.source.partition.name] = in_message
-        size = sum(part.chunk.bytes_read for part in parts)
-        return Step(packets, DeadLetters.concat(letters), records, size, time_span(batch))
+    def close(self) -> None:
+        """Let go of what this process holds of the partitions."""
+        for cursor in self.cursors:
+            cursor.partition.close()
 
-    def _parts_of(self, fetched: Fetched) -> Sequence[Part]:
-        """Return the records of messages."""
-        if self.source.format == "arrow":
-            return self._arrow.parts(fetched)
-        name, fields = self.source.partition.name, self.source.fields
-        return [Part(name, fields, message_chunk(fetched, self._lines))]
+    def _take_in(self) -> list[Packet]:
+        """Begin to read partitions that the stream got; return the words that name them.
 
-    def _validated(self, part: Part) -> tuple[Batch, DeadLetters]:
-        """Return the valid records and the dead letters of a part, both in order of their positions."""
-        name, fields, chunk = part
+        The clock does not wait for such a partition before its first event: a partition without events would
+        stop all rows. So its first events may be late, with a reason of their own.
+
+        Raises InputError where they cannot be read with the others.
+        """
         source = self.source
-        self._timing = timing = replace(self._timing, now=time.time_ns() // 1_000)
-        batch, late = validate_as(source.role, chunk, fields, name, source.number, timing, source.located)
-        if timing.ahead is None:
-            tell_ahead(name, chunk, batch, fields, timing)
-        self._timing = timing.after(batch)
-        dead = DeadLetters.concat([chunk.dead, late])
-        return batch, DeadLetters(dead.batch.sort_by("position")) if len(dead) else dead
+        words: list[Packet] = []
+        if self._tells_new:
+            self._tells_new = False
+            words += self._packets.heartbeats(ADDED, self._greatest())
+        if source.end is not None or self._stops:
+            return words
+        here = {cursor.number for cursor in self.cursors}
+        new = [number for number in source.partition.added() if number not in here]
+        if new and not source.grows:
+            raise InputError(
+                f"{source.partition.sibling(new[0]).name} was added while the job ran, and nothing says in "
+                "which order the events of several partitions apply; begin anew, and name the column of "
+                "times with --time, or say --order arrival"
+            )
+        for number in new:
+            partition = source.partition.sibling(number)
+            self.cursors.append(Cursor(source, partition, Position(number, 0, is_idle=True)))
+            words += self._packets.heartbeats(ADDED, self._greatest(), partition.name)
+        return words
 
-    def _whole(self, batches: Sequence[Batch]) -> Batch:
-        """Return the batches of a step as one batch of the partition."""
-        name = self.source.partition.name
-        first = batches[0]
-        if len(batches) == 1 and first.packet().source == name:
-            return first
-        whole: Batch = type(first).concat(batches)  # type: ignore[arg-type]
-        named = {"source": name, "high_water": self._timing.high_water}
-        rows = whole.events if isinstance(whole, PredictionBatch) else whole
-        if rows.positions is None:
-            return with_packet(whole, **named)
-        return with_packet(whole, **named, sources=rows.event_sources())
+    def _greatest(self) -> int:
+        return max(cursor.high_water for cursor in self.cursors)
 
-    def _settle(self) -> list[tuple[str, bytes]]:
-        """Return heartbeats with the time up to which the partition is settled, if this time has advanced."""
-        state, lateness = self._state, self._timing.lateness
-        state.high_water = self._timing.high_water
-        if lateness is None or state.high_water == NO_TIME:
+    def _word(self) -> list[Packet]:
+        """Return heartbeats if there is news: an advanced time up to which all is settled, or idleness.
+
+        The time is the least of the cursors'. A cursor that is idle does not count; if all of them are, the
+        partition is idle.
+        """
+        state, lateness = self._state, self.source.timing.lateness
+        waited = [cursor.high_water for cursor in self.cursors if not (cursor.is_idle or cursor.ended)]
+        if not waited:
+            waited = [cursor.high_water for cursor in self.cursors if not cursor.is_idle]
+        if not waited:
+            if state.is_idle:
+                return []
+            state.is_idle = True
+            return [*self._packets.heartbeats(IDLE, self._greatest())]
+        if lateness is None or min(waited) == NO_TIME:
             return []
-        settled = state.high_water - lateness
+        settled = min(waited) - lateness
         if settled <= state.settled and not state.is_idle:
             return []
         state.settled, state.is_idle = max(settled, state.settled), False
-        return [*self._packets.heartbeats(state.settled, state.high_water)]
+        return [*self._packets.heartbeats(state.settled, self._greatest())]
 
-    def _silence(self, fetched: Fetched) -> list[tuple[str, bytes]]:
-        """Return the record that the partition is idle, once, after `idle` seconds of silence."""
-        state, idle = self._state, self.source.idle
-        if idle is None or state.is_idle or not fetched.at_end or time.monotonic() - self._heard < idle:
-            return []
-        state.is_idle = True
-        return [*self._packets.heartbeats(IDLE, state.high_water)]
-
-    def _asked_for(self) -> list[tuple[str, bytes]]:
+    def _asked_for(self) -> list[Packet]:
         """Return a marker for every shard, if the control file requests the shards' states."""
         state = self._state
         request = None if self._control is None else self._control.request(state.asked)
@@ -263,25 +269,54 @@ class StreamReader:
         state.asked = request.id
         return self._markers(Cut(request.id, request.folder, stops=False))
 
-    def _markers(self, cut: Cut) -> list[tuple[str, bytes]]:
-        state = self._state
-        position: dict[str, int | str] = {"records": state.next}
+    def _markers(self, cut: Cut) -> list[Packet]:
+        position: dict[str, object] = {"records": self.cursors[0].next}
         if self.source.partition.resumes:
-            position = {"offset": state.next, "place": state.place, "high_water": state.high_water}
-        if origin := self.source.partition.origin:
-            position["origin"] = origin
-        return [*self._packets.markers(cut, position, state.settled, state.high_water)]
+            position = _exported(self.cursors[0])
+        if self.added:
+            position["added"] = {cursor.partition.name: _exported(cursor) for cursor in self.cursors[1:]}
+        return [*self._packets.markers(cut, position, self._state.settled, self._greatest())]
 
-    def _ends(self) -> list[tuple[str, bytes]]:
+    def _ends(self) -> list[Packet]:
         self._state.ended = True
         if self.source.cut is not None:
             return self._markers(self.source.cut)
-        return [*self._packets.ends(self._state.high_water)]
+        return [*self._packets.ends(self._greatest())]
 
 
-def _up_to(fetched: Fetched, end: int) -> Fetched:
-    kept = sum(offset < end for offset in fetched.offsets)
-    deleted = fetched.deleted and fetched.deleted - (fetched.next - end)
-    return fetched._replace(
-        offsets=fetched.offsets[:kept], values=fetched.values[:kept], next=end, deleted=deleted
+def _as_begun(source: StreamInput, state: ReaderState) -> StreamInput:
+    """Return an input as its job began with it, for a reader that goes on from a state."""
+    partition = source.partition
+    if state.name and state.name != partition.name:
+        raise OtherConfigurationError(
+            f"the position of {state.name} is in the state of the job where {partition.name} would go on; "
+            "name the same topics, in the same order, or begin without the state"
+        )
+    remedy = "begin a job without the state"
+    what = "the state of the job"
+    check_origin(what, partition.name, state.next, state.origin, partition.origin, remedy)
+    if not state.known:
+        return source
+    partition = partition.as_of(state.known)
+    return replace(source, partition=partition, number=state.number, partitions=state.partitions)
+
+
+def _exported(cursor: Cursor) -> dict[str, object]:
+    """Return a cursor's position for an export."""
+    position = {"offset": cursor.next, "place": cursor.place, "high_water": cursor.high_water}
+    origin = cursor.partition.origin
+    return position | ({"origin": origin} if origin else {})
+
+
+def _step_of(packets: list[Packet], found: Sequence[Read], *, ended: bool) -> Step:
+    """Return what the cursors read, as one step."""
+    letters = [read.letters for read in found if len(read.letters)]
+    spans = [read.times for read in found if read.times is not None]
+    return Step(
+        packets,
+        DeadLetters.concat(letters) if letters else NO_LETTERS,
+        sum(read.records for read in found),
+        sum(read.size for read in found),
+        (min(least for least, _ in spans), max(most for _, most in spans)) if spans else None,
+        at_end=ended or all(read.at_end for read in found),
     )

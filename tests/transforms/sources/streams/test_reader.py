@@ -24,7 +24,7 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.shards import TableFactory
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
-from rocsteady.transforms.sources.streams import reader as sizes
+from rocsteady.transforms.sources.streams import cursor as sizes
 from rocsteady.transforms.sources.streams.offsets import ReaderState
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 from rocsteady.transforms.state.control import ExportRequest, ask, let_go

@@ -1,0 +1,152 @@
+"""A watch over a topic while a job reads it: the brokers are asked for its id and its number of partitions.
+
+Kafka gives each topic an id that no other topic ever has (KIP-516, since Kafka 2.8). A topic that is deleted
+and made anew has the old name, and the offsets begin anew, but the id is another. A client that only knows
+the name reads on from the old offset.
+
+A process has one watch for each topic, for all partitions. The requests never block for long: the answer to
+one is taken when it is there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import TimeoutError as NotYet
+from typing import Any, NamedTuple
+
+from ...core.errors import RocsteadyError
+from ...core.process.console import RareLog, logger
+from .client import make_client, no_answer, reason_of, topic_id_of
+from .topic import KafkaTopic, confluent_kafka
+
+LOOK_SECONDS = 10.0
+"""Seconds between two requests."""
+
+_AGAIN_SECONDS = 1.0
+"""Seconds until the next request, where no broker answered."""
+
+_STALE_SECONDS = 30.0
+"""Seconds without an answer after which nothing is read until one comes: the topic may be another by then."""
+
+_ASK = 5.0
+_UNANSWERED = frozenset(
+    ("_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_SSL",
+     "_AUTHENTICATION", "_DESTROY", "REQUEST_TIMED_OUT")
+)  # fmt: skip
+"""Errors of a request that no broker answered."""
+
+_logger = logger("rocsteady.kafka.topics")
+_logger.addFilter(RareLog())
+
+
+class TopicNow(NamedTuple):
+    """What the brokers say of a topic: its id, "" = not known; its number of partitions, 0 = not known."""
+
+    id: str
+    partitions: int
+
+
+def is_another(was: str, now: str) -> bool:
+    """Tell whether two ids are those of two topics; "" is an id that is not known.
+
+    >>> is_another("a", "b"), is_another("a", "a"), is_another("", "b"), is_another("a", "")
+    (True, False, False, False)
+    """
+    return bool(was and now) and was != now
+
+
+class TopicWatch:
+    """The watch over one topic. Thread-safe."""
+
+    def __init__(self, topic: KafkaTopic) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self._topic = topic
+        settings = {**topic.settings(), "error_cb": self._complain, "log_level": 0}
+        self._client: Any = make_client(AdminClient, settings)
+        self._lock = threading.Lock()
+        self._asked: Any = None
+        self._due = 0.0
+        self._answered: float | None = None
+        self._now = TopicNow("", 0)
+
+    def _complain(self, error: Any) -> None:
+        if error.name() != "_ALL_BROKERS_DOWN":
+            said = no_answer(self._topic, error, reason_of(error))
+            _logger.warning("%s: %s; it is tried again until one answers", self._topic.url, said)
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions, from the latest answer; 0 = not known."""
+        return self._now.partitions
+
+    def check_now(self, id_: str) -> None:
+        """Compare the topic's id with `id_`, from a new answer if one comes soon; see `check`."""
+        with self._lock:
+            self._ask_anew()
+        self.check(id_, 0.0)
+
+    def check(self, id_: str, wait: float) -> bool:
+        """Compare the topic's id with `id_`, as far as known; return whether the latest answer is recent.
+
+        Waits up to `wait` seconds where no recent answer is known. Raises RocsteadyError where the topic was
+        made anew.
+        """
+        with self._lock:
+            self._look(0.0)
+            if not self._is_recent():
+                self._look(wait)
+            if is_another(id_, self._now.id):  # by an answer that may be older than the job
+                self._ask_anew()
+            if is_another(id_, self._now.id):
+                raise RocsteadyError(
+                    f"{self._topic.url}: the topic was deleted and made anew while the job read it: its id "
+                    f"was {id_} and is {self._now.id}. The job ends here. Up to {LOOK_SECONDS:g} seconds of "
+                    "events may be those of the new topic; begin a new job without the state of this one, "
+                    "and with another output"
+                )
+            return self._is_recent()
+
+    def _is_recent(self) -> bool:
+        return self._answered is not None and time.monotonic() - self._answered < _STALE_SECONDS
+
+    def _ask_anew(self) -> None:
+        self._asked, self._due = None, 0.0
+        self._look(_ASK)
+
+    def _look(self, wait: float) -> None:
+        """Send a request if one is due, and take its answer if it comes within `wait` seconds."""
+        now = time.monotonic()
+        if self._asked is None:
+            if now < self._due and self._is_recent():
+                return
+            if now < self._due and not wait:
+                return
+            topics = confluent_kafka().TopicCollection([self._topic.name])
+            found = self._client.describe_topics(topics, request_timeout=_ASK)
+            self._asked, self._due = found[self._topic.name], now + LOOK_SECONDS
+        try:
+            answer = self._asked.result(wait)
+        except NotYet:
+            return
+        except confluent_kafka().KafkaException as error:
+            self._asked = None
+            self._due = time.monotonic() + _AGAIN_SECONDS
+            if error.args[0].name() not in _UNANSWERED:  # the topic is gone, or may not be described
+                self._answered = time.monotonic()
+            return
+        self._asked, self._answered = None, time.monotonic()
+        self._now = TopicNow(topic_id_of(answer) or self._now.id, len(answer.partitions))
+
+
+_watches: dict[KafkaTopic, TopicWatch] = {}
+_lock = threading.Lock()
+
+
+def watch_of(topic: KafkaTopic) -> TopicWatch:
+    """Return this process's watch over a topic."""
+    with _lock:
+        if topic not in _watches:
+            _watches[topic] = TopicWatch(topic)
+        return _watches[topic]
