@@ -191,8 +191,7 @@ class ModelEvaluator:
 
     def _apply(self, events: GivenEvents) -> Rows:
         """Apply events that are prepared; return the rows."""
-        engine = self._engine
-        stride = self.settings.curve_stride
+        engine, stride = self._engine, self.settings.curve_stride
         if stride and self.seq % stride + len(events.scores) >= stride:
             rows = self._apply_up_to_curves(events)
         else:
@@ -313,9 +312,8 @@ class ModelEvaluator:
     def curve(self, points: CurvePoints = POINTS_THINNED) -> RocCurve:
         """Return the ROC curve of the window now, with its hull and calibration.
 
-        points  "thinned": a point within 1/200 of the point before, in both rates, is left out; the area
-                under the points differs from the AUC by up to 1/200. "all": a point for each score that the
-                window holds; the area is the AUC
+        points  "thinned": a point within 1/200 of the point before, in both rates, is left out, and the area
+                differs from the AUC by up to 1/200. "all": a point for each score; the area is the AUC
 
         O(k), and the time to sort the events since the last row. Raises InputError if labels are classes and
         the settings name no positive class, ConfigError for other `points`.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 from ...core.alerts.columns import Kind
+from ...core.events.rejected import Reason
 from ...core.events.times import PER_SECOND, SMALL
 from ...core.fleet.settings import SLICES
 from ...core.kernels.announcement import ANNOUNCEMENT
