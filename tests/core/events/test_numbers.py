@@ -56,7 +56,7 @@ ARRAYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("scores", ARRAYS, ids=repr)
+@pytest.mark.parametrize("scores", ARRAYS, ids=range(len(ARRAYS)))
 def test_every_evaluator_and_summary_refuses_a_score_that_no_float_holds(scores):
     n = np.size(scores)
     labels = [place % 2 for place in range(n)]
