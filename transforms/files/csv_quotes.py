@@ -29,10 +29,10 @@ _REMEDY = "close the quote, and double each quote that is part of a text"
 
 
 class CsvFault(NamedTuple):
-    """What ends the reading of CSV text.
+    """A fault that ends the reading of CSV text.
 
-    line  the line where it is, from 1
-    what  a clause that says what is wrong, and what mends it
+    line  the line of the fault, from 1
+    what  a clause with the fault and its remedy
     """
 
     line: int
@@ -133,7 +133,7 @@ def _doubtful(
     text = np.frombuffer(block, np.uint8)
     behind = text[np.minimum(ends + 1, len(text) - 1)]
     goes_on = (behind != delimiter[0]) & (behind != _NEWLINE) & (behind != _RETURN) & (ends + 1 < len(text))
-    found = goes_on | (ends - starts - 1 > MOST_FIELD_BYTES) | ((ends == len(text)) & is_last)
+    found: BoolArray = goes_on | (ends - starts - 1 > MOST_FIELD_BYTES) | ((ends == len(text)) & is_last)
     long = np.flatnonzero(ends - starts > 2 * _FEWEST_LINES)
     if len(long):
         breaks = np.flatnonzero((text == _NEWLINE) | (text == _RETURN))
