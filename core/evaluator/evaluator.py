@@ -141,9 +141,9 @@ class ModelEvaluator:
 
         labels     n labels: 1/0, 1/-1 or booleans; with `predicted`, or with `positive` in the settings,
                    classes of any kind
-        scores     n finite numbers, higher for more likely positive
-        times      n times: numbers since 1970 UTC in `time_unit`, datetime64, datetimes (no zone = UTC) or
-                   dates
+        scores     n finite numbers that a float64 holds, higher for more likely positive
+        times      n times: numbers since 1970 UTC in `time_unit`, datetime64, datetimes (no zone = UTC),
+                   dates, timestamps of pandas or Beam, or texts in RFC 3339
         time_unit  "s", "ms", "us" or "ns": the unit of times that are numbers; other times ignore it
         weights    n finite numbers above 0, what each event counts; all are 1 by default
         predicted  n predicted classes; then the kappa family is multi-class

@@ -24,7 +24,7 @@ import numpy as np
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from .columns import ColumnBatch, IdColumn, TextColumn
-from .inputs import as_score_numbers
+from .inputs import exact_column
 from .times import NO_TIME
 from .wire import CLASS_SCORES, COLUMNS, NAMED, UNORDERED, Packet, read_batch, tagged_columns, write_batch
 
@@ -52,12 +52,12 @@ class PacketBatch(ColumnBatch):
     sequence: int = UNORDERED
 
     def _check_rows(self, of: str, one: str) -> None:
-        """Convert numbers to their types on the wire. Raises InputError for lengths, and unheld scores."""
+        """Convert numbers to their types on the wire. Raises InputError; see `exact_column`."""
         for tag, (name, kind) in COLUMNS.items():
             numbers = getattr(self, name, None) if isinstance(kind, str) and tag not in NAMED else None
             if numbers is not None:
-                numbers = as_score_numbers(name, numbers) if name in ("scores", "class_scores") else numbers
-                object.__setattr__(self, name, np.ascontiguousarray(numbers, np.dtype(kind)))
+                exact = exact_column(name, numbers)
+                object.__setattr__(self, name, np.ascontiguousarray(exact, np.dtype(kind)))
         for name, _, column in tagged_columns(self):
             if len(column) != len(self):
                 raise InputError(

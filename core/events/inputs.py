@@ -91,6 +91,26 @@ def as_score_numbers(
     return array
 
 
+def exact_column(name: str, values: npt.ArrayLike) -> npt.ArrayLike:
+    """Return a column of a batch, where its type on the wire can hold the values.
+
+    Raises InputError for scores that no float64 holds, and for times that are neither whole numbers
+    (microseconds) nor datetime64.
+    """
+    if name in ("scores", "class_scores"):
+        return as_score_numbers(name, values)
+    if name != "times":
+        return values
+    array = as_array(name, values)
+    if array.dtype.kind == "M":
+        return datetime64_micros(array)
+    if len(array) and (array.dtype.kind not in "iu" or array.max() > _LARGEST):
+        raise InputError(
+            f"times are of type {array.dtype}: give int64 microseconds since 1970, or datetime64"
+        )
+    return array
+
+
 def as_weights(weights: npt.ArrayLike) -> FloatArray:
     """Return weights as finite numbers above 0."""
     array = as_numbers("weights", weights, "a weight is a finite number above 0", ";")

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 import rocsteady as rs
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.events.inputs import as_times
 from rocsteady.core.events.moments import datetime64_micros, instant
 from rocsteady.core.events.times import NO_TIME
@@ -91,3 +92,14 @@ def test_a_period_is_refused_with_the_remedy():
 def test_missing_numbers_of_pandas_are_missing_times():
     with pytest.raises(rs.InputError, match=r"times\[1\] is .*; leave events without a time out"):
         as_times(pd.array([1, None], dtype="Int64"))
+
+
+def test_a_packed_batch_takes_whole_microseconds_and_datetime64():
+    """Nanoseconds of datetime64 were read as microseconds."""
+    moments = np.array(["2024-01-01T12", "NaT"], "M8[ns]")
+    for times in (moments, [NOON, NO_TIME]):
+        batch = rs.EventBatch(models=TextColumn.repeated("m", 2), scores=[0, 1], labels=[0, 1], times=times)
+        assert batch.times.tolist() == [NOON, NO_TIME]
+    for times in ([0.5], np.array([2**64 - 1], np.uint64)):
+        with pytest.raises(rs.InputError, match=r"times are of type \w+64: give int64 microseconds"):
+            rs.EventBatch(models=TextColumn.repeated("m", 1), scores=[0], labels=[1], times=times)
