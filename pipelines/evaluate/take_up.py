@@ -251,6 +251,8 @@ def check_savepoint(job: Evaluation) -> None:
     path = savepoint_of(job)
     if not path:
         return
+    if job.streams is not None:
+        _check_positions(path, job.streams)
     wanted: dict[str, dict[str, Any]] = {"evaluators": job.settings.whole_meaning()}
     if job.join is not None:
         wanted["join"] = job.join.settings.meaning()
@@ -311,9 +313,40 @@ def _settings_in(path: str, others: Sequence[bytes]) -> Iterator[tuple[str | byt
 
     others  how other frames begin: of such a frame, (its beginning, {}) is yielded
     """
-    folder = urlsplit(path).path if urlsplit(path).scheme == "file" else path
     known = (snapshot.MAGIC, label_join_state.MAGIC, pair_table.MAGIC)
     head = re.compile(b"|".join(map(re.escape, (*known, *others))))
+    for data in _content_of(path):
+        yield from _heads(data, head)
+
+
+def _check_positions(path: str, streams: Streams) -> None:
+    """Raise InputError where a savepoint has an offset of a topic that was made anew since.
+
+    A position that is not found is compared by its worker, when the job runs.
+    """
+    here = {source.partition.name: source.partition.origin for source in streams.inputs}
+    for data in _content_of(path):
+        for found in _POSITION.finditer(data):
+            begun = _NEXT.match(data, max(data.rfind(_BEGINNING, 0, found.start()), 0))
+            if begun is not None:
+                name, origin = (text.decode("utf-8", "replace") for text in found.groups())
+                remedy = "begin a job without --savepoint_path"
+                at = name, int(begun[1]), origin, here.get(name, "")
+                check_origin(f"--savepoint_path {path}", *at, remedy)
+
+
+_POSITION = re.compile(rb'"name":"([^"]*)","origin":"([^"]*)"')
+_BEGINNING = b'{"next":'
+_NEXT = re.compile(rb'{"next":(\d+),')
+"""Parts of a reader's state (`ReaderState`), which a savepoint holds as it is."""
+
+
+def _content_of(path: str) -> Iterator[bytes]:
+    """Yield the content of the files of a savepoint in pieces, the smallest file first.
+
+    Each piece begins with the end of the piece before, so that each short text is whole in a piece.
+    """
+    folder = urlsplit(path).path if urlsplit(path).scheme == "file" else path
     left = _MOST_BYTES
     with suppress(Exception):  # each file system of Beam has its own errors
         files = FileSystems.match([f"{folder.rstrip('/')}/*"])[0].metadata_list
@@ -323,7 +356,7 @@ def _settings_in(path: str, others: Sequence[bytes]) -> Iterator[tuple[str | byt
                 while left > 0 and (chunk := content.read(_CHUNK)):
                     left -= len(chunk)
                     data = before + chunk
-                    yield from _heads(data, head)
+                    yield data
                     before = data[-_LONGEST:]
 
 

@@ -36,6 +36,13 @@ _UNANSWERED = frozenset(
 )  # fmt: skip
 """Errors of a request that no broker answered."""
 
+OF_A_JOB = (
+    f"The job ends here. Up to {LOOK_SECONDS:g} seconds of events may be those of the new topic; begin a new "
+    "job without the state of this one, and with another output"
+)
+OF_A_TABLE = "Start again, to read the new topic from its beginning"
+"""Remedies where a topic was made anew."""
+
 _logger = logger("rocsteady.kafka.topics")
 _logger.addFilter(RareLog())
 
@@ -87,8 +94,10 @@ class TopicWatch:
             self._ask_anew()
         self.check(id_, 0.0)
 
-    def check(self, id_: str, wait: float) -> bool:
+    def check(self, id_: str, wait: float, remedy: str = OF_A_JOB) -> bool:
         """Compare the topic's id with `id_`, as far as known; return whether the latest answer is recent.
+
+        remedy  the end of the error's text
 
         Waits up to `wait` seconds where no recent answer is known. Raises RocsteadyError where the topic was
         made anew.
@@ -101,10 +110,8 @@ class TopicWatch:
                 self._ask_anew()
             if is_another(id_, self._now.id):
                 raise RocsteadyError(
-                    f"{self._topic.url}: the topic was deleted and made anew while the job read it: its id "
-                    f"was {id_} and is {self._now.id}. The job ends here. Up to {LOOK_SECONDS:g} seconds of "
-                    "events may be those of the new topic; begin a new job without the state of this one, "
-                    "and with another output"
+                    f"{self._topic.url}: the topic was deleted and made anew while it was read: its id was "
+                    f"{id_} and is {self._now.id}. {remedy}"
                 )
             return self._is_recent()
 

@@ -31,6 +31,7 @@ from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
 from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
+from ..kafka.watch import OF_A_TABLE, watch_of
 from ..sinks.kinds import (
     CONFIDENCE_KEY,
     OF_CLASSES,
@@ -278,10 +279,11 @@ def read_kafka_records(
     """Yield (table, each record's place), up to the topic's present end, or for ever with `follow`.
 
     Messages of another kind and messages without a value are left out. With `follow`, an empty table is
-    yielded where no record came for half a second, so that a caller can end. Raises InputError for a message
-    that is not of the kind, RocsteadyError if the brokers stop answering.
+    yielded where no record came for half a second, so that a caller can end; partitions that are added are
+    read, too. Raises InputError for a message that is not of the kind, RocsteadyError if the brokers stop
+    answering, or if the topic was deleted and made anew meanwhile.
     """
-    partitions = check_topic(topic, topic.url).partitions
+    partitions, _, identity = check_topic(topic, topic.url)
     kafka = confluent_kafka()
     consumer = make_client(kafka.Consumer, client_settings(topic, **_SETTINGS))
     try:
@@ -290,6 +292,14 @@ def read_kafka_records(
         consumer.assign(starts)
         heard = time.monotonic()
         while follow or ends:
+            if follow:
+                watch_of(topic).check(identity, 0.0, OF_A_TABLE)
+                added = range(partitions, watch_of(topic).partitions)
+                if added:
+                    consumer.incremental_assign(
+                        [kafka.TopicPartition(topic.name, n, kafka.OFFSET_BEGINNING) for n in added]
+                    )
+                    partitions = added.stop
             found = consumer.consume(_AT_ONCE, _WAIT_SECONDS)
             if found:
                 heard = time.monotonic()

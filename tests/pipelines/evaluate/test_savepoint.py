@@ -19,7 +19,12 @@ from rocsteady.core.settings.table import TableSettings
 from rocsteady.pipelines.commands import command_parser
 from rocsteady.pipelines.evaluate import take_up as savepoint
 from rocsteady.pipelines.evaluate.command import _planned
+from rocsteady.pipelines.evaluate.job import Streams
 from rocsteady.pipelines.evaluate.take_up import check_savepoint
+from rocsteady.transforms.sources.streams.offsets import ReaderState, origin_of
+from rocsteady.transforms.sources.streams.reader import StreamInput
+
+from tests.support.streams.list_partition import ListPartition
 
 WORDS = [
     "p.csv",
@@ -62,6 +67,24 @@ def stored(folder, *states):
 
 def table(settings):
     return Snapshot(settings, {}, (), ()).pack()
+
+
+@pytest.mark.parametrize("chunk", [64, 1 << 20])
+@pytest.mark.parametrize(("id_", "good"), [("new", False), ("old", True), ("", True)])
+def test_a_topic_that_was_made_anew_is_named_before_the_job_starts(tmp_path, monkeypatch, chunk, id_, good):
+    monkeypatch.setattr(savepoint, "_CHUNK", chunk)
+    job = planned()
+    was, now = (origin_of("A", topic_id) for topic_id in ("old", id_))
+    position = ReaderState(7_000, [1] * 4, name="t[1]", origin=was, known=2)
+    stored(tmp_path / "sp", table(job.settings), position.to_bytes())
+    source = StreamInput(ListPartition("t[1]", (), origin=now), 1, 2, "event", job.fields, 0)
+    job = replace(job, streams=Streams([source], "impulse"))
+    if good:
+        check_savepoint(job)
+        return
+    said = r"sp goes on from offset 7,000 of t\[1\], .* made anew since: its id was old and is new; "
+    with pytest.raises(InputError, match=said):
+        check_savepoint(job)
 
 
 @pytest.mark.parametrize("chunk", [64, 1 << 20])

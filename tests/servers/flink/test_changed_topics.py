@@ -61,7 +61,7 @@ def test_a_topic_that_is_made_anew_ends_the_job(broker, cluster):
     make_anew(broker, "flink-anew", events(8_000, seed=2))
     _, words = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1, words
-    said = f"rocsteady: {url}: the topic was deleted and made anew while the job read it"
+    said = f"rocsteady: {url}: the topic was deleted and made anew while it was read"
     assert words.splitlines()[-1].startswith(said), words
     assert [job.state for job in cluster.jobs()][:1] == ["CANCELED"]
 

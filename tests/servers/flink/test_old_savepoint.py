@@ -30,7 +30,7 @@ def undisturbed_rows(folder):
 
 def test_a_job_of_today_goes_on_from_a_savepoint_of_then(broker, cluster, tmp_path):
     """It gives the rows that the old job had not given, each once, to the last bit."""
-    savepoint = shutil.copytree(old.FOLDER / old.STATE, tmp_path / "savepoint").as_uri()
+    savepoint = shutil.copytree(old.FOLDER / old.STATE, tmp_path / "savepoint")
     rows = tmp_path / "rows"
     rows.mkdir()
     before = [json.loads(line) for line in (old.FOLDER / old.ROWS).read_text().splitlines()]
@@ -38,9 +38,10 @@ def test_a_job_of_today_goes_on_from_a_savepoint_of_then(broker, cluster, tmp_pa
     then = before[0].keys()  # a measure may have come since: a column that the old rows lack
     expected = [row for row in undisturbed if {name: row[name] for name in then} not in before]
     words = [*old.create_topics(broker), "--output", f"{rows}/", *old.runner(cluster)]
+    old.take_to_topics(savepoint, broker)
     half = old.first_part(0.5)
     old.send(broker, [[], [], []], half)
-    job = start(*words, "--savepoint_path", savepoint)
+    job = start(*words, "--savepoint_path", savepoint.as_uri())
     try:
         old.send(broker, half, old.partitions())
         until(lambda: len(old.written(rows)) >= len(expected) or job.poll() is not None, 180)

@@ -49,7 +49,7 @@ def test_a_running_job_says_so_and_ends(broker, stopped):
         job.send_signal(signal.SIGCONT)
     _, words = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1, words
-    assert f"{url}: the topic was deleted and made anew while the job read it: its id was " in words
+    assert f"{url}: the topic was deleted and made anew while it was read: its id was " in words
 
 
 def test_a_checkpoint_does_not_go_on(broker, capsys):

@@ -77,7 +77,7 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.pipelines.state import _described
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.prequential.folds import FoldOutputCoder
-from rocsteady.transforms.sources.streams.offsets import ReaderState
+from rocsteady.transforms.sources.streams.offsets import Position, ReaderState
 
 from tests.support.pages.fold_reports import SETTINGS as COMPARED
 from tests.support.pages.fold_reports import reports_of
@@ -618,7 +618,11 @@ def output_samples():
 
 
 def reader_samples():
-    return [ReaderState(7, [3, 4], 5, 6, place='["a", 1, true]').to_bytes()]
+    more = {"name": "t[0]", "origin": "Kafka cluster A, topic id B", "known": 1, "added": [Position(1, 5, 6)]}
+    return [
+        ReaderState(7, [3, 4], 5, 6, place='["a", 1, true]').to_bytes(),
+        ReaderState(7, [3], **more).to_bytes(),
+    ]
 
 
 def record_samples():

@@ -13,9 +13,11 @@ import pytest
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import unpack_record
 from rocsteady.transforms.events.fields import EventFields
+from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sources.streams import read as read_stream
+from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
 from rocsteady.transforms.sources.streams.read import _ReadAtTick, _Source
-from rocsteady.transforms.sources.streams.reader import FEW_RECORDS, StreamInput
+from rocsteady.transforms.sources.streams.reader import FEW_RECORDS, StreamInput, StreamReader
 
 from tests.support.streams.list_partition import ListPartition
 
@@ -77,3 +79,32 @@ def test_a_source_rests_where_its_partition_ends_for_now_however_much_came() -> 
     assert not reader.advance()
     (sent,) = [unpack_record(packet) for _, packet in reader.get_current()[0]]
     assert len(sent) == FEW_RECORDS
+
+
+def test_a_resumed_job_reads_no_partition_without_a_state_but_the_first_which_reads_all() -> None:
+    """At a savepoint the topic had one partition. Its reader gets the others; without its state, all."""
+    topic = KafkaTopic("broker:9092", "t")
+    inputs = [
+        StreamInput(KafkaPartition(topic, n, 3, "A", "B"), n, 3, "event", EventFields(model="model"), 0)
+        for n in range(3)
+    ]
+    reader = _ReadAtTick(inputs, 1, resumes=True)
+    reader.setup()
+    reader.start_bundle()
+    for source in inputs[1:]:
+        cell = Cell()
+        assert [*reader.process((read_stream._key(source), b""), cell)] == []
+        assert cell.value is None
+    (first, *others) = (reader._inputs[read_stream._key(source)] for source in inputs)
+    assert (first.number, first.partitions, first.partition.known) == (0, 1, 1)
+    assert [other.partition.known for other in others] == [3, 3]
+
+
+def test_a_reader_goes_on_with_the_number_that_its_state_has() -> None:
+    """The topic before it in the job has more partitions by now, and so has its own."""
+    topic = KafkaTopic("broker:9092", "t")
+    fields = EventFields(model="model")
+    then = StreamInput(KafkaPartition(topic, 0, 2, "A", "B"), 1, 3, "event", fields, 0)
+    now = StreamInput(KafkaPartition(topic, 0, 5, "A", "B"), 4, 9, "event", fields, 0)
+    reader = StreamReader(now, 1, StreamReader(then, 1).state())
+    assert (reader.source.number, reader.source.partitions, reader.source.partition.known) == (1, 3, 2)
