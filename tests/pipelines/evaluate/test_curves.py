@@ -224,7 +224,7 @@ def test_dead_letters_are_in_no_curve(capsys):
 
 
 def test_classes_have_curves_where_one_of_them_is_positive(capsys):
-    write("c.csv", {"score": [0.1, 0.9, 0.4], "label": ["up", "down", "up"], "said": ["up", "up", "flat"]})
+    write("c.csv", {"score": [0.1, 0.9, 0.4], "label": ["up", "down", "up"], "said": ["up", "up", "down"]})
     options = ("--predicted", "said", "--positive", "up")
     (points,) = drawn(capsys, *options, source="c.csv")[1].values()
     assert [(point["tp"], point["fp"]) for point in points] == [(0, 0), (0, 1), (1, 1), (2, 1)]

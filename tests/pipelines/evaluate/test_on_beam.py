@@ -232,7 +232,7 @@ def test_a_positive_class_that_no_label_equals_is_told(capsys):
     assert line.startswith(
         "no event in the rows is positive: no label in 'word' equals --positive Bad; check "
     )
-    predicted = ("--label", "word", "--predicted", "device")
+    predicted = ("--label", "word", "--predicted", "word")
     assert len(warnings(capsys, "s.csv", *predicted, "--positive", "Bad")) == 1
     for right in (("--label", "word", "--positive", "bad"), predicted):
         assert warnings(capsys, "s.csv", *right) == []

@@ -195,6 +195,24 @@ def test_a_champion_is_compared_over_labels_of_any_form(
     assert (pair["window_events"], pair["difference"]) == (6, 0)
 
 
+def test_a_champion_of_another_file_may_have_labels_of_another_form(capsys: Any, tmp_path: Path) -> None:
+    ids = pa.array([f"i{number}" for number in range(6)])
+    for name, forms in (("new", ("int", "bool")), ("old", ("bool", "digits"))):
+        write(tmp_path / f"{name}.csv", table(*forms).append_column("id", ids))
+    ran = call(
+        capsys, "evaluate", str(tmp_path / "new.csv"), str(tmp_path / "old.csv"), "--id", "id", "--champion",
+        "old", "--predicted", "pred", "--positive", "true", "--pairs", str(tmp_path / "pairs.jsonl"),
+        "--output", str(tmp_path / "rows.jsonl"),
+    )  # fmt: skip
+    assert ran.status == 0, ran.lines
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [row["model"] for row in rows] == ["new", "old"]
+    for row in rows:
+        check(row)
+    pair = json.loads((tmp_path / "pairs.jsonl").read_text())
+    assert (pair["window_events"], pair["difference"], pair["auc"]) == (6, 0, pytest.approx(8 / 9))
+
+
 @pytest.mark.parametrize("form", ["keywords", "yaml"])
 def test_beam_gives_the_same(form: str, tmp_path: Path) -> None:
     pairs = [*FEW, ("numpy bool", "decimal")]
