@@ -290,7 +290,7 @@ def _no_time(array: npt.NDArray[Any], place: int, unit: str) -> InputError:
     """Return the error of a value that is no time."""
     given = array[place]
     value = given.item() if isinstance(given, np.generic) and array.dtype.kind != "M" else given
-    if value is None or value != value or str(value) in ("<NA>", ""):
+    if value is None or str(value) in ("<NA>", "") or value != value:
         return InputError(f"times[{place}] is {value}; leave events without a time out")
     if is_period(value):
         return InputError(f"times[{place}] is {value!r}: {PERIOD_REMEDY}")

@@ -16,6 +16,7 @@ from ...transforms.events.columns import numbers, texts
 from ...transforms.events.dead_letters import Chunk
 from ...transforms.events.fields import EventFields
 from ...transforms.events.labels import LABELS
+from ...transforms.events.periods import column_at, no_number
 from ...transforms.files.formats import SourceFile
 from ...transforms.sources.files.generated import GENERATED
 from ...transforms.sources.files.read import read_batches
@@ -66,7 +67,8 @@ def instance_columns(
         )
     if not chosen:
         raise InputError(f"{source.name} has no columns beside the label, the time and the id to learn from")
-    words = {name: _word(head.column(name)) for name in chosen if name not in categories}
+    columns = {name: no_number(column_at(head, there.index(name))) for name in chosen}
+    words = {name: _word(columns[name]) for name in chosen if name not in categories}
     text = [name for name in chosen if name in categories or words[name] is not None]
     known = replace(
         fields,
@@ -74,7 +76,7 @@ def instance_columns(
         slices=tuple((name,) for name in text),
     )
     doubts = tuple(
-        _doubt(name, head.column(name), word)
+        _doubt(name, columns[name], word)
         for name, word in words.items()
         if word is not None and 2 * word.numbers > word.there  # it was probably meant to hold numbers
     )

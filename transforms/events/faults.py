@@ -16,7 +16,7 @@ from ...core.events.numbers import is_held, number
 from ...core.events.rejected import Reason
 from ...core.events.times import likely_form
 from .columns import plain, temporal_texts, valid_text
-from .periods import holds_periods, period_values
+from .periods import no_number
 from .time_formats import form_that_fits
 
 Verdict = Callable[[object], tuple[Reason, str] | None]
@@ -68,8 +68,7 @@ class Faults(dict[int, Fault]):
             return
         subject = f"feature {field}" if role == "feature" else role
         words: dict[str, Fault] = {}
-        column = column.take(pa.array(rows))
-        column = period_values(column) if holds_periods(column) else plain(column)
+        column = plain(no_number(column.take(pa.array(rows))))
         if pa.types.is_temporal(column.type):
             column = temporal_texts(column)
         for row, value in zip((start + rows * step).tolist(), column.to_pylist(), strict=True):

@@ -54,8 +54,10 @@ def holds_periods(array: pa.Array) -> bool:
     return isinstance(array.type, pa.BaseExtensionType) and array.type.extension_name == _OF_PANDAS
 
 
-def period_values(array: pa.Array) -> pa.Array:
-    """Return periods as text that is no number and no time: "Period('2024')"."""
+def no_number(array: pa.Array) -> pa.Array:
+    """Return periods as text that is no number and no time, "Period('2024')"; any other column unchanged."""
+    if not holds_periods(array):
+        return array
     texts = (None if text is None else f"Period({text!r})" for text in period_texts(array).to_pylist())
     return pa.array(texts, pa.string())
 

@@ -44,7 +44,7 @@ from .faults import (
 from .fields import EventFields, Role
 from .labels import ClassReader, binary_labels
 from .lateness import Timing, time_span
-from .periods import column_at
+from .periods import column_at, no_number
 from .text import json_rows
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
@@ -202,7 +202,7 @@ class Check:
         """Read the numeric features. NaN is a missing value; infinity, or no number, is a fault."""
         found = []
         for name in self.fields.features:
-            column = self._column(name)
+            column = no_number(self._column(name))
             values = numbers(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
             bad = np.isinf(values)
             if not pa.types.is_floating(column.type):

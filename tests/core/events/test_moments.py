@@ -89,9 +89,14 @@ def test_a_period_is_refused_with_the_remedy():
         as_times(pd.period_range("2024-01", periods=2, freq="M"))
 
 
-def test_missing_numbers_of_pandas_are_missing_times():
-    with pytest.raises(rs.InputError, match=r"times\[1\] is .*; leave events without a time out"):
-        as_times(pd.array([1, None], dtype="Int64"))
+def test_missing_values_are_missing_times():
+    for missing in (
+        pd.array([1, None], dtype="Int64"),
+        pd.array(["2024-01-01", None], dtype="string"),
+        [1, ""],
+    ):
+        with pytest.raises(rs.InputError, match=r"times\[1\] is .*; leave events without a time out"):
+            as_times(missing)
 
 
 def test_a_packed_batch_takes_whole_microseconds_and_datetime64():

@@ -10,7 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
+from rocsteady.pipelines.prequential.columns import instance_columns
+from rocsteady.transforms.events.fields import EventFields
+from rocsteady.transforms.events.lateness import ANY_TIME
 from rocsteady.transforms.events.periods import column_at, holds_periods, period_texts
+from rocsteady.transforms.events.validate import validate_as
+from rocsteady.transforms.sources.files.listing import list_sources
+from rocsteady.transforms.sources.files.read import read_batches
 
 MONTHS = pd.period_range("2024-01", periods=2, freq="M")
 YEARS = pd.period_range("2024", periods=2, freq="Y")
@@ -112,3 +118,15 @@ def test_a_timestamp_out_of_range_is_told_as_its_number(unit, zone):
     assert (letter["reason"], letter["value"]) == ("time is out of range", words)
     assert f'"t": "{words}"' in letter["raw"]
     assert {*rs.evaluate(events, slices="t").rows.column("slice").to_pylist()} >= {f"t={words}"}
+
+
+def test_a_feature_of_periods_is_text_and_never_its_ordinal(tmp_path):
+    path = tmp_path / "e.parquet"
+    frame(p=YEARS).to_parquet(path)
+    (source,) = list_sources([str(path)])
+    found = instance_columns(source, EventFields(), (), ()).fields
+    assert (found.features, found.slices) == (("score",), (("p",),))
+    fields = EventFields(features=("p",), model_name="m")
+    (chunk,) = read_batches(source, fields, role="instance")
+    _, letters = validate_as("instance", chunk, fields, "s", 0, ANY_TIME)
+    assert [letter.reason for letter in letters] == ["feature is not a number"] * 2
