@@ -1,4 +1,4 @@
-"""Topics of a real broker that change under a job on Flink: made anew, or with more partitions."""
+"""Topics of a real broker that change under a job on Flink or Prism: made anew, or with more partitions."""
 
 from __future__ import annotations
 
@@ -48,55 +48,61 @@ def rows(folder="rows"):
     return {(row["model"], row["row"]): row for row in records_in(folder)}
 
 
-def words_of(cluster, url):
+def words_of(runner, url):
     outputs = ("--output", "rows/", "--dead-letters", "dead/", "--shards", "4")
-    options = ("--runner", "flink", "--parallelism", "1", "--checkpointing_interval", "2000")
-    return (url, *outputs, *options, *cluster.options(), *OPTIONS)
+    return (url, *outputs, *runner, *OPTIONS)
 
 
-def test_a_topic_that_is_made_anew_ends_the_job(broker, cluster):
-    url = topic_of(broker, "flink-anew", events(1_000), 1)
-    job = start(*words_of(cluster, url))
+def test_a_topic_that_is_made_anew_ends_the_job(broker, runner, request):
+    name = f"anew-{runner[1]}"
+    url = topic_of(broker, name, events(1_000), 1)
+    job = start(*words_of(runner, url))
     until(lambda: rows() or job.poll() is not None)
-    make_anew(broker, "flink-anew", events(8_000, seed=2))
+    make_anew(broker, name, events(8_000, seed=2))
     _, words = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1, words
     said = f"rocsteady: {url}: the topic was deleted and made anew while it was read"
     assert words.splitlines()[-1].startswith(said), words
-    assert [job.state for job in cluster.jobs()][:1] == ["CANCELED"]
+    if "flink" in runner:
+        assert [job.state for job in request.getfixturevalue("cluster").jobs()][:1] == ["CANCELED"]
 
 
-def test_added_partitions_are_read_also_behind_a_savepoint(broker, cluster):
-    """One is added while the job runs, another one between savepoint and resumption.
+def test_added_partitions_are_read_also_behind_a_savepoint(broker, runner, request):
+    """One is added while the job runs, another one between savepoint and resumption, where there is one.
 
     The first message of each is no event: its dead letter says that the partition is read. From then on the
     clock waits for the partition.
     """
     found = events()
     parts = [found[i : i + N // 4] for i in range(0, N, N // 4)]
-    broker.create_topic("flink-grows", partitions=1)
-    url = f"kafka://{broker.address}/flink-grows"
+    name = f"grows-{runner[1]}"
+    broker.create_topic(name, partitions=1)
+    url = f"kafka://{broker.address}/{name}"
 
     def add(number):
-        grow(broker, "flink-grows", number + 1)
-        produce(broker, "flink-grows", [(number, b"no event", 0)])
+        grow(broker, name, number + 1)
+        produce(broker, name, [(number, b"no event", 0)])
 
     def is_read(number):
-        return f"flink-grows[{number}]" in {letter["source"] for letter in records_in("dead")}
+        return f"{name}[{number}]" in {letter["source"] for letter in records_in("dead")}
 
-    produce(broker, "flink-grows", dealt(parts[0], (0,)))
-    job = start(*words_of(cluster, url))
+    produce(broker, name, dealt(parts[0], (0,)))
+    job = start(*words_of(runner, url))
     until(lambda: len(rows()) > 10 or job.poll() is not None)
     add(1)
     until(lambda: is_read(1) or job.poll() is not None)
-    produce(broker, "flink-grows", dealt([*parts[1], *parts[2]], (0, 1)))
+    produce(broker, name, dealt([*parts[1], *parts[2]], (0, 1)))
     until(lambda: len(rows()) > 50 or job.poll() is not None)
-    savepoint = cluster.savepoint(cluster.jobs()[0].identity, stop=True)
-    job.communicate(timeout=PATIENCE)
-    add(2)
-    job = start(*words_of(cluster, url), "--savepoint_path", savepoint)
+    if "flink" in runner:
+        cluster = request.getfixturevalue("cluster")
+        savepoint = cluster.savepoint(cluster.jobs()[0].identity, stop=True)
+        job.communicate(timeout=PATIENCE)
+        add(2)
+        job = start(*words_of(runner, url), "--savepoint_path", savepoint)
+    else:
+        add(2)
     until(lambda: is_read(2) or job.poll() is not None)
-    produce(broker, "flink-grows", dealt(parts[3], (2, 1, 0)))
+    produce(broker, name, dealt(parts[3], (2, 1, 0)))
     Path("whole.jsonl").write_text("".join(json.dumps(event) + "\n" for event in found))
     Path("same").mkdir()
     assert evaluate("whole.jsonl", "--output", "same/rows.jsonl", "--order", "time:0s", *OPTIONS) == 0
