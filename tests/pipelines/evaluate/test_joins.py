@@ -307,6 +307,6 @@ def test_a_join_that_applied_nothing_says_why_of_predictions_and_not_of_repeated
     )
     assert ran.status == 3
     assert ran.lines[-2] == (
-        "rocsteady: no event was applied: most were late: --order time:1m allows too little, if not meant; one "
-        'of them is {"id": "c", "made": 90000000, "score": 0.5} (p.jsonl, position 1)'
+        "rocsteady: no event was applied: most were late: --order time:1m allows too little, if not meant; "
+        'one of them is {"id": "c", "made": 90000000, "score": 0.5} (p.jsonl, position 1)'
     )
