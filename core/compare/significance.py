@@ -27,7 +27,7 @@ import scipy  # its parts take up to .5 s of processor time to import, each when
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
-from .ties import differences, half_units, middle_ranks
+from .ties import as_values, differences, half_units, middle_ranks
 
 Values = Sequence[float] | npt.NDArray[np.floating]
 
@@ -144,7 +144,7 @@ def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
 
 def _differences(a: Values, b: Values) -> tuple[FloatArray, FloatArray]:
     """Return the checked differences of pairs and half a unit of each; see `differences`."""
-    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    first, second = as_values(a), as_values(b)
     if first.ndim != 1 or first.shape != second.shape or not len(first):
         raise InputError(
             f"a has the shape {first.shape} and b {second.shape}: give two arrays of one length, a value for "
@@ -187,7 +187,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
     ((1.0, 2.25, 2.75), 6.5, 1.657, ((0, 1), (1, 2)))
     """
     check_level(alpha)
-    values = np.asarray(table, np.float64)
+    values = as_values(table)
     if values.ndim != 2 or min(values.shape) < 2:
         raise InputError(
             f"a table of the shape {values.shape}: give at least 2 rows (streams or folds) of 2 values "

@@ -12,11 +12,22 @@ Invariant
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from ..arrays import FloatArray
 
 _DIGITS = 12
+
+
+def as_values(values: npt.ArrayLike) -> FloatArray:
+    """Return values as float64; a float32 is the number of its shortest decimal text, such as .8.
+
+    Float32 has 7 digits: its .8 is .800000011920929 in float64, which is another share.
+    """
+    array = np.asarray(values)
+    is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
+    return (array.astype(str) if is_short else array).astype(np.float64)
 
 
 def half_units(values: FloatArray) -> FloatArray:

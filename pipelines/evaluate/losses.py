@@ -12,7 +12,7 @@ from ...core.events.rejected import Reason
 from ...core.settings.durations import duration_text
 from ...transforms.beam import progress
 from ...transforms.events.fields import EventFields
-from ...transforms.events.losses import Loss, losses
+from ...transforms.events.losses import Loss, LossRole, losses
 from ..sums import EVENTS, own_applied
 from .job import Evaluation, Outcome
 
@@ -58,20 +58,21 @@ def running_text(loss: Loss, fields: EventFields, noun: str | None = None) -> st
     if loss.dead == loss.read:
         done = "joined" if loss.role == "label" else "applied"
         share = f"none of the first {loss.read:,} {noun}s can be {done}"
-    one = progress.example(loss.reason)
+    one = progress.example(loss.role, loss.reason)
     return f"{share}: {why}{'' if one is None else f'; one of them is {one}'}"
 
 
 def short_text(loss: Loss) -> str:
     """Return share, reason and one record of a loss, for a progress line."""
-    one = progress.example(loss.reason)
+    one = progress.example(loss.role, loss.reason)
     return f"{loss.share}, most often {loss.reason}{'' if one is None else f', such as {one}'}"
 
 
 def _sentence(loss: Loss, outcome: Outcome, job: Evaluation) -> str:
-    counts, one = outcome.counts, _example(loss.kind, loss.reason, outcome)
-    if loss.role == "event" and loss.kind == "late":
-        return f"{counts['late'] / loss.read:.0%} of the events were late: {_late(outcome, job)}{one}"
+    counts, one = outcome.counts, _example(loss.role, loss.kind, loss.reason, outcome)
+    if loss.kind == "late":
+        late = counts["late" if loss.role == "event" else "labels_late"]
+        return f"{late / loss.read:.0%} of the {loss.role}s were late: {_late(outcome, job)}{one}"
     if loss.role == "event" and loss.kind == "unmatched" and job.join is not None:
         ttl = duration_text(job.join.settings.ttl)
         return (
@@ -90,15 +91,17 @@ def _why_none(outcome: Outcome, job: Evaluation) -> str | None:
     late, unmatched = counts["late"], counts["unmatched"]
     of_labels = counts["labels_invalid"] and not counts["labels_used"]
     if "invalid" in first and (of_labels or counts["dead_letters"] >= max(late, unmatched)):
-        return remedy_of(first["invalid"], job.fields) + _example("invalid", first["invalid"], outcome)
+        role: LossRole = "label" if of_labels else "event"
+        return remedy_of(first["invalid"], job.fields) + _example(role, "invalid", first["invalid"], outcome)
     if "late" in first and late >= unmatched:
         all_or_most = "all" if late >= counts["events_read"] else "most"
-        return f"{all_or_most} were late: {_late(outcome, job)}{_example('late', first['late'], outcome)}"
+        one = _example("event", "late", first["late"], outcome)
+        return f"{all_or_most} were late: {_late(outcome, job)}{one}"
     if not unmatched:
         return None
     return (
         "no label came for any prediction; check --id, which both must have, --label-time and --ttl"
-        f"{_example('unmatched', first.get('unmatched', ''), outcome)}"
+        f"{_example('event', 'unmatched', _of_predictions(outcome), outcome)}"
     )
 
 
@@ -116,9 +119,15 @@ def _late(outcome: Outcome, job: Evaluation) -> str:
     return f"--order {job.settings.evaluator.order} allows too little, if not meant"
 
 
-def _example(kind: str, reason: str, outcome: Outcome) -> str:
+def _of_predictions(outcome: Outcome) -> str:
+    """Return why most predictions are unmatched; labels have other reasons."""
+    whys = (Reason.NO_LABEL, Reason.NO_LABEL_AT_END)
+    return next((reason for _, reason, *_ in outcome.letters if reason in whys), "")
+
+
+def _example(role: LossRole, kind: str, reason: str, outcome: Outcome) -> str:
     """Return the end of a sentence that shows one record, or the position of the first such record."""
-    if (one := progress.example(reason)) is not None:
+    if (one := progress.example(role, reason)) is not None:
         return f"; one of them is {one}"
     first = next((at for *why, _, at in outcome.letters if why == [kind, reason]), -1)
     return "" if first < 0 else f"; the first of them is at position {first:,}"

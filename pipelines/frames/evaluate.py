@@ -36,7 +36,7 @@ from ...transforms.events import doubts
 from ...transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetters, RejectedLetters
 from ...transforms.events.fields import RECORD_COUNTERS, ClassColumns, check_keywords
 from ...transforms.events.lateness import Timing, time_span
-from ...transforms.events.losses import example_text, tell
+from ...transforms.events.losses import LossRole, example_text, tell
 from ...transforms.events.validate import validate_as
 from ...transforms.sinks.kinds import (
     CURVES,
@@ -202,7 +202,7 @@ class _FrameEvaluation:
         whys = pa.table(letters.batch.select(["kind", "reason"])).group_by(["kind", "reason"])
         numbers = whys.aggregate([([], "count_all")]).select(["kind", "reason", "count_all"])
 
-        def example(reason: str) -> str:
+        def example(_: LossRole, reason: str) -> str:
             return example_text(letters[pc.index(letters.batch.column("reason"), reason).as_py()])
 
         tell(counts, list(zip(*numbers.to_pydict().values(), strict=True)), example, least=1)

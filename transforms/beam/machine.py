@@ -45,6 +45,7 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES, MachineCache, ShardCells
 from ...core.state.exported import ShardState
 from ..events.batches import from_ipc  # noqa: F401  registers the coder of the letters
 from ..events.dead_letters import DeadLetters
+from ..events.losses import role_of
 from .cells import NumberedCellsDeclared, numbered_cells
 from .metrics import count, count_letters, hold, let_go
 from .state_sizes import measure_bytes
@@ -195,7 +196,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         for output in outputs:
             if isinstance(output, Rejected) and self.letters is not None:
                 letters = self.letters(output)
-                count_letters(letters)
+                count_letters(letters, role_of(output))
                 yield TaggedOutput(LETTERS, letters.batch)
             elif isinstance(output, ShardState):
                 yield TaggedOutput(STATES, output.pack())

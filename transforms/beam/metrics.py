@@ -124,9 +124,9 @@ def letter_metrics(kind: str) -> str:
     return f"{METRICS_NAMESPACE}.{'dead_letters' if kind == 'invalid' else kind}"
 
 
-def count_letters(letters: DeadLetters) -> None:
-    """Count dead letters by kind and reason, with their positions."""
-    progress.note_refused(letters)
+def count_letters(letters: DeadLetters, role: losses.LossRole) -> None:
+    """Count dead letters by kind and reason, with their positions; `role` is what their records are."""
+    progress.note_refused(letters, role)
     found: Counter[tuple[str, str]] = Counter()
     for kind, reason, position in letters.whys():
         _distribution(letter_metrics(kind), reason).update(position)
@@ -290,6 +290,6 @@ def count_records(
         kinds = letters.batch.column("kind").to_pylist()
         for kind in sorted({*kinds}):
             count(names[kind], kinds.count(kind))
-        count_letters(letters)
+        count_letters(letters, "label" if role == "label" else "event")
     if times is not None:
         note_times(*times, role)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..events.dead_letters import DeadLetter, DeadLetters
-from ..events.losses import example_text
+from ..events.losses import LossRole, example_text
 
 
 class Progress(NamedTuple):
@@ -31,7 +31,7 @@ class Progress(NamedTuple):
 
 _lock = threading.Lock()
 _now = Progress()
-_refused: dict[str, DeadLetter] = {}
+_refused: dict[tuple[LossRole, str], DeadLetter] = {}
 
 
 def add(**more: int) -> None:
@@ -46,23 +46,26 @@ def read() -> Progress:
     return _now
 
 
-def note_refused(letters: DeadLetters) -> None:
-    """Keep a dead letter for each reason: the first that this process reads, if possible one with a value."""
+def note_refused(letters: DeadLetters, role: LossRole) -> None:
+    """Keep a dead letter for each reason: the first that this process reads, if possible one with a value.
+
+    role  what the records of the letters are
+    """
     texts = (letters.batch.column(name).to_pylist() for name in ("reason", "value"))
     for place, (reason, value) in enumerate(zip(*texts, strict=True)):
-        known = _refused.get(reason)
+        known = _refused.get((role, reason))
         if known is None or (known.value is None and value is not None):
-            _refused[reason] = letters[place]
+            _refused[role, reason] = letters[place]
 
 
 def refused(reason: str) -> DeadLetter | None:
     """Return a dead letter of a reason; None: this process has read none."""
-    return _refused.get(reason)
+    return _refused.get(("event", reason)) or _refused.get(("label", reason))
 
 
-def example(reason: str) -> str | None:
+def example(role: LossRole, reason: str) -> str | None:
     """Return a record that was refused for a reason, in words; None: this process has read none."""
-    letter = _refused.get(reason)
+    letter = _refused.get((role, reason))
     return None if letter is None else example_text(letter)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
+from ...core.events.batch import LabelBatch
 from ...core.events.earlier import EARLIER_LOST
-from ...core.events.rejected import Reason
+from ...core.events.rejected import Reason, Rejected
 from ...core.process.console import logger, name_text
 from . import doubts
 from .dead_letters import DeadLetter
@@ -34,6 +35,15 @@ _OF_FOLDS = frozenset((Reason.LEARNER_FAILED,))
 _logger = logger("rocsteady.dead_letters")
 
 
+LossRole = Literal["event", "label"]
+"""What is told of together: events, predictions and instances; or labels."""
+
+
+def role_of(rejected: Rejected) -> LossRole:
+    """Return what records that a machine refused are."""
+    return "label" if isinstance(rejected.records, LabelBatch) else "event"
+
+
 class Loss(NamedTuple):
     """Many dead letters among the records of a role.
 
@@ -41,7 +51,7 @@ class Loss(NamedTuple):
     kind, reason   of the most frequent dead letters, and `number` of them
     """
 
-    role: Literal["event", "label"]
+    role: LossRole
     read: int
     dead: int
     kind: str
@@ -69,7 +79,7 @@ def losses(
     least    the fewest records of which it is told that all are dead
     """
     ranked = sorted(letters, key=lambda letter: (-letter[2], letter[:2]))
-    roles: tuple[tuple[Literal["event", "label"], tuple[str, ...]], ...] = (
+    roles: tuple[tuple[LossRole, tuple[str, ...]], ...] = (
         ("event", ("invalid", "late", "unmatched")), ("label", ("invalid", "late")),
     )  # fmt: skip
     for role, kinds in roles:
@@ -98,16 +108,16 @@ def example_text(letter: DeadLetter) -> str:
 def tell(
     counts: Mapping[str, int],
     letters: Iterable[tuple[str, str, int]],
-    example: Callable[[str], str | None],
+    example: Callable[[LossRole, str], str | None],
     least: int = FEW,
 ) -> None:
     """Warn in the log of each loss, once for each reason: for processes that print no lines of their own.
 
-    example  returns a record with a reason, in words; None: no record is known
+    example  returns a record of a role with a reason, in words; None: no record is known
     least    see `losses`
     """
     for loss in losses(counts, letters, least):
-        one = example(loss.reason)
+        one = example(loss.role, loss.reason)
         such = "" if one is None else f", such as {one}"
         why = f"most often {loss.reason}{such}; {loss.remedy}"
         text = f"{loss.share} of the {loss.role}s are dead letters: {why}"

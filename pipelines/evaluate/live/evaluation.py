@@ -28,7 +28,7 @@ from ....core.state.exported import ShardState
 from ....transforms.beam import metrics, progress
 from ....transforms.events.dead_letters import DeadLetters, RejectedLetters, in_columns
 from ....transforms.events.fields import RECORD_COUNTERS, Role
-from ....transforms.events.losses import losses
+from ....transforms.events.losses import LossRole, losses, role_of
 from ....transforms.sinks.kinds import (
     ALERTS,
     CURVES,
@@ -143,7 +143,7 @@ class LiveEvaluation:
         progress.add(records=step.records, dead_letters=len(step.letters))
         if len(step.letters):
             self._counts.update(counters[kind] for kind, _, _ in step.letters.whys())
-            self._put(step.letters)
+            self._put(step.letters, "label" if role == "label" else "event")
         if step.times is not None:
             least, greatest = step.times
             self._least, self._greatest = min(self._least, least), max(self._greatest, greatest)
@@ -232,7 +232,7 @@ class LiveEvaluation:
             if isinstance(given, ShardState):
                 write_state(given.pack(), given.folder, self._job.steps())
             elif isinstance(given, Rejected):
-                self._put(self._letters(given))
+                self._put(self._letters(given), role_of(given))
             else:
                 self._send(*given)
 
@@ -257,7 +257,7 @@ class LiveEvaluation:
                 write_state(given.pack(), given.folder, self._job.steps())
                 continue
             if isinstance(given, Rejected):
-                self._put(self._letters(given))
+                self._put(self._letters(given), role_of(given))
                 continue
             if len(given):
                 self._counts.update(held_in(given))
@@ -296,9 +296,9 @@ class LiveEvaluation:
                 self._told.add((loss.role, loss.reason))
                 say(running_text(loss, self._job.fields))
 
-    def _put(self, letters: DeadLetters) -> None:
-        """Write dead letters, and count their reasons."""
-        progress.note_refused(letters)
+    def _put(self, letters: DeadLetters, role: LossRole) -> None:
+        """Write dead letters, and count their reasons; `role` is what their records are."""
+        progress.note_refused(letters, role)
         self._take("dead letters", letters.batch)
         for kind, reason, position in letters.whys():
             number, first = self._reasons.get((kind, reason), (0, position))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.compare.comparisons import Checkpoint, compare_learners
 from rocsteady.core.compare.significance import friedman_nemenyi, sign_test, wilcoxon
+from rocsteady.core.compare.ties import as_values
 
 from tests.support.thorough import examples
 
@@ -84,6 +85,15 @@ def test_the_twelfth_digit_decides_and_the_thirteenth_does_not():
         ranks = friedman_nemenyi([[value + twelfth, value], [value + twelfth * 0.4, value]]).ranks
         assert ranks == (1.25, 1.75)
     assert sign_test([0.1 + 0.2, 0.0, 1e-300], [0.3, 0.0, 0.0]).ties == 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, object])
+def test_values_of_other_types_are_those_of_their_decimals(dtype):
+    whole = 1 if dtype is np.int64 else 200
+    a, b = (np.array([each / whole for each in counts]).astype(dtype) for counts in (COUNTS_A, COUNTS_B))
+    assert wilcoxon(a, b).p_value == 0.796875
+    assert friedman_nemenyi(np.array([a, b]).T).statistic == pytest.approx(1 / 9)
+    assert np.isnan(as_values([None, 1.0])[0])
 
 
 def test_values_of_other_sizes_do_not_make_pairs_equal():

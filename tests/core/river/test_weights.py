@@ -23,11 +23,9 @@ from river import bandit, datasets, ensemble, evaluate, forest, metrics, model_s
 
 RANKING = {"auc": rs.river.RollingAUC, "h": rs.river.RollingH, "ks": rs.river.RollingKS}
 DECISIONS = {
-    "kappa": rs.river.RollingKappa,
-    "kappa_m": rs.river.RollingKappaM,
-    "kappa_per": rs.river.RollingKappaPer,
-    "g_mean": rs.river.RollingGMean,
-    "harmonic_mean": rs.river.RollingHarmonicMean,
+    adapter._name: adapter
+    for adapter in (getattr(rs.river, name) for name in rs.river.__all__)
+    if adapter().requires_labels
 }
 OF_CLASSES = {
     "auc_macro": rs.river.RollingMacroAUC,
