@@ -43,6 +43,22 @@ class ReaderPosition(NamedTuple):
         with reading(what):
             return whole(read_object(self.state, what)["next"], 0)
 
+    @property
+    def added(self) -> list[tuple[int, int]]:
+        """(number, offset) of the partitions that were added to the stream, and that the reader reads, too.
+
+        Raises CorruptBytesError.
+        """
+        what = "the position of a reader"
+        with reading(what):
+            added = read_object(self.state, what).get("added", [])
+            return [(whole(number, 0), whole(offset, 0)) for number, offset, *_ in added]
+
+    def in_words(self) -> str:
+        """Say how far the reader has read. Raises CorruptBytesError."""
+        added = (f", added partition {number} at {offset:,}" for number, offset in self.added)
+        return f"{self.name}: at {self.offset:,}{''.join(added)}"
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -110,7 +126,7 @@ class Checkpoint:
             [
                 f"rocsteady checkpoint, version {VERSION}, written {self.time} by rocsteady {self.rocsteady}",
                 f"{how}, after {self.events_read:,} events",
-                *(f"  {position.name}: at {position.offset:,}" for position in self.readers),
+                *(f"  {position.in_words()}" for position in self.readers),
                 *(f"  {name}: {len(snapshot):,} bytes" for name, snapshot in self.machines.items()),
             ]
         )

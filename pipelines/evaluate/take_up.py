@@ -320,19 +320,24 @@ def _settings_in(path: str, others: Sequence[bytes]) -> Iterator[tuple[str | byt
 
 
 def _check_positions(path: str, streams: Streams) -> None:
-    """Raise InputError where a savepoint has an offset of a topic that was made anew since.
+    """Raise InputError where a savepoint has an offset of another topic: by its name, or made anew since.
 
     A position that is not found is compared by its worker, when the job runs.
     """
     here = {source.partition.name: source.partition.origin for source in streams.inputs}
+    remedy = "begin a job without --savepoint_path"
     for data in _content_of(path):
         for found in _POSITION.finditer(data):
             begun = _NEXT.match(data, max(data.rfind(_BEGINNING, 0, found.start()), 0))
-            if begun is not None:
-                name, origin = (text.decode("utf-8", "replace") for text in found.groups())
-                remedy = "begin a job without --savepoint_path"
-                at = name, int(begun[1]), origin, here.get(name, "")
-                check_origin(f"--savepoint_path {path}", *at, remedy)
+            if begun is None:
+                continue
+            name, origin = (text.decode("utf-8", "replace") for text in found.groups())
+            if name not in here:
+                raise InputError(
+                    f"--savepoint_path {path} has an offset of {name}, and this job reads "
+                    f"{', '.join([*here][:5])}; name the same topics, or folders, or {remedy}"
+                )
+            check_origin(f"--savepoint_path {path}", name, int(begun[1]), origin, here[name], remedy)
 
 
 _POSITION = re.compile(rb'"name":"([^"]*)","origin":"([^"]*)"')

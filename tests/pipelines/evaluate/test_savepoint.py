@@ -87,6 +87,16 @@ def test_a_topic_that_was_made_anew_is_named_before_the_job_starts(tmp_path, mon
         check_savepoint(job)
 
 
+def test_another_topic_is_named_before_the_job_starts(tmp_path):
+    job = planned()
+    stored(tmp_path / "sp", table(job.settings), ReaderState(7_000, [1] * 4, name="t[1]").to_bytes())
+    source = StreamInput(ListPartition("u[0]", ()), 0, 1, "event", job.fields, 0)
+    with pytest.raises(
+        InputError, match=r"sp has an offset of t\[1\], and this job reads u\[0\]; name the same"
+    ):
+        check_savepoint(replace(job, streams=Streams([source], "impulse")))
+
+
 @pytest.mark.parametrize("chunk", [64, 1 << 20])
 def test_another_window_is_named_before_the_job_starts(tmp_path, monkeypatch, chunk):
     monkeypatch.setattr(savepoint, "_CHUNK", chunk)

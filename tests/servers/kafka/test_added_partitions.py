@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from rocsteady import read_rows
+from rocsteady.pipelines.cli import main
 
 from tests.support.servers.kafka_topics import (
     OPTIONS,
@@ -87,6 +88,35 @@ def test_its_events_behind_the_clock_are_late_with_a_reason_of_their_own(broker)
     assert rows_in("rows.csv") == rows_of_file(found[40:], "--order", "time:0s")
 
 
+def test_predictions_and_labels_of_added_partitions_are_joined(broker):
+    """The next labels come when all predictions are read, and all but the last prediction has a label."""
+    made = events()
+    predictions = [{name: event[name] for name in ("model", "score", "time", "id")} for event in made]
+    labels = [{"id": event["id"], "label": event["label"], "known": event["time"] + 5} for event in made]
+    topics = ("joined", "joined-labels")
+    for topic, found in zip(topics, (predictions, labels), strict=True):
+        broker.create_topic(topic, partitions=1)
+        produce(broker, topic, dealt(found[:HALF], (0,)))
+    urls = [f"kafka://{broker.address}/{topic}" for topic in topics]
+    more = ("--labels", urls[1], "--label-time", "known", "--ttl", "1d", "--dead-letters", "dead.jsonl")
+    job, counted = follow(urls[0], *more)
+    until(lambda: counted("events_read") == counted("labels_read") == HALF)
+    for topic, found in zip(topics, (predictions, labels), strict=True):
+        grow(broker, topic, 3)
+        produce(broker, topic, dealt(found[HALF:], (1, 2)))
+    until(lambda: counted("events_read") == counted("labels_read") == N)
+    job.send_signal(signal.SIGINT)
+    _, words = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 0, words
+    assert f"{N:,} events read = {N:,} applied" in words.replace("predictions read", "events read")
+    assert "4 partitions were added while the job ran" in words
+    for name, found in (("p.jsonl", predictions), ("l.jsonl", labels)):
+        Path(name).write_text("".join(json.dumps(record) + "\n" for record in found))
+    same = ("--labels", "l.jsonl", *more[2:6], "--output", "same.csv", "--order", "time:0s")
+    assert evaluate("p.jsonl", *same, *OPTIONS) == 0
+    assert rows_in("rows.csv") == rows_in("same.csv")
+
+
 def test_a_job_without_an_order_of_several_partitions_ends(broker):
     broker.create_topic("grows-alone", partitions=1)
     url = f"kafka://{broker.address}/grows-alone"
@@ -99,8 +129,8 @@ def test_a_job_without_an_order_of_several_partitions_ends(broker):
     assert "grows-alone[1] was added while the job ran, and nothing says in which order" in words
 
 
-def test_a_checkpoint_goes_on_with_added_partitions(broker):
-    """One is added while the job runs, another while it does not; the job is killed twice."""
+def test_a_checkpoint_goes_on_with_added_partitions(broker, capsys):
+    """One is added while the job runs, another one while it does not run."""
     found = events()
     parts = [found[i : i + N // 4] for i in range(0, N, N // 4)]
     broker.create_topic("grows-kept", partitions=1)
@@ -133,6 +163,9 @@ def test_a_checkpoint_goes_on_with_added_partitions(broker):
     _, said = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, said
     assert f"{N:,} events read = " in said
+    assert main(["inspect", "kept"]) == 0
+    places = "grows-kept[0]: at 1,335, added partition 1 at 1,333, added partition 2 at 1,332"
+    assert places in capsys.readouterr().out
     Path("whole.jsonl").write_text("".join(json.dumps(event) + "\n" for event in found))
     assert evaluate("whole.jsonl", "--output", "whole.csv", "--order", "time:0s", *OPTIONS) == 0
     rows, expected = (
@@ -166,6 +199,8 @@ def test_an_export_has_the_offsets_of_added_partitions(broker, capsys):
     job.send_signal(signal.SIGINT)
     _, words = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, words
+    assert main(["inspect", "state"]) == 0
+    assert "  added, grows-exported[1]: at offset 1,000, newest" in capsys.readouterr().out
     grow(broker, "grows-exported", 3)
     late = [event | {"id": f"late {event['id']}"} for event in found[:10]]
     produce(broker, "grows-exported", dealt([*late, *found[HALF:]], (2,)))

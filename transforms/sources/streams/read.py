@@ -170,7 +170,8 @@ class _ReadAtTick(beam.DoFn):
 
 def _key(source: StreamInput) -> str:
     """Return the key of a partition's state: it stays the same when the job's topics get partitions."""
-    return source.partition.name
+    partition = source.partition
+    return partition.name if partition.known else f"partition-{source.number:04d}"
 
 
 def _resumed(inputs: Sequence[StreamInput]) -> list[StreamInput]:
