@@ -25,7 +25,8 @@ from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
 from rocsteady.transforms.sources.streams.partition import MessageFormat
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 from .cluster_events import Events
 from .processes import table

@@ -27,7 +27,7 @@ from ...core.state.compile_ahead import compiled_ahead
 from ...runners.presets import choose_runner
 from ...transforms.events.fields import EventFields
 from ...transforms.events.lateness import Timing
-from ...transforms.sources.streams.reader import StreamInput
+from ...transforms.sources.streams.stream_input import StreamInput
 from ...transforms.state.checkpoints import CheckpointFolder
 from ...transforms.tables.read import read_tables
 from ..arguments import address_of

@@ -10,7 +10,7 @@ from ...core.settings.durations import parse_lateness
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.open import is_appendable, is_folder, is_streamed
 from ...transforms.sources.streams.folder_partition import FolderPartition
-from ...transforms.sources.streams.reader import StreamInput
+from ...transforms.sources.streams.stream_input import StreamInput
 from ..arguments import parsed, refuse_given
 from .job import Checkpoints, Evaluation, Streams
 

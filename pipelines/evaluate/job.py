@@ -22,7 +22,7 @@ from ...transforms.files.formats import SourceFile, everywhere
 from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
 from ...transforms.sources.streams.pipe_kinds import LabelRecords
 from ...transforms.sources.streams.read import Way
-from ...transforms.sources.streams.reader import StreamInput
+from ...transforms.sources.streams.stream_input import StreamInput
 from ...transforms.state.folder import EVALUATORS, JOIN, Export, Step, new_id
 from .exit_status import FailRule
 from .pairs import Pairs

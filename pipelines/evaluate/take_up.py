@@ -41,7 +41,7 @@ from ...core.state.reshard import resharded, resharded_joins
 from ...core.state.take_up import check_join, check_table
 from ...transforms.files.formats import everywhere
 from ...transforms.sources.streams.offsets import check_origin
-from ...transforms.sources.streams.reader import StreamInput
+from ...transforms.sources.streams.stream_input import StreamInput
 from ...transforms.state.folder import (
     EVALUATORS,
     JOIN,

@@ -24,7 +24,8 @@ from ....core.state.checkpoint import Checkpoint, ReaderPosition
 from ....core.version import __version__
 from ....transforms.sources.streams.kafka_partition import KafkaPartition
 from ....transforms.sources.streams.offsets import check_origin
-from ....transforms.sources.streams.reader import StreamInput, StreamReader
+from ....transforms.sources.streams.reader import StreamReader
+from ....transforms.sources.streams.stream_input import StreamInput
 from ....transforms.state.checkpoints import CheckpointFolder
 from ...words import counted
 from ..job import Evaluation, Streams

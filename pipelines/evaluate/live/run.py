@@ -32,7 +32,8 @@ from ....core.state.compile_ahead import warm_up
 from ....transforms.sinks.appended import STDOUT
 from ....transforms.sinks.open import is_appendable, is_streamed, open_sink
 from ....transforms.sources.streams.folder_partition import FolderPartition
-from ....transforms.sources.streams.reader import FEW_RECORDS, StreamInput, StreamReader
+from ....transforms.sources.streams.reader import FEW_RECORDS, StreamReader
+from ....transforms.sources.streams.stream_input import StreamInput
 from ...outputs import staged
 from ...stopping import StopOnSignal
 from ..delivery import Delivery

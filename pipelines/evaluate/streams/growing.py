@@ -28,7 +28,7 @@ from ....transforms.sources.streams.folder_partition import FolderPartition
 from ....transforms.sources.streams.partition import StreamPartition
 from ....transforms.sources.streams.pipe_kinds import pipe_kinds
 from ....transforms.sources.streams.pipe_partition import PipeLines, PipePartition
-from ....transforms.sources.streams.reader import StreamInput
+from ....transforms.sources.streams.stream_input import StreamInput
 from ...arguments import refuse_given
 from ..job import Evaluation, Streams
 from .topics import way_of

@@ -27,7 +27,7 @@ from ....transforms.sources.streams.kafka_partition import KafkaPartition
 from ....transforms.sources.streams.kafka_range import Moment, Offsets, offsets_of
 from ....transforms.sources.streams.partition import MessageFormat
 from ....transforms.sources.streams.read import Way
-from ....transforms.sources.streams.reader import StreamInput
+from ....transforms.sources.streams.stream_input import StreamInput
 from ...arguments import refuse_given
 from ..job import Evaluation, Output, Streams
 

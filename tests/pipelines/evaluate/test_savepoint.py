@@ -22,7 +22,7 @@ from rocsteady.pipelines.evaluate.command import _planned
 from rocsteady.pipelines.evaluate.job import Streams
 from rocsteady.pipelines.evaluate.take_up import check_savepoint
 from rocsteady.transforms.sources.streams.offsets import ReaderState, origin_of
-from rocsteady.transforms.sources.streams.reader import StreamInput
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 from tests.support.streams.list_partition import ListPartition
 

@@ -15,7 +15,8 @@ from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.streams.read import _key, _ReadAtTick, _Source
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 DRIVERS = ("here", "ticks", "source", "anew")
 """`anew`: every step is made by a reader of another process, from the state that the one before left."""

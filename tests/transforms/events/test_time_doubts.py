@@ -12,7 +12,8 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sources.files.json_lines import JsonLines
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 from tests.support.streams.list_partition import ListPartition
 

@@ -5,7 +5,7 @@ implement the interface. `pipe_kinds` tells label records of a pipe from its oth
 messages, which are put in columns, or parts.
 `arrow_messages` reads messages that are Arrow IPC streams, whose sizes `arrow_sizes` finds before.
 `cursor` reads the records of one partition, and `reader` (`StreamReader`) makes packets of what its cursors
-read. `read` is the transform around the reader. `folder_listing`
-finds the files of a folder, and `folder_files` reads them. `kafka_range` finds the offsets of a topic to
-read. `offsets` keeps how far a reader got in a partition or in a folder.
+read. `stream_input` says what a job wants to read of a partition. `read` is the transform around the reader.
+`folder_listing` finds the files of a folder, and `folder_files` reads them. `kafka_range` finds the offsets
+of a topic to read. `offsets` keeps how far a reader got in a partition or in a folder.
 """

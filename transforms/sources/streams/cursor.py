@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ....core.events.batch import PredictionBatch
 from ....core.events.records import Batch
@@ -25,9 +25,7 @@ from ..files.json_lines import JsonLines
 from .arrow_messages import ArrowMessages
 from .offsets import Position
 from .partition import Fetched, Part, StreamPartition, message_chunk
-
-if TYPE_CHECKING:
-    from .reader import StreamInput
+from .stream_input import StreamInput
 
 _records_in_message: dict[str, float] = {}
 """How many records a message held in the latest step of a partition, by the partition's name.

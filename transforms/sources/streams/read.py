@@ -37,7 +37,8 @@ from ...beam.metrics import METRICS_NAMESPACE, count, count_records, newest_of, 
 from ...beam.state_sizes import measure_bytes
 from ...events.batches import from_ipc, to_ipc
 from ..files.read import DEAD_LETTERS, EventFiles, event_files, with_dead_letters
-from .reader import BATCH_MESSAGES, FEW_RECORDS, Step, StreamInput, StreamReader
+from .reader import BATCH_MESSAGES, FEW_RECORDS, Step, StreamReader
+from .stream_input import StreamInput
 
 Way = Literal["bounded", "impulse", "source"]
 """How a runner reads; see the module."""

@@ -8,7 +8,7 @@ from rocsteady.core.events.times import NO_TIME
 from rocsteady.pipelines.evaluate.job import Streams
 from rocsteady.pipelines.evaluate.take_up import going_on
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.sources.streams.reader import StreamInput
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 from rocsteady.transforms.state.folder import Export
 
 from tests.support.processes.command import call

@@ -20,7 +20,8 @@ from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 from tests.support.streams.list_partition import ListPartition
 

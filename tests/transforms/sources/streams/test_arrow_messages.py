@@ -18,7 +18,8 @@ from rocsteady.transforms.sources.streams import arrow_messages
 from rocsteady.transforms.sources.streams.arrow_messages import ArrowMessages, columns_of_first
 from rocsteady.transforms.sources.streams.arrow_sizes import bytes_when_read
 from rocsteady.transforms.sources.streams.partition import Fetched
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 from tests.support.streams.list_partition import ListPartition
 

@@ -22,7 +22,8 @@ from rocsteady.transforms.sources.streams import folder_listing
 from rocsteady.transforms.sources.streams.folder_listing import END_FILE, FolderListing
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.streams.offsets import ReaderState
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 from tests.support.processes.clock import Clock
 from tests.support.streams.folder_looks import DRIVERS, Looks

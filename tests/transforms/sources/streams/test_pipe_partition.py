@@ -23,7 +23,8 @@ from rocsteady.transforms.files.lines import WholeLines
 from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.streams import pipe_partition
 from rocsteady.transforms.sources.streams.pipe_partition import PipeLines, PipePartition
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 from tests.support.thorough import examples
 

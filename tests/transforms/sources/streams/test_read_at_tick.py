@@ -17,7 +17,8 @@ from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sources.streams import read as read_stream
 from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
 from rocsteady.transforms.sources.streams.read import _ReadAtTick, _Source
-from rocsteady.transforms.sources.streams.reader import FEW_RECORDS, StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import FEW_RECORDS, StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 
 from tests.support.streams.list_partition import ListPartition
 

@@ -26,7 +26,8 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.sources.streams import cursor as sizes
 from rocsteady.transforms.sources.streams.offsets import ReaderState
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.reader import StreamReader
+from rocsteady.transforms.sources.streams.stream_input import StreamInput
 from rocsteady.transforms.state.control import ExportRequest, ask, let_go
 from rocsteady.transforms.state.folder import write_state
 
