@@ -11,8 +11,9 @@ Invariant
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from ..arrays import FloatArray
@@ -20,8 +21,8 @@ from ..arrays import FloatArray
 _DIGITS = 12
 
 
-def as_values(values: npt.ArrayLike) -> FloatArray:
-    """Return values as float64; a float32 is the number of its shortest decimal text, such as .8.
+def as_values(values: Any) -> FloatArray:
+    """Return numbers, in any form that numpy reads, as float64; a float32 is the number of its shortest decimal text, such as .8.
 
     Float32 has 7 digits: its .8 is .800000011920929 in float64, which is another share.
     """
