@@ -6,13 +6,14 @@ ranks would see two differences there, and would see others after all values are
 Invariant
     A value is known to 12 significant digits, and a difference to the 12th digit of the greater of its two
     values. Values and differences that are as near to each other as half a unit of the coarser of their 12th
-    digits are equal. Whether two are equal depends neither on their order nor on the other pairs.
+    digits are equal, and so are those that such steps connect. The order of values does not matter.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from ..arrays import FloatArray
@@ -20,10 +21,11 @@ from ..arrays import FloatArray
 _DIGITS = 12
 
 
-def as_values(values: npt.ArrayLike) -> FloatArray:
-    """Return values as float64; a float32 is the number of its shortest decimal text, such as .8.
+def as_values(values: Any) -> FloatArray:
+    """Return numbers, in any form that numpy reads, as float64.
 
-    Float32 has 7 digits: its .8 is .800000011920929 in float64, which is another share.
+    A float32 becomes the number of its shortest decimal text, such as .8. Float32 has 7 digits: its .8 would
+    be .800000011920929 in float64, which is another share.
     """
     array = np.asarray(values)
     is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
