@@ -233,8 +233,8 @@ class RollingClassScores(Rolling, MultiClassMetric):
             raise InputError(
                 f"{name}: y_pred={y_pred!r} holds a score that is not finite; leave the event out"
             )
-        for given in y_pred.values():
-            _refuse_unheld(name, given)
+        for score in given.values():
+            _refuse_unheld(name, score)
         for each in scores:
             if each is None or each != each:
                 self._refuse_missing(f"a class of y_pred={y_pred!r}", each, "class for each score")

@@ -45,6 +45,7 @@ class ScoresInOrder:
     measure  "auc", "h" or "ks"
     cost     how the cost of a false positive is spread, for "h"
 
+    >>> from rocsteady.core.settings.costs import BetaCost
     >>> window = ScoresInOrder(3, "auc", BetaCost(2, 2))
     >>> window.extend([1, 0, 1, 0], [0.9, 0.1, 0.4, 0.4], [1.0, 1.0, 3.0, 1.0])
     >>> window.measure()

@@ -103,8 +103,7 @@ def test_of_duplicates_too_whose_positions_are_their_own(capsys):
 def test_one_event_of_its_own_is_enough(capsys):
     ran = of_events(capsys, [*events(range(9), start=500), *events([40])])
     assert ran.status == 0, ran
-    assert "10 events read + 1 of the state = 2 applied + 0 dead letters + 8 late" not in ran.lines[0]
-    assert "= 2 applied + 0 dead letters + 9 late" in ran.lines[0]
+    assert any("= 2 applied + 0 dead letters + 9 late" in line for line in ran.lines)
 
 
 def of_a_join(capsys, first, then, *more):

@@ -196,7 +196,7 @@ def test_rows_in_columns_and_single_rows_are_watched_alike() -> None:
             WatchedRows.unpack(damaged)
 
 
-@pytest.mark.parametrize("names", [("cat", "slice=", "a, 'b'", "x|y", "m"), ("1", "1.5", "true")])
+@pytest.mark.parametrize("names", [("cat", "slice=", "a, 'b'", "x|y", "m"), ("1", "1.5", "false")])
 def test_an_alert_names_its_class_and_no_other(names: tuple[str, ...]) -> None:
     rows = evaluated(names)
     for name in names:

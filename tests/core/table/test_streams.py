@@ -415,11 +415,11 @@ def test_classes_begin_anew_when_a_model_returns() -> None:
     table = EvaluatorTable(settings)
     table.apply(of_classes([0, 1, 2, 50], "xyzy", "xyyz", 0))
     table = EvaluatorTable.from_bytes(table.to_bytes(), settings)
-    table.apply(of_classes([51, 52], "yq", "yy", 1))
+    table.apply(of_classes([51, 52], "yz", "yy", 1))
     (rows,) = table.apply(EndOfPartition("", 0, 1, 2, 52).pack())
     assert isinstance(rows, rs.Rows)
     alone = rs.ModelEvaluator(evaluator, model="m")
-    alone.update([*"yyq"], [0, 0, 0], times=[50, 51, 52], time_unit="us", predicted=[*"zyy"])
+    alone.update([*"yyz"], [0, 0, 0], times=[50, 51, 52], time_unit="us", predicted=[*"zyy"])
     (last,) = alone.finish()
     assert [*rows][-1] == last._replace(row=1, seq=6)
 
