@@ -7,9 +7,10 @@ When a time is outlying
     outlying times may be near each other: then the gap between them and the middle counts.
 
     If the middle is one moment, its span is 0, and every other time would be outlying. The span then counts
-    as 30 days: the times may be dates of days, weeks, months or quarters, and 300 days lie between no two of
-    them. Of fewer than 100 records, 1% is less than a record, and the span says little: the gap is then a day,
-    too, or wider. Of fewer than ten records, no time is outlying.
+    as 30 days: the times may be dates of days, weeks, months or quarters, which are less than 300 days apart.
+
+    Of fewer than 100 records, 1% is less than a record, and the span says little. The gap must then be wider
+    than a day, too. Of fewer than ten records, no time is outlying.
 
 Memory
     The middle is known from a sorted sample of some 8,000 times with weights, whose ranks are right to about
