@@ -27,6 +27,7 @@ import scipy  # its parts take up to .5 s of processor time to import, each when
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
+from ..events.inputs import as_array, as_binary, as_score_numbers
 from .ties import as_values, differences, half_units, middle_ranks
 
 Values = Sequence[float] | npt.NDArray[np.floating]
@@ -251,11 +252,11 @@ def alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
 def delong_test(labels: npt.ArrayLike, scores_a: Values, scores_b: Values) -> DelongTest:
     """Test whether two classifiers have the same AUC, by their scores for the same instances. O(n log n).
 
-    labels              1 or 0, one per instance
+    labels              1/0, 1/-1 or true/false, one per instance
     scores_a, scores_b  the scores of both classifiers for the same instances
 
     DeLong et al. 1988, by placements (Sun & Xu 2014). Raises InputError for arrays of different lengths,
-    values that are not numbers, or fewer than two instances of a class.
+    values that are no finite numbers, numbers that no float64 holds, or fewer than two instances of a class.
 
     >>> test = delong_test([0, 0, 0, 1, 1, 1], [.1, .2, .6, .5, .8, .9], [.4, .1, .7, .3, .5, .9])
     >>> round(test.auc_a, 3), round(test.auc_b, 3), round(test.p_value, 3)
@@ -280,8 +281,10 @@ class Placements:
     @classmethod
     def of(cls, labels: npt.ArrayLike, scores: Sequence[Values] | FloatArray) -> Placements:
         """Rank the scores of k classifiers for the same n instances, [k, n]; see `delong_test`."""
-        truth = np.asarray(labels)
-        columns = np.array([np.asarray(each, np.float64) for each in scores])
+        truth = as_array("labels", labels)
+        columns = np.array(
+            [as_score_numbers("scores", each, "a score is a finite number") for each in scores]
+        )
         if truth.ndim != 1 or columns.shape[1:] != truth.shape:
             raise InputError(
                 f"labels have the shape {truth.shape} and the scores {columns.shape[1:]}: give one of each "
@@ -289,9 +292,7 @@ class Placements:
             )
         if not np.isfinite(columns).all():
             raise InputError("a score is not a finite number; leave such instances out of both")
-        if not np.isin(truth, (0, 1)).all():
-            raise InputError("labels are 1 for positive and 0 for negative")
-        is_positive = truth == 1
+        is_positive = as_binary(truth, "give 1 for positive and 0 for negative") == 1
         positives, negatives = int(is_positive.sum()), int((~is_positive).sum())
         if min(positives, negatives) < 2:
             raise InputError(

@@ -7,7 +7,10 @@ When a time is outlying
     outlying times may be near each other: then the gap between them and the middle counts.
 
     If the middle is one moment, its span is 0, and every other time would be outlying. The span then counts
-    as a day, because the times may be dates. Of fewer than ten records, no time is outlying.
+    as 30 days: the times may be dates of days, weeks, months or quarters, which are less than 300 days apart.
+
+    Of fewer than 100 records, 1% is less than a record, and the span says little. The gap must then be wider
+    than a day, too. Of fewer than ten records, no time is outlying.
 
 Memory
     The middle is known from a sorted sample of some 8,000 times with weights, whose ranks are right to about
@@ -23,10 +26,12 @@ import numpy as np
 from ..arrays import NO_INT64, Int64Array
 
 _LEAST_RECORDS = 10
+_FEW_RECORDS = 100
 _KEPT = 64
 _POINTS = 4_096
 _TIMES_THE_SPAN = 10
 _DAY = 86_400_000_000
+_SPAN_OF_A_MOMENT = 30 * _DAY
 
 
 class Outlier(NamedTuple):
@@ -96,7 +101,9 @@ class TimeSpread:
         if self._count < _LEAST_RECORDS:
             return []
         low, high = self.middle()
-        limit = _TIMES_THE_SPAN * ((high - low) or _DAY)
+        limit = _TIMES_THE_SPAN * ((high - low) or _SPAN_OF_A_MOMENT)
+        if self._count < _FEW_RECORDS:
+            limit = max(limit, _DAY)
         found: list[Outlier] = []
         least, greatest = [*self._least], [*self._greatest]
         for end in range(len(least) - 1, 0, -1):

@@ -98,7 +98,7 @@ class Reason(StrEnum):
     TIME_MISSING = "time is missing", "the record has no time", "check --time"
     TIME_UNREADABLE = (
         "time cannot be read", "the time is neither RFC 3339, nor a date, nor a number in --time-unit",
-        "check --time and --time-unit, or name the form of texts with --time-format",
+        "check --time and --time-unit; name the form of texts with --time-format; give the begin of a period",
     )  # fmt: skip
     TIME_UNFIT = (
         "time does not fit the format", "the time has another form than --time-format says",

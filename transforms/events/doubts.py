@@ -11,6 +11,7 @@ A worker warns of each column once, whatever the number of files and batches. `r
 from __future__ import annotations
 
 from collections.abc import Iterable
+from shlex import quote
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ from .dead_letters import Chunk, DeadLetters
 from .fields import EventFields, Role
 from .lateness import Timing
 from .periods import column_at
-from .time_formats import form_that_fits
+from .time_formats import form_that_fits, swapped_form
 
 _logger = logger("rocsteady.times")
 _labels = logger("rocsteady.labels")
@@ -80,10 +81,10 @@ def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str, form: 
 
     O(n), until the warning.
     """
-    if form is not None:
+    if form is not None or not holds_numbers(column):
         _tell_other_form(name, column, times, form)
         return
-    if (name, unit) in _told or not holds_numbers(column):
+    if (name, unit) in _told:
         return
     doubt = doubt_in(times[times != NO_TIME], unit)
     if doubt is None:
@@ -98,24 +99,27 @@ def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str, form: 
         _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
 
 
-def _tell_other_form(name: str, column: pa.Array, times: Int64Array, form: str) -> None:
+def _tell_other_form(name: str, column: pa.Array, times: Int64Array, form: str | None) -> None:
     """Warn once if texts do not fit their format, but fit it with day and month, or the year, reordered.
 
     times  the column's values as times, int64[n]; NO_TIME where a text does not fit
+    form   the format; None: RFC 3339, whose dates begin with year, month and day
     """
+    key, asked = (name, form or ""), "RFC 3339" if form is None else repr(form)
     unfit = np.flatnonzero(times == NO_TIME)
-    if not len(unfit) or (name, form) in _told:
+    if not len(unfit) or key in _told:
         return
     for text in texts(column.take(pa.array(unfit))).values[:_TRIED]:
-        if (other := form_that_fits(text, form)) is None:
+        other = swapped_form(text) if form is None else form_that_fits(text, form)
+        if other is None:
             continue
         finding = (
-            f"{text!r} does not fit {form!r}, but fits {other!r}: if all have that form, days and months of "
+            f"{text!r} does not fit {asked}, but fits {other!r}: if all have that form, days and months of "
             "those that fit are swapped, and their times are wrong"
         )
-        remedy = f'give --time-format {other} (time_format="{other}"), or mend these texts'
+        remedy = f'give --time-format {quote(other)} (time_format="{other}"), or mend these texts'
         said = f"times in {name!r}: {finding}; {remedy}"
-        if _told.setdefault((name, form), said) is said:
+        if is_new(key, said):
             _logger.warning("times in %r: %s; %s", name, finding, remedy)
         return
 

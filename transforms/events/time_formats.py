@@ -98,6 +98,30 @@ def form_that_fits(text: str, form: str) -> str | None:
     return next((other for other in _reordered(form) if parse_moment(text, other) is not None), None)
 
 
+_SWAPPED_DATE = re.compile(r"[0-9]{4}-(1[3-9]|2[0-9]|3[01])-(0[1-9]|1[0-2])")
+"""The begin of a text that is no date of RFC 3339, but a date whose day stands before the month."""
+
+_DATE_FIRST = tuple(
+    f"%Y-%m-%d{time}{zone}"
+    for time in ("", "T%H:%M:%S", " %H:%M:%S", "T%H:%M:%S.%f", " %H:%M:%S.%f", "T%H:%M", " %H:%M")
+    for zone in ("", "%z")
+)
+"""Formats of the times that are read where the user gives no format."""
+
+
+def swapped_form(text: str) -> str | None:
+    """Return a format whose day stands before the month, if a text fits it and is no time of RFC 3339.
+
+    None for any other text.
+
+    >>> swapped_form("2024-25-12 10:30:00"), swapped_form("2024-12-25"), swapped_form("12/25/2024")
+    ('%Y-%d-%m %H:%M:%S', None, None)
+    """
+    if not _SWAPPED_DATE.match(text.strip()):
+        return None
+    return next(filter(None, (form_that_fits(text, form) for form in _DATE_FIRST)), None)
+
+
 @functools.lru_cache(64)
 def _reordered(form: str) -> tuple[str, ...]:
     """Return a format with its %d, %m and %y in every other order."""

@@ -234,7 +234,11 @@ def test_evidence_grows_where_one_is_worse():
         (lambda: friedman_nemenyi([[1, 2], [1, math.inf]]), "row 1, column 1"),
         (lambda: delong_test([0, 1, 1], [1, 2, 3], [1, 2, 3]), "two of each"),
         (lambda: delong_test([0, 1], [1, 2, 3], [1, 2, 3]), "every instance"),
-        (lambda: delong_test([0, 1, 2, 1], [1, 2, 3, 4], [1, 2, 3, 4]), "1 for positive"),
+        (
+            lambda: delong_test([0, 1, 2, 1], [1, 2, 3, 4], [1, 2, 3, 4]),
+            "is 2: .*1 for positive",
+        ),
+        (lambda: delong_test([0, 1, 0, 1], [2**53 + 1, 2**53, 1, 2], [1, 2, 3, 4]), "no float64 holds it"),
         (lambda: delong_test([0, 1, 0, 1], [1, 2, math.nan, 4], [1, 2, 3, 4]), "finite"),
         (lambda: holm([0.5, 1.5]), "between 0 and 1"),
     ],
@@ -247,3 +251,11 @@ def test_what_is_wrong_is_said(call, words):
 def test_alpha_is_a_level():
     with pytest.raises(ConfigError, match="alpha=5"):
         friedman_nemenyi([[1, 2], [2, 1]], alpha=5)
+
+
+@pytest.mark.parametrize(
+    "labels", [[1, -1, 1, -1, 1], [True, False, True, False, True], ["true", "0", "1", "FALSE", "1"]]
+)
+def test_delong_reads_labels_by_the_rule_of_all_doors(labels):
+    scores = [0.1, 0.5, 0.3, 0.2, 0.9], [0.4, 0.2, 0.8, 0.1, 0.3]
+    assert delong_test(labels, *scores) == delong_test([1, 0, 1, 0, 1], *scores)

@@ -25,7 +25,9 @@ def found_slowly(times):
     ordered = sorted(times)
     out = max(len(times) // 100, 1)
     low, high = ordered[out], ordered[-1 - out]
-    limit = 10 * ((high - low) or 24 * HOUR)
+    limit = 10 * ((high - low) or 30 * 24 * HOUR)
+    if len(times) < 100:
+        limit = max(limit, 24 * HOUR)
     distinct = sorted(set(times))
     least = [place for place in range(1, len(distinct)) if distinct[place - 1] < low]
     below = [place for place in least if distinct[place] - distinct[place - 1] > limit]
@@ -82,12 +84,18 @@ def test_the_first_record_of_an_outlying_time_is_named_and_neighbours_are_found_
 @pytest.mark.parametrize(
     "times",
     [
-        [], [5], [0, 1, 2, 10**9], [0] * 1_000, [0] * 999 + [9 * 24 * HOUR], [*range(1_000)],
-        [0] * 950 + [10**15] * 50, [2**n for n in range(20)],
+        [], [5], [0, 1, 2, 10**9], [0] * 1_000, [0] * 999 + [299 * 24 * HOUR], [*range(1_000)],
+        [0] * 1_000 + [31 * 24 * HOUR] * 3,
+        [*range(0, 9_000_000, 1_000_000), 540_000_000], [0] * 950 + [10**15] * 50, [2**n for n in range(20)],
     ],
 )  # fmt: skip
 def test_these_times_are_not_outlying(times):
     assert spread(times).outliers() == []
+
+
+def test_beside_dates_of_one_day_a_wrong_year_is_outlying():
+    (outlier,) = spread([0] * 1_000, [365 * 24 * HOUR]).outliers()
+    assert (outlier.position, outlier.gap) == (1_000, 365 * 24 * HOUR)
 
 
 def test_an_unknown_position_is_none():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from shlex import quote
 
 import pyarrow as pa
 import pytest
@@ -124,7 +125,7 @@ def test_days_and_months_that_are_swapped_are_told_of_once_with_the_format(form,
         assert [("but fits" in letter.detail) for letter in letters] == [True, False, False]
         assert letters[0].detail.endswith(f"but fits {other!r}")
     (record,) = [each for each in caplog.records if each.name == "rocsteady.times"]
-    assert f"give --time-format {other}" in record.getMessage()
+    assert f"give --time-format {quote(other)} (time_format=" in record.getMessage()
     assert "swapped" in doubts.told()[0]
     doubts.reset()
 
@@ -133,4 +134,29 @@ def test_texts_that_fit_no_order_of_the_format_are_not_told_of(caplog):
     doubts.reset()
     check(["2024-01-02", "soon"], time_format="%d/%m/%Y")
     check(["20240102"], time_format="%Y")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("%Y-%d-%m", "2024-25-12"),
+        ("%Y-%d-%mT%H:%M:%S.%f%z", "2024-25-12T10:30:00.123Z"),
+        ("%Y-%d-%m %H:%M", "2024-25-12 10:30"),
+    ],
+)
+def test_swapped_days_and_months_of_dates_without_a_format_are_told_of(form, text, caplog):
+    """Such texts of the 1st to the 12th of a month are dates of RFC 3339, with day and month swapped."""
+    doubts.reset()
+    events, letters = check([text.replace("25", "03"), text, None, "soon"])
+    assert (len(events), len(letters)) == (1, 3)
+    (record,) = [each for each in caplog.records if each.name == "rocsteady.times"]
+    assert f"{text!r} does not fit RFC 3339, but fits {form!r}" in record.getMessage()
+    assert f"give --time-format {quote(form)} (time_format=" in record.getMessage()
+    doubts.reset()
+
+
+def test_texts_that_are_no_dates_in_any_order_are_not_told_of(caplog):
+    doubts.reset()
+    check(["2024-12-25", "2024-02-31", "2024-13-45", "2024-00-10", "25/12/2024", "n/a"])
     assert not caplog.records
