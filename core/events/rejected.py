@@ -73,7 +73,7 @@ class Reason(StrEnum):
     )  # fmt: skip
     SCORE_NOT_HELD = (
         "score is not held by a float",
-        "no 64-bit float holds the whole number or the decimal, such as 2**53 + 1, so that scores would tie",
+        "no 64-bit float holds the whole number or the decimal, such as 2^53 + 1, so that scores would tie",
         "write scores as floats, or round or scale them before",
     )  # fmt: skip
     SCORE_NOT_A_PROBABILITY = (
