@@ -187,7 +187,7 @@ class TimesOfFiles:
             if outliers[-1].time > greatest:
                 remedy += "; with --max-ahead 1d (max_ahead=) a time ahead of the clock is a dead letter"
             text = f"times in {column!r}: {finding}; {remedy}"
-            if _told.setdefault((column, f"{role} of {outliers[0].source}"), text) is text:
+            if is_new((column, f"{role} of {outliers[0].source}"), text):
                 _logger.warning("times in %r: %s; %s", column, finding, remedy)
 
 
