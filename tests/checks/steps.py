@@ -130,7 +130,7 @@ WHEEL = Step(
 WHEEL_ALL = replace(
     WHEEL,
     name=f"{WHEEL.name}, and the demo there",
-    minutes=4.0,
+    minutes=3.0,
     needs=(ENVIRONMENT.name, DEMO.name),
     commands=_WHEEL
     + r"""
@@ -173,7 +173,7 @@ JOBS = Step(
 
 SERVERS = Step(
     "all tests on real servers",
-    minutes=40.0,
+    minutes=29.0,
     beside=True,
     needs=(FETCH.name,),
     commands=f"{_SERVERS} 'not slow'",
@@ -197,7 +197,7 @@ BROWSER = Step(
 # What is slow in tests/pages is the site, which is built once for both.
 BROWSER_ALL = Step(
     "the report, the live page and the site in a browser",
-    minutes=9.0,
+    minutes=7.0,
     needs=(ENVIRONMENT.name,),
     commands="ROCSTEADY_REQUIRE_BROWSER=1 \"$venv/bin/pytest\" -m 'slow or not slow' "
     "tests/browser tests/pages/test_site.py",

@@ -18,18 +18,18 @@ def test_an_added_partition_is_read_and_a_topic_made_anew_ends_the_reading(broke
     Path("events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events(500)))
     assert evaluate("events.jsonl", "--output", "rows.jsonl", *OPTIONS) == 0
     rows = [line.encode() for line in Path("rows.jsonl").read_text().splitlines()]
-    broker.create_topic("followed", partitions=1)
-    produce(broker, "followed", [(0, row, 0) for row in rows[:3]])
-    came = read_kafka_records(KafkaTopic.parse(f"kafka://{broker.address}/followed"), True)
+    broker.create_topic("rows-followed", partitions=1)
+    produce(broker, "rows-followed", [(0, row, 0) for row in rows[:3]])
+    came = read_kafka_records(KafkaTopic.parse(f"kafka://{broker.address}/rows-followed"), True)
 
     def next_places():
         return next(places for _, places in came if places)
 
     assert next_places()[0] == "partition 0 offset 0"
-    grow(broker, "followed", 3)
-    produce(broker, "followed", [(2, row, 0) for row in rows[3:5]])
+    grow(broker, "rows-followed", 3)
+    produce(broker, "rows-followed", [(2, row, 0) for row in rows[3:5]])
     assert next_places() == ["partition 2 offset 0", "partition 2 offset 1"]
-    make_anew(broker, "followed", [json.loads(row) for row in rows])
+    make_anew(broker, "rows-followed", [json.loads(row) for row in rows])
     said = r"was deleted and made anew while it was read: .* Start again, to read the new topic"
     with pytest.raises(RocsteadyError, match=said):
         for _ in came:
