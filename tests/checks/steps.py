@@ -219,7 +219,7 @@ TENTH = Step(
 # The plain tests ran with python3, which may be the lowest, so these run with the highest.
 SLOW = Step(
     "slow tests, and whole streams, with the highest Python",
-    minutes=28.0,
+    minutes=21.0,
     needs=(WHEEL_ALL.name,),
     commands=f'ROCSTEADY_AT_LENGTH=1 "$scratch/wheel/bin/pytest" {_SLOW} --ignore tests/browser',
 )
