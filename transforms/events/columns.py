@@ -196,7 +196,7 @@ def is_outside(array: pa.Array) -> pa.Array:
 
 
 def ticks_in_words(array: pa.Array) -> pa.Array:
-    """Write timestamps as numbers of their unit, such as "5 s since 1970"."""
+    """Write timestamps as numbers with the unit of the column, such as "5 s since 1970"."""
     words = pa.scalar(f" {array.type.unit} since 1970")
     return pc.binary_join_element_wise(array.cast(pa.int64()).cast(pa.string()), words, "")
 

@@ -63,7 +63,7 @@ def no_number(array: pa.Array) -> pa.Array:
 
 
 def period_texts(array: pa.Array) -> pa.Array:
-    """Return periods as pandas writes them, such as "2024-01"; without pandas, as "period 648 (M)"."""
+    """Return the texts of periods: those of pandas, such as "2024-01"; without pandas "period 648 (M)"."""
     freq: str = getattr(array.type.freq, "freqstr", array.type.freq)
     try:
         from pandas import PeriodDtype

@@ -54,7 +54,8 @@ def csv_header(source: SourceFile) -> list[str]:
     """
     head = text_head(source)
     end, opener, what = cut_records(head, source.delimiter.encode(), is_last=len(head) < HEAD_BYTES - 3)
-    text = (head[:end] or head if opener < 0 else head[:end]).decode("utf-8", "surrogateescape")
+    is_one_record = opener < 0 and not end
+    text = (head if is_one_record else head[:end]).decode("utf-8", "surrogateescape")
     lines = io.StringIO(re.sub("[\udc80-\udcff]", NO_TEXT, text), newline="")
     try:
         reader = csv.reader(lines, delimiter=source.delimiter)

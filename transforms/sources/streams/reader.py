@@ -268,7 +268,7 @@ def _exported(cursor: Cursor) -> dict[str, object]:
 
 
 def _step_of(packets: list[Packet], found: Sequence[Read], *, ended: bool) -> Step:
-    """Return what the cursors read, as one step."""
+    """Return the records of all cursors as one step."""
     letters = [read.letters for read in found if len(read.letters)]
     spans = [read.times for read in found if read.times is not None]
     return Step(
