@@ -30,18 +30,9 @@ class RollUpRow(NamedTuple):
                      the mean of the members' AUC, and its interval at the confidence of the rows
     auc_by_events, auc_by_events_low, auc_by_events_high
                      the mean with the members' events as weights
-    auc_by_positives, auc_by_positives_low, auc_by_positives_high
-                     the mean with the members' positives as weights
-    auc_within, auc_within_low, auc_within_high
-                     the mean with positives times negatives as weights: the share of pairs in the right order
-                     among all pairs of a positive and a negative of one member
-    auc_fixed, auc_fixed_low, auc_fixed_high
-                     the mean with 1 / variance as weights: of one AUC that all members have
     auc_random, auc_random_low, auc_random_high
-                     the mean with 1 / (variance + tau2) as weights: of AUCs that differ between members
-    auc_pooled_low, auc_pooled_high
-                     certified bounds of the AUC of all events of the members in one ranking; null without
-                     sketches of the members' windows (`evaluate --roll-up-pooled`)
+                     the mean with 1 / (variance + tau2) as weights: of AUCs that differ between members. It
+                     needs two members; its interval is null for members that may depend on each other
     heterogeneity_q, heterogeneity_p
                      Cochran's Q, and the probability of a greater Q if all members have one AUC
     i2               the share of the spread between members that is not chance
@@ -84,20 +75,9 @@ class RollUpRow(NamedTuple):
     auc_by_events: float | None
     auc_by_events_low: float | None
     auc_by_events_high: float | None
-    auc_by_positives: float | None
-    auc_by_positives_low: float | None
-    auc_by_positives_high: float | None
-    auc_within: float | None
-    auc_within_low: float | None
-    auc_within_high: float | None
-    auc_fixed: float | None
-    auc_fixed_low: float | None
-    auc_fixed_high: float | None
     auc_random: float | None
     auc_random_low: float | None
     auc_random_high: float | None
-    auc_pooled_low: float | None
-    auc_pooled_high: float | None
     heterogeneity_q: float | None
     heterogeneity_p: float | None
     i2: float | None

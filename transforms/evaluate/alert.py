@@ -53,7 +53,7 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
 
     Rows are MeasureRows or ClassRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of
     `EvaluateModels`. Rules
-    that name columns of roll-up rows, such as "auc_within < 0.8", watch the RollUpRows of `RollUp`. Rules
+    that name columns of roll-up rows, such as "auc_mean < 0.8", watch the RollUpRows of `RollUp`. Rules
     that name columns of pairs, such as "anytime_high < 0", watch the PairRows of `ComparePairs`. The input
     must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
     later rows until the input ends. Every (model, slice, class, pane) has its own alerts. The Beam timestamp

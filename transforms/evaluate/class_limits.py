@@ -23,7 +23,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "pairs": f"models with classes are not compared with a champion {_LATER}",
     "champion": f"models with classes are not compared with a champion {_LATER}",
     "against": f"models with classes are not compared with a champion {_LATER}",
-    "roll_up_pooled": "a ranking of all events needs a class that is the positive one",
 }
 """Why a setting or option does not go with class scores, by its name as a keyword."""
 

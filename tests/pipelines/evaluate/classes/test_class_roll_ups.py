@@ -172,7 +172,6 @@ def test_one_ranking_of_all_events_is_refused(capsys):
         "s.csv",
         *CLASSES,
         *GROUPS,
-        "--roll-up-pooled",
         "--output",
         "r.csv",
         "--roll-ups",
