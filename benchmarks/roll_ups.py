@@ -153,8 +153,8 @@ The columns `auc_mean` and `auc_random` say in which share of the fleets the int
 `auc_mean` holds its level from 10 positives on, to a few hundredths; all members have as many events, so
 `auc_by_events` is equal to it. `auc_random` does not: a member that is high by chance has a smaller variance,
 and so more weight. Its bias does not shrink with the number of members, and its interval does. So it needs
-larger windows for larger fleets, and its remark follows both. The tests find a difference in 0.03 to 0.08 of the fleets from 300 positives of each
-member on. With 100 positives, it is up to 0.1 in a fleet of 30.
+larger windows for larger fleets, and its remark follows both. The tests find a difference in 0.03 to 0.08 of
+the fleets from 300 positives of each member on. With 100 positives, it is up to 0.1 in a fleet of 30.
 
 ## Members that score the same events
 

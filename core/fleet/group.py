@@ -136,6 +136,7 @@ class Group:
         )
         return RollUpRow(
             group=name,
+            class_="".join(class_) or None,
             row=self.row - 1,
             due=due,
             pane_start=_known(start),
@@ -150,7 +151,6 @@ class Group:
             **surely_columns(members, log_e, settings.confidence),
             intervals="dependent" if dependent else "independent",
             config=self.config,
-            class_="".join(class_) or None,
         )
 
     # ---- state

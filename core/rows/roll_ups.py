@@ -14,10 +14,11 @@ class RollUpRow(NamedTuple):
     """One roll-up row: a group of models, or of the slices of a model, at one grid point. None is null.
 
     (group, class_, pane, row) is its identity: a sink that gets a row twice keeps one copy. Times are
-    microseconds UTC. `core.fleet.formulas` defines the numbers. In tables `class_` is the column `class`
-    behind `group`, if the models have a score of each class. Other tables lack the column.
+    microseconds UTC. `core.fleet.formulas` defines the numbers. In tables `class_` is the column `class`.
 
     group            "models", a pattern of models such as "team1/*", or "model=NAME,slice=COLUMN"
+    class_           of models with a score of each class, the class whose rows are rolled up; None: the rows
+                     of all classes, whose AUC is `auc_macro`, or of models with one score
     row              the number of the row among those of its group and pane, from 0
     due              the point of the grid of times
     pane_start, pane_end
@@ -56,11 +57,10 @@ class RollUpRow(NamedTuple):
     intervals        "independent": intervals hold for members that share no events; "dependent": for any
     reason           why columns are null, or are to be read with care; None: no remark
     config           that of the members' rows
-    class_           of models with a score of each class, the class whose rows are rolled up; None: the rows
-                     of all classes, whose AUC is `auc_macro`
     """
 
     group: str
+    class_: str | None
     row: int
     due: int
     pane_start: int | None
@@ -103,7 +103,6 @@ class RollUpRow(NamedTuple):
     intervals: str
     reason: str | None
     config: str
-    class_: str | None = None
 
     def __repr__(self) -> str:
         names = [name for name in self._fields if name not in ("group", "reason", "config", "class_")]

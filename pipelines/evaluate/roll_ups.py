@@ -16,7 +16,7 @@ from ...core.rows.rows import Rows
 from ...core.settings.durations import parse_lateness
 from ...core.settings.evaluator import EvaluatorSettings
 from ...transforms.sinks.batches import InBatches
-from ...transforms.sinks.kinds import TableKind
+from ...transforms.sinks.kinds import ROLL_UPS
 from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import parsed, refuse_given
 
@@ -82,7 +82,6 @@ def rolled_up(
     shards: int | None,
     cache_bytes: int,
     sinks: SinkOptions,
-    kind: TableKind,
 ) -> beam.PCollection[RollUpRow]:
     """Return the roll-up rows of a job, and write them if they have a path."""
     from ...transforms.evaluate.roll_up import RollUpShards
@@ -91,6 +90,6 @@ def rolled_up(
         roll_ups.settings, shards, cache_bytes
     )
     if roll_ups.path is not None:
-        write = write_batches(roll_ups.path, kind, sinks)
-        _ = rolled | "Roll-ups in columns" >> InBatches(kind) | "Write roll-ups" >> write
+        write = write_batches(roll_ups.path, ROLL_UPS, sinks)
+        _ = rolled | "Roll-ups in columns" >> InBatches(ROLL_UPS) | "Write roll-ups" >> write
     return rolled

@@ -39,12 +39,12 @@ from ...transforms.events.lateness import Timing, time_span
 from ...transforms.events.losses import LossRole, example_text, tell
 from ...transforms.events.validate import validate_as
 from ...transforms.sinks.kinds import (
+    CLASS_ROWS,
     CURVES,
     DEAD_LETTERS,
     ROWS,
     TableKind,
     curve_batches,
-    kind_for,
     sorted_table,
 )
 from .evaluated import Evaluated
@@ -176,14 +176,14 @@ class _FrameEvaluation:
                 self._apply(packets.heartbeats(settled, high_water))
         self._apply(packets.ends(high_water))
         self._apply([("", EndOfInput().pack())])
-        rows, has_classes = Rows.concat(self._rows), self._settings.classes is not None
+        rows = Rows.concat(self._rows)
         tables = {
             "rows": _sorted(
-                kind_for(ROWS, has_classes=has_classes),
+                CLASS_ROWS if self._settings.classes else ROWS,
                 [rows_to_arrow(rows)] if len(rows) else [],
             ),
             "dead letters": _sorted(DEAD_LETTERS, [letters.batch for letters in self._letters]),
-            "curves": _sorted(kind_for(CURVES, has_classes=has_classes), curve_batches(rows)),
+            "curves": _sorted(CURVES, curve_batches(rows)),
         }
         counts = dict(self._counts)
         for name, number in self._table.counts().items():

@@ -34,6 +34,8 @@ _KINDS = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 def schema_of(record: type) -> pa.Schema:
     """Return the columns of a NamedTuple's fields, with types by the fields' hints; times by their names.
 
+    A field such as `class_` is the column `class`.
+
     >>> from typing import NamedTuple
     >>> schema_of(NamedTuple("Named", [("model", str), ("time", int | None)])).types
     [DataType(string), TimestampType(timestamp[us, tz=UTC])]
@@ -42,7 +44,7 @@ def schema_of(record: type) -> pa.Schema:
     for name, hint in get_type_hints(record).items():
         kind, *null = get_args(hint) or (hint,)
         is_time = name in (*TIME_COLUMNS, "since_time")
-        columns.append(pa.field(name, TIME if is_time else _KINDS[kind], nullable=bool(null)))
+        columns.append(pa.field(name.rstrip("_"), TIME if is_time else _KINDS[kind], nullable=bool(null)))
     return pa.schema(columns)
 
 

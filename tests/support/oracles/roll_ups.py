@@ -47,7 +47,7 @@ def numbers(
     members: Sequence[tuple[str, float, float, float, float]], confidence: float, dependent: bool
 ) -> dict[str, Any]:
     """The numbers of a roll-up row; a member is its name, AUC, variance, positives and negatives."""
-    found: dict[str, Any] = dict.fromkeys(name for name in RollUpRow._fields[9:-4] if "surely" not in name)
+    found: dict[str, Any] = dict.fromkeys(name for name in RollUpRow._fields[10:-3] if "surely" not in name)
     z = norm.ppf((1 + confidence) / 2)
 
     def put(name: str, middle: Fraction | float, error: float) -> None:
