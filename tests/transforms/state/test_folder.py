@@ -50,7 +50,7 @@ def test_small_shards_share_files(tmp_path):
     contents = written(folder)
     assert read(folder) == contents
     assert len(list(folder.iterdir())) == 2
-    assert manifest_of(folder)["format"] == 2
+    assert manifest_of(folder)["format"] == 1
 
 
 def test_files_of_packed_shards_are_bounded_and_large_shards_keep_their_own(tmp_path, monkeypatch):
