@@ -33,7 +33,7 @@ from ..rows.pairs import PairRow
 from ..settings.against import Against
 from ..settings.evaluator import checked_order
 from ..settings.table import checked_slices
-from ..shard.orders import ArrivalOrder, order_of
+from ..shard.orders import order_of
 from ..table.slices import SliceNumbers
 from .found import Instances
 from .matching import Matcher
@@ -249,7 +249,7 @@ class PairTable:
             for _ in range(reader.number("<I")):
                 self._read_window(reader)
             reader.end()
-            if progress or held or (self._windows and isinstance(self._order, ArrivalOrder)):
+            if progress or held:
                 self._order.go_on_from(progress, held)
         return self
 

@@ -36,8 +36,8 @@ class Ledger(Protocol):
     def count(self) -> int | None:
         """How many partitions there are; None if no record has said so yet."""
 
-    def received(self, number: int) -> int | None:
-        """Return how many packets of a partition are here without a gap; None if they are not counted."""
+    def received(self, number: int) -> int:
+        """Return how many packets of a partition are here without a gap."""
 
     def has_ended(self, number: int) -> bool:
         """Return whether a partition has ended and all of its packets are here."""

@@ -51,10 +51,6 @@ class _Partition:
         """About how many bytes the numbers and words behind a gap, and the added names, take as JSON."""
         return 6 * len(self.ahead) + 25 * len(self.words) + sum(len(name) + 4 for name in self.added)
 
-    def rare(self) -> list[Any]:
-        """Return what few partitions are: idle, and with added sources; as JSON values."""
-        return [self.is_idle, sorted(self.added)] if self.added else [True] * self.is_idle
-
     def hear(self) -> None:
         """Apply every word whose packets have all arrived."""
         before = self.received
@@ -152,8 +148,8 @@ class SourcePartitions:
 
     def _add(self, number: int, partition: _Partition) -> _Partition:
         self._of[number] = partition
-        # 48: about the length of the numbers beside the name
-        self._bytes += len(json.dumps(partition.source)) + 48
+        # 59: about the length of the values beside the name
+        self._bytes += len(json.dumps(partition.source)) + 59
         self._waiting_bytes += partition.waiting_bytes
         return partition
 
@@ -188,13 +184,6 @@ class SourcePartitions:
         """Whether a partition has ended and all of its packets are here."""
         return self.packets(number) == self.received(number)
 
-    def note_all(self) -> None:
-        """Note that every packet was here: a state of an old version lists only the ends of partitions."""
-        for partition in self._of.values():
-            partition.received = partition.sent = partition.packets or 0
-            partition.hear()
-        self.clock = END_OF_TIME
-
     def refuse_gaps(self) -> None:
         """Raise InputError that names a partition with missing packets: the input ended without them."""
         missing = next((n for n in range(self.count or 0) if self.packets(n) != self.received(n)), None)
@@ -210,7 +199,7 @@ class SourcePartitions:
         parts = [
             [
                 number, each.source, each.received, sorted(each.ahead), each.packets, each.words,
-                each.settled, *each.rare(),
+                each.settled, each.is_idle, sorted(each.added),
             ]
             for number, each in sorted(self._of.items())
         ]  # fmt: skip
@@ -223,7 +212,7 @@ class SourcePartitions:
         with reading("what the partitions of an input have said"):
             self.count = count_of(progress["count"])
             self.clock, self.greatest = whole(progress["clock"]), whole(progress["greatest"])
-            for number, source, received, ahead, packets, words, settled, *more in progress["parts"]:
+            for number, source, received, ahead, packets, words, settled, idle, added in progress["parts"]:
                 part = _Partition(
                     text_of(source),
                     whole(received, 0),
@@ -231,8 +220,8 @@ class SourcePartitions:
                     count_of(packets),
                     [(whole(sent, 0), whole(moment)) for sent, moment in words],
                     whole(settled),
-                    is_idle=bool(more and more[0]),
-                    added={text_of(name) for names in more[1:] for name in names},
+                    is_idle=bool(idle),
+                    added=set(map(text_of, added)),
                 )
                 part.sent = max([part.received, *(number + 1 for number in part.ahead)])
                 if part.received in part.ahead or (part.packets is not None and part.sent > part.packets):

@@ -37,7 +37,7 @@ from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
 from ..shard.order import Ledger
-from ..shard.orders import ArrivalOrder, order_of
+from ..shard.orders import order_of
 from . import class_pool, pool
 from .class_pool import ClassPool
 from .idle import IdleModels
@@ -283,7 +283,7 @@ class EvaluatorTable:
                 left = self._idle.read(snapshot.beside[IDLE], len(self))
             for remains in left:
                 self._idle.note_left(self._number_of(remains.model, remains.slice), remains)
-        if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
+        if snapshot.progress or snapshot.held:
             with reading("the progress of a snapshot"):
                 self._order.go_on_from(snapshot.progress, snapshot.held)
         return self

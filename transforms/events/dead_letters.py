@@ -115,7 +115,7 @@ class DeadLetter(NamedTuple):
 
 
 DEAD_LETTER_SCHEMA = schema_of(DeadLetter)
-"""The columns of a dead letter, in every sink. Letters of older versions lack the columns after `raw`."""
+"""The columns of a dead letter, in every sink."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,18 +168,6 @@ class DeadLetters(Sequence[DeadLetter]):
             for place, column in enumerate(self.batch.columns)
         ]
         return map(DeadLetter._make, zip(*columns, strict=True))
-
-
-def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return dead letters of older versions with the later columns as null; any other batch unchanged.
-
-    A savepoint of an older version may hold dead letters on their way to a sink.
-    """
-    old = DEAD_LETTER_SCHEMA.names.index("raw") + 1
-    if batch.schema.names != DEAD_LETTER_SCHEMA.names[:old]:
-        return batch
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    return DeadLetters.of_columns(columns, batch.num_rows).batch
 
 
 NO_LETTERS = DeadLetters.of(())

@@ -78,8 +78,7 @@ class StreamReader:
         found.number, found.partitions = source.number, source.partitions
         self._state = found
         self._packets = Packets(partition.name, source.number, source.partitions, shards, found.sent)
-        is_silent = found.is_silent or (found.is_idle and not found.added)
-        first = Position(-1, found.next, found.high_water, is_silent, found.place)
+        first = Position(-1, found.next, found.high_water, found.is_silent, found.place)
         self.cursors = [Cursor(source, partition, first)]
         self.cursors += [Cursor(source, partition.sibling(at.number), at) for at in found.added]
         self._stops = False
@@ -246,7 +245,7 @@ class StreamReader:
 def _as_begun(source: StreamInput, state: ReaderState) -> StreamInput:
     """Return an input as its job began with it, for a reader that goes on from a state."""
     partition = source.partition
-    if state.name and state.name != partition.name:
+    if state.name != partition.name:
         raise OtherConfigurationError(
             f"the position of {state.name} is in the state of the job where {partition.name} would go on; "
             "name the same topics, in the same order, or begin without the state"
