@@ -114,7 +114,7 @@ class PairTable:
         content = unpack_record(record)
         if isinstance(content, PredictionBatch | LabelBatch):
             raise InputError(
-                f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
+                f"a packet of {content.source!r} holds no events; join labels to predictions first"
             )
         was_finished = self._order.is_finished
         outputs: list[PairRow | Rejected] = []

@@ -111,7 +111,7 @@ class EvaluatorTable:
         """Apply one record, already read as `content`; see `apply`."""
         if isinstance(content, PredictionBatch | LabelBatch):
             raise InputError(
-                f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
+                f"a packet of {content.source!r} holds no events; join labels to predictions first"
             )
         was_finished, tied = self._order.is_finished, self._order.tied
         since = self._settled()

@@ -13,6 +13,7 @@ import rocsteady as rs
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat, Record
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.orders import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
@@ -36,7 +37,7 @@ EVENT = Event(5, "a", "m", 0.5, 1)
 
 
 def packet(number: int, sequence: int, *events: Event, **more: Any) -> EventBatch:
-    where = {"source": f"file {number}", "partition": number, "sequence": sequence}
+    where = {"source": f"file {number}", "head": PacketHead(number, sequence)}
     return event_batch(events, **{**where, **more})
 
 
@@ -98,9 +99,13 @@ def test_a_snapshot_of_the_total_sort_of_old_goes_on(version: int) -> None:
     assert WAITING[version][4] == ENDED[version][4] == version
     old = EvaluatorTable.from_bytes(WAITING[version], table)
     end = EndOfPartition("f", 0, 2, 2, 14 * SECOND)
-    rest = [event_batch(OLD_EVENTS[5:], source="f", partition=0, sequence=0).pack(), end.pack(), END]
+    rest = [event_batch(OLD_EVENTS[5:], source="f", head=PacketHead(0, 0)).pack(), end.pack(), END]
     at_once = play(
-        table, [event_batch(OLD_EVENTS, sequence=0).pack(), EndOfPartition("f", 0, 1, 1, 14 * SECOND).pack()]
+        table,
+        [
+            event_batch(OLD_EVENTS, head=PacketHead(sequence=0)).pack(),
+            EndOfPartition("f", 0, 1, 1, 14 * SECOND).pack(),
+        ],
     )
     rows = rows_in_time(settings, OLD_EVENTS)
     assert at_once.rows[: len(rows)] == rows or version == 2
@@ -123,7 +128,7 @@ def test_one_that_had_ended_gives_nothing_more(version: int, reloads: int) -> No
     for _ in range(reloads):
         old = EvaluatorTable.from_bytes(data, table)
         data = old.to_bytes()
-    again = event_batch(OLD_EVENTS[:3], source="f", partition=0, sequence=1)
+    again = event_batch(OLD_EVENTS[:3], source="f", head=PacketHead(0, 1))
     for record in (again, EndOfPartition("f", 0, 2, 2, 14 * SECOND), EndOfInput(), EndOfInput()):
         assert old.apply(record.pack()) == []
 

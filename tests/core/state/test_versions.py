@@ -8,6 +8,7 @@ import rocsteady as rs
 from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition, Heartbeat
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
@@ -38,8 +39,7 @@ def timed_table() -> EvaluatorTable:
         times=np.arange(n) * 3 * SECOND,
         ids=IdColumn.of([f"{number % 10}" for number in range(n)]),
         source="f",
-        sequence=0,
-        high_water=33 * SECOND,
+        head=PacketHead(sequence=0, high_water=33 * SECOND),
     )
     table.apply(packet.pack())
     table.apply(Heartbeat("f", 0, 1, 1, 28 * SECOND, 33 * SECOND).pack())
@@ -51,11 +51,11 @@ def label_join() -> LabelJoin:
     join, ids = LabelJoin(JOIN, 1), IdColumn.of([f"{number}" for number in range(6)])
     predictions = PredictionBatch.of(
         models=TextColumn.of(["a", "b"] * 3), scores=np.arange(6) / 8, ids=ids,
-        times=np.arange(6) * 4 * SECOND, source="p", sequence=0, high_water=20 * SECOND,
+        times=np.arange(6) * 4 * SECOND, source="p", head=PacketHead(sequence=0, high_water=20 * SECOND),
     )  # fmt: skip
     labels = LabelBatch(
-        ids, np.arange(6) * 5 * SECOND + 1, np.array([0, 1, 1, 0, 1, 0], np.int8), source="l", sequence=0,
-        partition=1, high_water=25 * SECOND,
+        ids, np.arange(6) * 5 * SECOND + 1, np.array([0, 1, 1, 0, 1, 0], np.int8), source="l",
+        head=PacketHead(1, 0, 25 * SECOND),
     )  # fmt: skip
     join.apply(predictions.pack())
     join.apply(labels.pack())
