@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import BoolArray, Int64Array
 from ..events.times import NO_TIME
+from ..kernels.rings import with_room
 from .steps import ENTERS, ROW_DUE, Steps
 
 FADED: Final = 64
@@ -93,7 +93,7 @@ class EventBuffer(Generic[AnyEvents]):
         if self._end + coming > size:
             room = max(64, 2 * held + coming)
             moved = {
-                name: _moved(old, self._first, held, room)
+                name: with_room(old[self._first : self._end], room)
                 for name, old in columns._asdict().items()
                 if old is not None
             }
@@ -174,10 +174,3 @@ class EventBuffer(Generic[AnyEvents]):
             if column is not None:
                 column[self._first : self._first + len(new)] = new
         self._end = self._first + len(remaining.labels)
-
-
-def _moved(column: npt.NDArray[Any], first: int, held: int, room: int) -> npt.NDArray[Any]:
-    """Return a column with room for some events that begins with those held."""
-    wider = np.empty((room, *column.shape[1:]), column.dtype)
-    wider[:held] = column[first : first + held]
-    return wider

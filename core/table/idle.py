@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..evaluator.state import IdleState, Remains
 from ..events.times import NO_TIME, are_near
 from ..kernels.compile import entry
-from .pending import with_room
+from ..kernels.rings import with_room
 
 
 @entry
@@ -164,7 +164,7 @@ class IdleModels:
         if count > len(self._active):
             room = max(count, 2 * len(self._active))
             self._active = with_room(self._active, room, NO_TIME)
-            self._returns = with_room(self._returns, room, 0)
+            self._returns = with_room(self._returns, room)
 
     # ---- state
 
