@@ -2,8 +2,8 @@
 
 Version 1, little-endian
     magic (4 bytes, which says of what), version u8, reserved u8, columns u16, rows u32, crc32 of all that
-    follows the head u32, then: sequence i64, 8 bytes of 0, high water i64, partition i32, source (u32 length,
-    UTF-8), then every column: tag u8, name (u8 length, UTF-8; slices and features only), payload
+    follows the head u32, then: sequence i64, high water i64, partition i32, source (u32 length, UTF-8),
+    then every column: tag u8, name (u8 length, UTF-8; slices and features only), payload
     length u32, payload.
 """
 
@@ -28,7 +28,7 @@ UNORDERED = -1
 
 VERSION = 1
 _HEAD = struct.Struct("<4sBBHII")
-_SOURCE_HEAD = struct.Struct("<q8xqiI")
+_SOURCE_HEAD = struct.Struct("<qqiI")
 
 COLUMNS: dict[int, tuple[str, Any]] = {
     1: ("scores", "<f8"), 2: ("labels", "<i1"), 3: ("times", "<i8"), 4: ("weights", "<f8"),

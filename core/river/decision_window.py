@@ -46,7 +46,7 @@ class DecisionWindow:
         codes: Int32Array = np.zeros(size, np.int32)
         hits: Int8Array = np.zeros(size, np.int8)
         self._ring = WeightedRing(codes, codes.copy(), hits, NO_FLOATS, NO_FLOATS, NO_INT64)
-        """Without weights if each event in the window counts 1; else the weights stand for the scores, too."""
+        """Without weights if each event in the window counts 1; else weights stand for the scores, too."""
         self._masses: Masses | None = None
         """The sums of the weights; None: each event in the window counts 1."""
         self._others = 0
