@@ -45,9 +45,8 @@ class Outlet:
             class_labels=labels.class_labels,
             source=self._name,
             sources=predictions.event_sources(),
-            high_water=self.greatest,
         )
-        return self.packets.split(events)
+        return self.packets.split(events, self.greatest)
 
     def settle(self, clock: int) -> Iterator[Packet]:
         """Tell every shard up to which time joined events are complete when the join's clock is `clock`."""

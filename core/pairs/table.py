@@ -25,7 +25,7 @@ import numpy as np
 from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import read_object, reading
 from ..errors import ConfigError, InputError, check_settings
-from ..events.batch import EventBatch, LabelBatch, PredictionBatch
+from ..events.batch import EventBatch
 from ..events.records import unpack_record
 from ..events.rejected import Rejected
 from ..events.times import NO_TIME
@@ -33,8 +33,9 @@ from ..rows.pairs import PairRow
 from ..settings.against import Against
 from ..settings.evaluator import checked_order
 from ..settings.table import checked_slices
+from ..shard.order import check_joined
 from ..shard.orders import order_of
-from ..table.slices import SliceNumbers
+from ..table.slices import SliceNumbers, slice_columns
 from .found import Instances
 from .matching import Matcher
 from .settings import PairSettings
@@ -112,10 +113,7 @@ class PairTable:
         records.
         """
         content = unpack_record(record)
-        if isinstance(content, PredictionBatch | LabelBatch):
-            raise InputError(
-                f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
-            )
+        check_joined(content)
         was_finished = self._order.is_finished
         outputs: list[PairRow | Rejected] = []
         for given in self._order.receive(content, record):
@@ -134,12 +132,8 @@ class PairTable:
             return
         if batch.weights is not None:
             raise InputError("events have weights, and pairs of models are compared with equal weights alone")
-        there = dict(batch.slices)
-        if missing := [name for name in self._columns if name not in there]:
-            raise InputError(
-                f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
-            )
-        batch = replace(batch, slices=tuple((name, there[name]) for name in self._columns))
+        columns = slice_columns(batch, self._columns)
+        batch = replace(batch, slices=tuple(zip(self._columns, columns, strict=True)))
         yield from self._compare(self._matcher.match(batch))
 
     def _compare(self, found: Instances) -> Iterator[PairRow]:

@@ -41,7 +41,7 @@ class ArrivalOrder(InputOrder):
     def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
         """Yield the batch of a record at once, unless the record repeats a packet."""
         if isinstance(content, EventBatch):
-            if content.sequence == UNORDERED or self._sources.receive(content):
+            if content.head.sequence == UNORDERED or self._sources.receive(content):
                 yield content
         elif isinstance(content, Heartbeat | EndOfPartition | StateMarker):
             self._sources.receive(content)
@@ -93,8 +93,9 @@ class PositionOrder(InputOrder):
         elif isinstance(content, EndOfPartition):
             self._end(content)
         elif isinstance(content, EventBatch | StateMarker):
-            packets, _ = self._ends.get(content.partition, (None, ""))
-            place = (content.source, content.partition, self._numbered(content.partition, content.sequence))
+            head = content if isinstance(content, StateMarker) else content.head
+            packets, _ = self._ends.get(head.partition, (None, ""))
+            place = (content.source, head.partition, self._numbered(head.partition, head.sequence))
             check_packet(*place, self._partitions, packets, "order 'position'")
             key = place[1:]
             if key == (self._turn, self._expected):

@@ -100,8 +100,8 @@ class SourcePartitions:
             source, number, sequence, told = content.source, content.partition, UNORDERED, content.high_water
             self._take_word(content)
         else:
-            named = content if isinstance(content, StateMarker) else content.packet()
-            source, number, sequence, told = named.source, named.partition, named.sequence, named.high_water
+            head = content if isinstance(content, StateMarker) else content.head
+            source, number, sequence, told = content.source, head.partition, head.sequence, head.high_water
             check_packet(source, number, sequence, self.count, self.packets(number), "this order")
             if isinstance(content, StateMarker):
                 self.count = marked_count(content, self.count)
@@ -307,7 +307,7 @@ class StreamClock:
 
     def is_new(self, batch: Batch) -> bool:
         """Note a packet; return False if the packet came before. Raises InputError for a contradiction."""
-        if not self.partitions and batch.packet().sequence == UNORDERED:
+        if not self.partitions and batch.head.sequence == UNORDERED:
             return True
         return self.partitions.receive(batch)
 
@@ -343,8 +343,7 @@ class StreamClock:
         else:
             gaps = self.moment - times_of(late)
             details = details_of(gaps, lambda gap: f"{in_words(gap)} behind {whose}")
-        packet = records.packet()
-        is_added = self.partitions.was_added(packet.partition, packet.source)
+        is_added = self.partitions.was_added(records.head.partition, records.source)
         reason = Reason.NEW_PARTITION if is_added else Reason.BEHIND_THE_CLOCK
         refused = Rejected("late", late, reason, details, gaps, unlabelled=unlabelled)
         return records.take(np.flatnonzero(~behind)), refused

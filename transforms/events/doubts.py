@@ -155,7 +155,7 @@ class TimesOfFiles:
 
     def note(self, role: Role, column: str | None, batch: Batch, letters: DeadLetters) -> None:
         """Note the times of valid records, with their positions, and those of late records."""
-        times, source = batch.times, batch.packet().source
+        times, source = batch.times, batch.source
         if column is None or times is None:
             return
         self.note_times(role, column, times, batch.positions, source)

@@ -142,8 +142,8 @@ class StreamReader:
         cursors = [cursor for cursor in self.cursors if not cursor.ended]
         share, each_waits = max(limit // len(cursors), 1), wait / len(cursors)
         found = [(cursor, cursor.read(share, each_waits)) for cursor in cursors]
-        for _, read in found:
-            packets += [] if read.batch is None else self._packets.split(read.batch)
+        for cursor, read in found:
+            packets += [] if read.batch is None else self._packets.split(read.batch, cursor.high_water)
         packets += self._word()
         packets += self._asked_for()
         if all(cursor.ended for cursor in self.cursors):
