@@ -76,7 +76,7 @@ class PairObjective:
 
     degree     d of the polynomial
     kind       "polynomial" near the step of AUC, "sigmoid" for soft AUC
-    fit        the fit of the step: "damped" (`damped_step`), or "least_squares", "chebyshev" (`step_polynomial`)
+    fit        of the step: "damped" (`damped_step`), or "least_squares", "chebyshev" (`step_polynomial`)
     steepness  of the sigmoid, where z = 1 is a difference of scores of 2; None: two thirds of the degree
 
     Raises ConfigError.

@@ -103,7 +103,7 @@ def scores_of_rows(
     scores: FloatArray,
     shrinkage: FloatArray,
 ) -> None:
-    """Fill `scores` with z . weights, z = (row - mean) * inverse * shrinkage, and fill `shrinkage`, (n,) each.
+    """Fill `scores` with z . weights, z = (row - mean) * inverse * shrinkage, and `shrinkage`, (n,) each.
 
     limit  greatest squared length of z; shrinkage is below 1 for a row beyond the limit, else 1
     """
