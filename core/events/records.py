@@ -32,9 +32,10 @@ _END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK, _MARKER, _IMPORT = 1, 2, 3
 class EndOfPartition:
     """The end of a source partition, of which this shard was sent `packets` packets.
 
-    The input has `partitions` partitions. This is number `partition`, from 0, in the order in which they are
-    applied. So a machine knows which partition is next, and when it has received everything. The partition's
-    clock stands at `high_water`, its greatest event time (NO_TIME: the partition has no times).
+    The input has `partitions` partitions. This partition has the number `partition`, from 0, in the order in
+    which partitions are applied. So a machine knows which partition is next, and when it has received
+    everything. The partition's clock stands at `high_water`, its greatest event time (NO_TIME: the partition
+    has no times).
     """
 
     source: str
@@ -44,7 +45,7 @@ class EndOfPartition:
     high_water: int = NO_TIME
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         content = [*astuple(self)]
         return _packed(_END_OF_PARTITION, content[:-1] if self.high_water == NO_TIME else content)
 
@@ -54,8 +55,8 @@ class Heartbeat:
     """The progress of a source partition, which has sent this shard `packets` packets so far.
 
     Every event of the partition with a time before `settled` is in these packets; later events have the time
-    `settled` or a later time. The clock of a machine that has received these packets from all `partitions` is
-    the least `settled`. Heartbeats go to every shard, also to shards without events. `high_water` is the
+    `settled` or a later time. A machine that has received these packets from all `partitions` has the least
+    `settled` as its clock. Heartbeats go to every shard, also to shards without events. `high_water` is the
     greatest time of the partition so far; NO_TIME: the partition has no times.
     """
 
@@ -67,7 +68,7 @@ class Heartbeat:
     high_water: int = NO_TIME
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         return _packed(_HEARTBEAT, [*astuple(self)])
 
 
@@ -75,13 +76,13 @@ class Heartbeat:
 class Clock:
     """The runner's watermark: every event of the input with a time before `settled` has been sent.
 
-    Used instead of heartbeats of the input's readers.
+    A job uses it instead of the heartbeats of the input's readers.
     """
 
     settled: int
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         return _packed(_CLOCK, [self.settled])
 
 
@@ -90,7 +91,7 @@ class EndOfInput:
     """The end of the input: the clock is at the end of time."""
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         return _HEAD.pack(MAGIC, 1, _END_OF_INPUT, zlib.crc32(b""))
 
 
@@ -122,7 +123,7 @@ class StateMarker:
     high_water: int = NO_TIME
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         numbers = [self.partition, self.partitions, self.sequence, int(self.stops)]
         numbers += [self.settled, self.high_water]
         return _packed(_MARKER, [self.source, *numbers, self.id, self.folder, self.position], 2)
@@ -139,7 +140,7 @@ class StateImport:
     snapshot: bytes
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         body = packed_text(self.id) + self.snapshot
         return _HEAD.pack(MAGIC, 2, _IMPORT, zlib.crc32(body)) + body
 
@@ -207,7 +208,10 @@ def unpack_record(data: bytes) -> Record:
 
 
 def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = True) -> list[Any]:
-    """Read [source (if `named`), partition, partitions, packets, times], of one of the given sizes."""
+    """Read the fields of a record: source (if `named`), partition, partitions, packets, times.
+
+    `sizes` are the numbers of times that the record may have.
+    """
     with reading(what):
         content = read_json(body, what)
         numbers = content[1:] if named else content

@@ -1,4 +1,4 @@
-"""Instances of a pair of models in columns, and those that a window holds at each step of a plan."""
+"""Instances of a pair of models in columns, and the instances that a window holds at each step of a plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ..measures.steps import ENTERS
 from ..settings.windows import Window
 
 FADED: Final = 64
-"""Half-lives after which an instance is dropped: its weight is 2^-64 of that of the newest of its class."""
+"""Half-lives after which an instance is dropped: its weight is then 2^-64 of the weight of the newest
+instance of its class.
+"""
 
 
 class PairInstances(NamedTuple):
@@ -29,7 +31,10 @@ class PairInstances(NamedTuple):
         return PairInstances._make(None if column is None else column[which] for column in self)
 
     def after(self, before: PairInstances) -> PairInstances:
-        """Return the instances of `before`, then these. NO_TIME stands for the times of one that has none."""
+        """Return the instances of `before`, followed by these instances.
+
+        If only one of both has times, NO_TIME stands for the missing times.
+        """
         times = None
         if before.times is not None or self.times is not None:
             both = [
@@ -49,7 +54,10 @@ NOTHING = PairInstances(NO_INT8, NO_FLOATS, NO_FLOATS)
 
 
 class Held(NamedTuple):
-    """The instances that a window holds. `ticks`: of a fading window, the event or microsecond of each."""
+    """The instances that a window holds.
+
+    `ticks`: in a fading window, the event number or microsecond of each instance.
+    """
 
     instances: PairInstances = NOTHING
     ticks: Int64Array = NO_INT64
@@ -62,7 +70,7 @@ class Held(NamedTuple):
         return Held(self.instances.part(which), self.ticks[which] if len(self.ticks) else self.ticks)
 
     def ages(self) -> Int64Array:
-        """Return how many ticks each instance is older than the newest of its class."""
+        """Return by how many ticks each instance is older than the newest instance of its class."""
         ages = np.zeros_like(self.ticks)
         for of_class in (self.instances.labels == 1, self.instances.labels != 1):
             ticks = self.ticks[of_class]
@@ -70,18 +78,18 @@ class Held(NamedTuple):
         return ages
 
     def weights(self, half_life: int) -> FloatArray:
-        """Return each instance's weight, relative to the newest of its class."""
+        """Return the weight of each instance, relative to the newest instance of its class."""
         return np.asarray(np.exp2(-self.ages() / half_life))
 
 
 class Moving:
-    """What a window holds at each step of a plan.
+    """The instances that a window holds at each step of a plan.
 
-    window  its settings
-    held    what it held before the plan
+    window  the settings of the window
+    held    the instances that the window held before the plan
     plan    the steps
     part    the instances of the plan
-    seq     how many instances were applied before
+    seq     how many instances were applied before the plan
     """
 
     def __init__(self, window: Window, held: Held, plan: Plan, part: PairInstances, seq: int) -> None:
@@ -98,7 +106,10 @@ class Moving:
         self._late = _late_orders(plan, len(held)) if len(steps.shifts) else None
 
     def at(self, step: int) -> Held:
-        """Return what the window holds after a step, the oldest first. -1: after the last one."""
+        """Return the instances that the window holds after a step, the oldest first.
+
+        Step -1 is the last step.
+        """
         if self._late is not None:
             return self._pool.part(self._late[step])
         held = self._pool.part(slice(int(self._first[step]), int(self._end[step])))
@@ -110,9 +121,9 @@ class Moving:
 
 
 def _late_orders(plan: Plan, held: int) -> list[Int64Array]:
-    """Return which instances of the pool a window by time holds after each step, in order of time.
+    """Return the instances of the pool that a window by time holds after each step, in order of time.
 
-    O(held) for each step: only for a plan with instances that came out of order.
+    O(held) for each step: it is used only for a plan with instances that came out of order.
     """
     order, coming = list(range(held)), held
     orders = []
