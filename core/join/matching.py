@@ -31,8 +31,8 @@ When it is known
     is lead. With "last", time(p) + ttl is not before the clock, so that the delay is ttl + lead.
 
 State: 24 bytes for a prediction that waits, 40 for a label, and for each of their ids its bytes and 43 to 46;
-in a snapshot 20, 21 and 12. The matcher remembers an id for ttl after its latest prediction, matched or not, to
-find labels without a prediction. The room of entries that left is freed once they are half of all entries.
+in a snapshot 20, 21 and 12. The matcher remembers an id for ttl after its latest prediction, matched or not,
+to find labels without a prediction. The room of entries that left is freed once these are half of all.
 """
 
 from __future__ import annotations
