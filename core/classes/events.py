@@ -1,4 +1,4 @@
-"""Events with a score of each class, in columns, and the buffer of those that a window holds."""
+"""Events with a score of each class, in columns, and the buffer of the events that a window holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ..arrays import BoolArray, FloatArray, Int64Array
 from ..measures.steps import ENTERS, Steps
 
 FADED: Final = 64
-"""Half-lives by which a fading event weighs less than the heaviest of its class when it is dropped."""
+"""A fading event is dropped when it weighs less, by so many half-lives, than the heaviest event of its class.
+"""
 
 
 class ClassEvents(NamedTuple):
@@ -41,11 +42,15 @@ class ClassEvents(NamedTuple):
 class EventBuffer:
     """The events that a window holds, the oldest first, in arrays with spare room at their end.
 
-    To add n events costs O(n C) in the mean. An event that comes before later ones moves these: O(held C).
+    To add n events costs O(n C) in the mean. If an event comes that is earlier than others, the later events
+    are moved: O(held C).
     """
 
     def __init__(self, none: ClassEvents) -> None:
-        """Begin without events; `none` has the columns that events will have."""
+        """Make a buffer without events.
+
+        `none` is a batch of no events, with the columns that events will have.
+        """
         self._columns = none
         self._first = self._end = 0
 
@@ -57,7 +62,7 @@ class EventBuffer:
         return self._columns.part(slice(self._first, self._end))
 
     def add(self, events: ClassEvents) -> None:
-        """Add events behind those held. Where earlier events have no weights, they weigh 1."""
+        """Add events behind the events held. If the events held have no weights, they weigh 1."""
         self._make_room(events)
         end = self._end + events.size
         for name, column in self._columns._asdict().items():
@@ -92,7 +97,7 @@ class EventBuffer:
         self._first += 1
 
     def follow(self, coming: ClassEvents, steps: Steps) -> None:
-        """Add and drop what some steps say; `coming` has the events that enter, in order."""
+        """Add and drop events as the steps say; `coming` has the entering events, in order."""
         if not len(steps.shifts) or not steps.shifts.any():
             self.add(coming)
             self.drop(int(steps.leaving.sum()))
@@ -113,7 +118,7 @@ class EventBuffer:
                         column[places] = column[np.roll(places, 1)]
 
     def drop_faded(self, half_life: int) -> None:
-        """Drop the events that have faded beside the others of their class. O(held)."""
+        """Drop the events that have faded, compared with the heaviest events of their class. O(held)."""
         events = self.events()
         if events.ticks is None or not events.size:
             return
@@ -137,7 +142,7 @@ class EventBuffer:
 
 
 def _moved(column: npt.NDArray[Any], first: int, held: int, room: int) -> npt.NDArray[Any]:
-    """Return a column with room for some events that begins with those held."""
+    """Return a column with room for `room` events that begins with the events held."""
     wider = np.empty((room, *column.shape[1:]), column.dtype)
     wider[:held] = column[first : first + held]
     return wider

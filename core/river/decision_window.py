@@ -29,7 +29,7 @@ _NO_REASONS: Int8Array = np.empty((0, len(MEASURES)), np.int8)
 
 
 class DecisionWindow:
-    """Labels, predicted classes and weights of the last `size` events; no class is the positive one.
+    """Labels, predicted classes and weights of the last `size` events; no class is named as positive.
 
     >>> window = DecisionWindow(4)
     >>> up, down = window.code("up"), window.code("down")
@@ -48,14 +48,16 @@ class DecisionWindow:
         self._predictions: Int32Array = np.zeros(size, np.int32)
         self._hits: Int8Array = np.zeros(size, np.int8)
         self._weights: FloatArray | None = None
-        """A slot for each event, like `_labels`; None: each event in the window counts 1."""
+        """The weights of the events, one slot for each event as in `_labels`; None if each event in the
+        window counts 1.
+        """
         self._masses: Masses | None = None
         """The sums of `_weights`."""
         self._others = 0
-        """Events in the window whose weight is not 1."""
+        """How many events in the window have a weight that is not 1."""
 
     def code(self, value: Hashable) -> int:
-        """Return the code of a class; equal values are one class.
+        """Return the code of a class; equal values have one code.
 
         Raises TypeError for a value without a hash.
         """
@@ -106,7 +108,7 @@ class DecisionWindow:
         return labels, predictions, unrolled(self._hits, head, held), weights
 
     def _ring(self) -> WeightedRing:
-        """Return the arrays of the window with weights; without scores, the weights are there twice."""
+        """Return the arrays of the window with weights; a window without scores has the weights twice."""
         weights = NO_FLOATS if self._weights is None else self._weights
         return WeightedRing(self._labels, self._predictions, self._hits, weights, weights, NO_INT64)
 
@@ -141,7 +143,9 @@ class DecisionWindow:
             self._weights = self._masses = None
 
     def take_out(self, label: int, prediction: int, weight: float) -> bool:
-        """Remove the oldest event with this label, prediction and weight; return False without such an event.
+        """Remove the oldest event with this label, prediction and weight.
+
+        Return False if there is no such event.
 
         O(k). The other events keep their hits.
         """
