@@ -23,7 +23,7 @@ def to_ipc(batch: pa.RecordBatch) -> bytes:
 
 
 def from_ipc(data: bytes) -> pa.RecordBatch:
-    """Read what `to_ipc` wrote, now or in an older version."""
+    """Read the bytes that `to_ipc` wrote, in this version or an older one."""
     with pa.ipc.open_stream(data) as reader:
         return with_all_columns(reader.read_next_batch())
 
@@ -40,11 +40,11 @@ class RecordBatchCoder(beam.coders.Coder):
         return from_ipc(encoded)
 
     def is_deterministic(self) -> bool:
-        """Tell Beam that equal batches have equal bytes."""
+        """Return True: equal batches have equal bytes."""
         return True
 
     def to_type_hint(self) -> type:
-        """Tell Beam the type that the coder encodes."""
+        """Return the type that the coder encodes."""
         kind: type = pa.RecordBatch
         return kind
 
