@@ -94,8 +94,8 @@ class RollUp(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
 class RollUpShards(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]):
     """Rolls up `Rows` on a grid of times; the evaluators' words say when grid points are complete.
 
-    shards  the number of shards of the evaluators; None = each model is a shard There are at most 8 shards of
-            roll-ups, because each gets the word of every shard at each grid point
+    shards  the number of shards of the evaluators; None = each model is a shard. There are at most 8 shards
+            of roll-ups, because each gets the word of every shard at each grid point
     """
 
     def __init__(self, settings: RollUpSettings, shards: int | None, cache_bytes: int) -> None:
