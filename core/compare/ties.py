@@ -1,12 +1,12 @@
 """Ties of measured values: which values, and which differences of values, count as equal.
 
 A share such as .82 is not a binary fraction, so the floats of .82 - .80 and of .80 - .78 differ. A test by
-ranks would see two differences there, and would see others after all values are divided by 2.
+ranks would see two different values there, and other ones after all values are divided by 2.
 
 Invariant
     A value is known to 12 significant digits, and a difference to the 12th digit of the greater of its two
-    values. Values and differences that are as near to each other as half a unit of the coarser of their 12th
-    digits are equal, and so are those that such steps connect. The order of values does not matter.
+    values. Two values or differences are equal if they differ by at most half a unit of the coarser of their
+    12th digits; so are all that a chain of such steps connects. The order of values does not matter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def as_values(values: Any) -> FloatArray:
 
 
 def half_units(values: FloatArray) -> FloatArray:
-    """Return half a unit of the 12th significant digit of each value, in the shape of `values`; 0 of 0.
+    """Return half a unit of the 12th significant digit of each value, in the shape of `values`.
+
+    0 for the value 0.
 
     >>> half_units(np.array([0.82, -34.0, 0.0])).tolist()
     [5e-13, 5e-11, 0.0]
@@ -44,7 +46,7 @@ def half_units(values: FloatArray) -> FloatArray:
 
 
 def differences(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a - b, 0 where the values of a pair are equal, and half a unit of each difference.
+    """Return a - b, and half a unit of each difference; a - b is 0 if the values of the pair are equal.
 
     a, b  finite values, in arrays of one shape
 

@@ -28,7 +28,7 @@ _NO_REASONS: Int8Array = np.empty((0, len(MEASURES)), np.int8)
 
 
 class DecisionWindow:
-    """Labels, predicted classes and weights of the last `size` events; no class is the positive one.
+    """Labels, predicted classes and weights of the last `size` events; no class is named as positive.
 
     >>> window = DecisionWindow(4)
     >>> up, down = window.code("up"), window.code("down")
@@ -50,10 +50,10 @@ class DecisionWindow:
         self._masses: Masses | None = None
         """The sums of the weights; None: each event in the window counts 1."""
         self._others = 0
-        """Events in the window whose weight is not 1."""
+        """How many events in the window have a weight that is not 1."""
 
     def code(self, value: Hashable) -> int:
-        """Return the code of a class; equal values are one class.
+        """Return the code of a class; equal values have one code.
 
         Raises TypeError for a value without a hash.
         """
@@ -130,7 +130,9 @@ class DecisionWindow:
             self._masses = None
 
     def take_out(self, label: int, prediction: int, weight: float) -> bool:
-        """Remove the oldest event with this label, prediction and weight; return False without such an event.
+        """Remove the oldest event with this label, prediction and weight.
+
+        Return False if there is no such event.
 
         O(k). The other events keep their hits.
         """
