@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 from pathlib import Path
 
 from rocsteady.pipelines.cli import main
 
 from tests.support.processes.launchers import LEAVES_THREADS_AND_CHANNELS
-from tests.support.servers.kafka_topics import PATIENCE, start, until
+from tests.support.servers.kafka_topics import interrupted, start, until
 from tests.support.stored import old_savepoint as old
 
 pytestmark = LEAVES_THREADS_AND_CHANNELS
@@ -46,7 +45,6 @@ def test_a_job_of_today_goes_on_from_a_savepoint_of_then(broker, cluster, tmp_pa
         old.send(broker, half, old.partitions())
         until(lambda: len(old.written(rows)) >= len(expected) or job.poll() is not None, 180)
     finally:
-        job.send_signal(signal.SIGINT)
-        _, said = job.communicate(timeout=PATIENCE)
+        said = interrupted(job)
     assert old.written(rows) == expected, said
     assert len(before) + len(expected) == len(undisturbed)
