@@ -19,11 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import NO_TIME as NO_TIME
 from ..arrays import FloatArray, Int64Array
 from ..errors import ConfigError
-
-NO_TIME = int(np.iinfo(np.int64).min)
-"""Microseconds that stand for "no time"."""
 
 END_OF_TIME = 2**63 - 1
 """The clock of an input that has ended."""

@@ -6,6 +6,5 @@ anew for each row. `curve` makes the ROC curve. `decisions` computes accuracy, k
 classes. `polynomial_auc`, `polynomial_estimate` and `step_polynomials` compute the AUC of Calders and
 Jaroszewicz. `steps` has the record of a window's steps.
 
-A new measure has its name in `core.settings.measure_names`; docs/architecture/overview.md lists its other
-places.
+`core/rows/measure_table.py` declares the measures; CONTRIBUTING.md says how to add one.
 """

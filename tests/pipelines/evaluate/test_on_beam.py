@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from rocsteady.core.errors import InputError, RocsteadyError
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
+from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.core.settings.costs import BetaCost
-from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import AllEvents
 from rocsteady.pipelines.cli import main
 from rocsteady.pipelines.evaluate.run import reason_of

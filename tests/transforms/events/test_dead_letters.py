@@ -10,9 +10,6 @@ from rocsteady.core.events.rejected import Reason
 from rocsteady.pipelines.report.rows import count_dead_letters
 from rocsteady.transforms.events.batches import from_ipc, to_ipc
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, KINDS, DeadLetter, DeadLetters
-from rocsteady.transforms.sinks.kinds import DEAD_LETTERS
-
-from tests.support.pages.json_schemas import FOLDER, REASONS_PAGE, filled, text_of
 
 OLD = pa.schema(list(DEAD_LETTER_SCHEMA)[:8])
 """The columns before `field`, `value`, `detail`, `gap_seconds` and `limit_seconds`."""
@@ -47,12 +44,6 @@ def test_a_reason_has_no_values_and_says_what_to_do(reason: Reason) -> None:
     assert reason.means
     assert reason.remedy
     assert pickle.loads(pickle.dumps(reason)) is reason
-
-
-def test_the_page_and_the_schema_have_every_reason() -> None:
-    page = REASONS_PAGE.read_text()
-    assert page == filled(page), "python -m tests.support.pages.json_schemas renews the page"
-    assert (FOLDER / "dead-letter.json").read_text() == text_of(DEAD_LETTERS)
 
 
 def test_letters_of_an_older_version_on_their_way_to_a_sink_get_the_later_columns() -> None:
