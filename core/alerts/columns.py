@@ -20,12 +20,7 @@ A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches
 pairs (`PAIR_NUMBERS`), and then watches pairs.
 """
 
-OF_ONE_CLASS = frozenset(
-    (
-        *MASS_COLUMNS[1:], *POSITIVE_MEASURES, "members_surely_below",
-        *(f"{name}{end}" for name in ("auc_by_positives", "auc_within") for end in ("", "_low", "_high")),
-    )
-)  # fmt: skip
+OF_ONE_CLASS = frozenset((*MASS_COLUMNS[1:], *POSITIVE_MEASURES, "members_surely_below"))
 """Columns that are null in the row of all classes, and in its roll-up: they need a positive class."""
 
 TESTED = tuple(measure.name for measure in (*MEASURE_TABLE, *CLASS_TABLE) if measure.interval)
