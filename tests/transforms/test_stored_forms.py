@@ -76,11 +76,9 @@ def test_every_version_is_1_before_the_first_release() -> None:
 
 
 def test_no_two_forms_begin_alike() -> None:
-    texts = (path.read_text("utf-8") for path in (PACKAGE / "core").rglob("*.py"))
-    assigned = re.compile(r'^ *\w+(?:, \w+)* = (.*b"RS.*)', re.MULTILINE)
-    magics = [
-        each for text in texts for line in assigned.findall(text) for each in re.findall('"(RS..)"', line)
-    ]
+    text = "\n".join(path.read_text("utf-8") for path in (PACKAGE / "core").rglob("*.py"))
+    assigned = re.findall(r'^ *\w+(?:, \w+)* = (.*b"RS.*)', text, re.MULTILINE)
+    magics = [each for line in assigned for each in re.findall('"(RS..)"', line)]
     assert len(magics) > 20
     assert len(set(magics)) == len(magics), sorted(magics)
 
