@@ -45,13 +45,13 @@ class AlertRow(NamedTuple):
     """An alert that opens or closes at a row. Times are microseconds UTC.
 
     (rule, model, slice, class_, pane, row) is its identity: a sink that receives an alert twice keeps it
-    once. In tables `class_` is the column `class` behind `slice`, if the models have a score of each class.
-    Other tables lack the column.
+    once. In tables `class_` is the column `class`.
 
     rule             the rule in its canonical spelling
     state            "open" or "closed"
     model, slice     whose rows the rule watches; `model` is the group of a roll-up row, and of a pair row a
                      name such as "v2 against v1"
+    class_           the class of the row; None: the row of a model with one score, or that of all classes
     pane_start, pane_end
                      the Beam window of the rows, if the input is windowed
     row, time        the row at which the alert opened or closed; `time` is the row's `due`, or else its
@@ -65,13 +65,13 @@ class AlertRow(NamedTuple):
     reference_value  of a change, the value in that row; of `surely drops`, the bound that the period gave, on
                      which the promise is conditional
     message          a sentence for people
-    class_           of a model with a score of each class, the class of the row; None: the row of all classes
     """
 
     rule: str
     state: str
     model: str
     slice: str
+    class_: str | None
     pane_start: int | None
     pane_end: int | None
     row: int
@@ -84,7 +84,6 @@ class AlertRow(NamedTuple):
     reference_row: int | None
     reference_value: float | None
     message: str
-    class_: str | None = None
 
 
 SomeRows = Rows | Sequence[MeasureRow] | Sequence[ClassRow] | Sequence[RollUpRow] | Sequence[PairRow]

@@ -251,6 +251,7 @@ class AlertTable:
             state="open" if opens else "closed",
             model=model,
             slice=slice_,
+            class_=(class_ and class_[0]) or None,
             pane_start=_known(pane[0]),
             pane_end=_known(pane[1]),
             row=row.row,
@@ -263,7 +264,6 @@ class AlertTable:
             reference_row=None if reference is None else reference.row,
             reference_value=watch.period_bound if reference is None else reference.value,
             message="",
-            class_=(class_ and class_[0]) or None,
         )
         half_width = None
         if reference is not None and reference.half_width:

@@ -31,9 +31,10 @@ _END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK, _MARKER, _IMPORT = 1, 2, 3
 class EndOfPartition:
     """The end of a source partition, of which this shard was sent `packets` packets.
 
-    The input has `partitions` partitions. This is number `partition`, from 0, in the order in which they are
-    applied. So a machine knows which partition is next, and when it has received everything. The partition's
-    clock stands at `high_water`, its greatest event time (NO_TIME: the partition has no times).
+    The input has `partitions` partitions. This partition has the number `partition`, from 0, in the order in
+    which partitions are applied. So a machine knows which partition is next, and when it has received
+    everything. The partition's clock stands at `high_water`, its greatest event time (NO_TIME: the partition
+    has no times).
     """
 
     source: str
@@ -52,8 +53,8 @@ class Heartbeat:
     """The progress of a source partition, which has sent this shard `packets` packets so far.
 
     Every event of the partition with a time before `settled` is in these packets; later events have the time
-    `settled` or a later time. The clock of a machine that has received these packets from all `partitions` is
-    the least `settled`. Heartbeats go to every shard, also to shards without events. `high_water` is the
+    `settled` or a later time. A machine that has received these packets from all `partitions` has the least
+    `settled` as its clock. Heartbeats go to every shard, also to shards without events. `high_water` is the
     greatest time of the partition so far; NO_TIME: the partition has no times.
     """
 
@@ -65,7 +66,7 @@ class Heartbeat:
     high_water: int = NO_TIME
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         return _packed(_HEARTBEAT, [*astuple(self)])
 
 
@@ -73,13 +74,13 @@ class Heartbeat:
 class Clock:
     """The runner's watermark: every event of the input with a time before `settled` has been sent.
 
-    Used instead of heartbeats of the input's readers.
+    A job uses it instead of the heartbeats of the input's readers.
     """
 
     settled: int
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         return _packed(_CLOCK, [self.settled])
 
 
@@ -120,7 +121,7 @@ class StateMarker:
     high_water: int = NO_TIME
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         numbers = [self.partition, self.partitions, self.sequence, int(self.stops)]
         numbers += [self.settled, self.high_water]
         return _packed(_MARKER, [self.source, *numbers, self.id, self.folder, self.position])
@@ -137,7 +138,7 @@ class StateImport:
     snapshot: bytes
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         body = packed_text(self.id) + self.snapshot
         return _HEAD.pack(MAGIC, VERSION, _IMPORT, zlib.crc32(body)) + body
 

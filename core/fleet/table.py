@@ -27,7 +27,7 @@ closed time, counts of rows with and without `due`, numbers of words and of grou
 shard, number of shards, from, to); groups. Each group: a u8, 1 or 2, its number of texts; its name (text),
 and of models with a score of each class the class, "" for all classes; pane, and the wire form of a `Group`:
 next row, the last closed grid point, number of rows; its configuration (text); each row as the member's name,
-a reason (texts), whether it waits, `due`, numbers, a sketch (u32 length and bytes).
+a reason (texts), whether it waits, `due`, numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
 
 from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_key, packed_text, read_key, unframed
 from ..encoding.json import reading
@@ -69,8 +68,7 @@ class FleetTable:
     settings  the groups, and how their rows are made
 
     A row costs 2 microseconds, and a roll-up row 0.3 milliseconds and 1 microsecond for each member. State,
-    on the wire: 60 bytes for every member and its name, and as much for every row that waits; and a sketch
-    for each of both, if rows bring sketches.
+    on the wire: 60 bytes for every member and its name, and as much for every row that waits.
     Raises InputError for rows of different configurations in one group, for two rows of a member at one grid
     point, and for an input in which no row has `due`; `apply` raises a `WireError` for bytes that are no
     record.
@@ -130,13 +128,13 @@ class FleetTable:
         self._counts["roll_up_rows_undue"] += rows.undue
         cells = zip(
             rows.key_codes.tolist(), rows.text_codes.tolist(), rows.integers.tolist(), rows.numbers.tolist(),
-            rows.sketches or repeat(b"", len(rows)), strict=True,
+            strict=True,
         )  # fmt: skip
-        for code, (why, config), (due, start, end), numbers, sketch in cells:
+        for code, (why, config), (due, start, end), numbers in cells:
             name, member, *class_ = rows.keys[code]
             group = self._group(((name, *class_), start, end), rows.texts[config])
             before = group.size
-            group.take(member, rows.texts[config], MemberRow(due, rows.texts[why], tuple(numbers), sketch))
+            group.take(member, rows.texts[config], MemberRow(due, rows.texts[why], tuple(numbers)))
             self._bytes += group.size - before
             self._counts["roll_up_rows_late"] += due <= self._closed
         if not rows.word.sources:

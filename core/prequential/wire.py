@@ -1,7 +1,7 @@
-"""The wire form of a learner, as a fold's state keeps it, and that of a record for all folds.
+"""The bytes in which a fold's state holds a learner, and the bytes of a record for all folds.
 
 A learner is a frame (encoding/fields.py) with magic "RSLN"; payload: a head (text, JSON), then the body. The
-body is the bytes that the model itself gives (its `to_bytes`), or else its pickle. Reading a pickle runs
+body is the bytes that the model itself writes (its `to_bytes`), or else its pickle. Reading a pickle runs
 code, so only bytes of a job's own state may be read.
 """
 
@@ -22,7 +22,7 @@ from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurat
 MAGIC, _SHARED = b"RSLN", b"RSZR"
 VERSION = 1
 MAX_BYTES = 256 << 20
-"""The most bytes of a learner's state in one fold."""
+"""The most bytes that a learner's state may have in one fold."""
 
 _STATE = "the state of a learner"
 
@@ -38,7 +38,7 @@ def shared_record(record: bytes) -> bytes:
 
 
 def own_record(record: bytes) -> bytes:
-    """Return the record that `shared_record` was given; return any other record unchanged."""
+    """Return the record from the result of `shared_record`; return any other record unchanged."""
     if record[: len(_SHARED)] != _SHARED:
         return record
     try:
@@ -58,7 +58,9 @@ def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
 
 
 def unpack_learner(name: str, data: bytes, wanted: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Return head and body. Raises one of the four `WireError`s for other bytes.
+    """Return the head and the body of a learner's bytes.
+
+    Raises one of the four `WireError`s for bytes of another kind.
 
     Raises OtherConfigurationError if the state was made by a learner with other settings than `wanted`.
     """
@@ -76,13 +78,13 @@ def unpack_learner(name: str, data: bytes, wanted: dict[str, Any]) -> tuple[dict
 
 
 def contradiction(why: str) -> CorruptBytesError:
-    """Return the error for bytes that contradict themselves; `why` says how."""
+    """Return the error for bytes whose parts contradict each other; `why` says how."""
     return json_bytes.contradiction(_STATE, why)
 
 
 @contextmanager
 def told_as(kind: type[RocsteadyError], before: str, remedy: str) -> Iterator[None]:
-    """Turn an error of a learner's own code into an error of `kind`; a MemoryError is not changed."""
+    """Raise an error of a learner's own code again as an error of `kind`; a MemoryError is not changed."""
     try:
         yield
     except MemoryError:
@@ -92,7 +94,10 @@ def told_as(kind: type[RocsteadyError], before: str, remedy: str) -> Iterator[No
 
 
 def model_bytes(name: str, model: Any) -> bytes:
-    """Return a model's own bytes, or else its pickle. Raises InputError if it has neither."""
+    """Return the bytes that a model itself writes, or else its pickle.
+
+    Raises InputError if it can do neither.
+    """
     try:
         if _speaks_bytes(model):
             return bytes(model.to_bytes())
@@ -107,7 +112,9 @@ def model_bytes(name: str, model: Any) -> bytes:
 
 
 def model_of_bytes(name: str, made: Any, data: bytes) -> Any:
-    """Return the model whose bytes `model_bytes` gave; `made` is a new model from the learner's factory.
+    """Return the model from the bytes that `model_bytes` returned.
+
+    `made` is a new model from the learner's factory.
 
     Raises OtherConfigurationError if other code made the model, so that its bytes cannot be read.
     """

@@ -22,7 +22,6 @@ from .costs import BetaCost, Cost, parse_cost
 from .durations import duration_text, microseconds, parse_lateness
 from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_bound, checked_evidence
 from .measure_names import named_measures
-from .sketches import checked_sketch_bytes
 from .windows import Emission, EveryEvents, LastEvents, Window, check_emission, needs_times, read_number
 
 _KEY = "declared"
@@ -137,9 +136,6 @@ class EvaluatorSettings:
                         "end" = only a curve at the end; None = no curves. A curve takes O(window).
     curves_points       "thinned" = a curve leaves out a point within 1/200 of the point before it, in both
                         rates; "all" = a point for each score that the window holds.
-    sketch_bytes        the most bytes of an `AucSketch` that each row on a grid of times brings of its window
-                        (`Rows.sketches`). Roll-ups rank the events of a group together by them. None = no
-                        sketches. A sketch takes O(window).
     """
 
     window: Window = field(default_factory=LastEvents)
@@ -191,7 +187,6 @@ class EvaluatorSettings:
     order: str = "arrival"
     curves: EveryEvents | Literal["end"] | None = None
     curves_points: CurvePoints = POINTS_THINNED
-    sketch_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
@@ -215,8 +210,6 @@ class EvaluatorSettings:
         if not (self.curves is None or self.curves == CURVES_AT_END or isinstance(self.curves, EveryEvents)):
             raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
         checked_points("curves_points", self.curves_points)
-        sketch_bytes = checked_sketch_bytes(self.sketch_bytes, self.window, self.every)
-        object.__setattr__(self, "sketch_bytes", sketch_bytes)
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
             raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
         if self.window.signal == "brier" and not self.probabilities:
@@ -284,8 +277,8 @@ class EvaluatorSettings:
     def canonical(self) -> str:
         """Return the text of all settings that change values.
 
-        The text leaves out `measures`, which only chooses among values; `curves`, `curves_points` and
-        `sketch_bytes`, for what is not part of a row; and `positive`, which gives the meaning of labels.
+        The text leaves out `measures`, which only chooses among values; `curves` and `curves_points`, which
+        are not part of a row; and `positive`, which gives the meaning of labels.
         """
         values = {name: plain(value) for name, value in vars(self).items() if name not in _NO_VALUES}
         return json.dumps(values, sort_keys=True)
@@ -295,7 +288,7 @@ class EvaluatorSettings:
         return config_of(self.canonical())
 
 
-_NO_VALUES = ("measures", "positive", "curves", "curves_points", "sketch_bytes")
+_NO_VALUES = ("measures", "positive", "curves", "curves_points")
 """Settings that change no value of a row."""
 
 

@@ -291,7 +291,7 @@ class TableSettings:
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def to_json(self) -> str:
-        """Return the settings as text, without those of curves and sketches: no state depends on these."""
+        """Return the settings as text, without those of curves: no state depends on these."""
         evaluator = {
             **json.loads(self.evaluator.canonical()),
             "positive": self.evaluator.positive,

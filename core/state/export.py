@@ -307,6 +307,6 @@ def _place_of(content: Record) -> tuple[int, int] | None:
     if isinstance(content, StateMarker):
         return content.partition, content.sequence
     if isinstance(content, Batch):
-        packet = content.packet()
-        return None if packet.sequence == UNORDERED else (packet.partition, packet.sequence)
+        head = content.head
+        return None if head.sequence == UNORDERED else (head.partition, head.sequence)
     return None

@@ -38,11 +38,11 @@ class RecordBatchCoder(beam.coders.Coder):
         return from_ipc(encoded)
 
     def is_deterministic(self) -> bool:
-        """Tell Beam that equal batches have equal bytes."""
+        """Return True: equal batches have equal bytes."""
         return True
 
     def to_type_hint(self) -> type:
-        """Tell Beam the type that the coder encodes."""
+        """Return the type that the coder encodes."""
         kind: type = pa.RecordBatch
         return kind
 

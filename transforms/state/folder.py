@@ -45,7 +45,9 @@ PACKED = 64 << 20
 """The most bytes of a file of packed shards. The whole file is in memory while it is written."""
 
 EVALUATORS, JOIN = "evaluators", "join"
-"""Names of steps. Every export has the first step; an export of a job with separate labels has both."""
+"""Names of steps. Every export has the step of evaluators; an export of a job with separate labels also has
+the step of the join.
+"""
 
 _ENDING = ".state"
 _REMEDY = "name a folder that --export-state or rocsteady state export wrote"
@@ -97,11 +99,11 @@ class Export:
     files: dict[tuple[str, int], Place]
 
     def step(self, name: str) -> Step | None:
-        """Return the step of a name; None if the export has no such step."""
+        """Return the step with a name; None if the export has no such step."""
         return next((step for step in self.steps if step.name == name), None)
 
     def path(self, step: str, shard: int) -> str:
-        """Return the file that a shard is in."""
+        """Return the path of the file that holds a shard."""
         return joined(self.folder, self.files[step, shard].name)
 
     def read(self, step: str, shard: int) -> ShardState:
@@ -280,7 +282,7 @@ def _remove(folder: str, names: Sequence[str]) -> None:
 
 
 def is_whole(folder: str) -> bool:
-    """Tell whether a folder holds a complete export: whether the manifest exists."""
+    """Return whether a folder holds a complete export: it does if the manifest exists."""
     return bool(FileSystems.exists(joined(folder, MANIFEST)))
 
 
@@ -313,7 +315,10 @@ def read_export(folder: str) -> Export:
 
 
 def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
-    """Return the export of a manifest. Raises a `WireError` for content that rocsteady never writes."""
+    """Return the export of a manifest.
+
+    Raises a `WireError` for content that no version of rocsteady writes.
+    """
     with reading(path):
         found = whole(content["format"], 1)
         if found > VERSION:

@@ -345,8 +345,8 @@ def test_an_alert_says_where_when_by_which_figures_and_in_a_sentence() -> None:
     opened, closed = alerts_of(rows, [rs.parse_alert("auc drops by 0.1 against 2s for 2 rows")])
     assert opened == AlertRow(
         rule="auc drops by 0.1 against 2s for 2 rows", state="open", model="churn", slice="c=NZ",
-        pane_start=0, pane_end=60 * second, row=4, time=5 * second, since_row=3, since_time=4 * second,
-        column="auc", value=0.5, limit=0.1, reference_row=2, reference_value=0.9,
+        class_=None, pane_start=0, pane_end=60 * second, row=4, time=5 * second, since_row=3,
+        since_time=4 * second, column="auc", value=0.5, limit=0.1, reference_row=2, reference_value=0.9,
         message=(
             "churn [c=NZ]: alert opened at row 4, 1970-01-01T00:00:05Z: auc 0.5 is 0.4 [0.329289, 0.470711] "
             "below the 0.9 of row 2 in 2 rows since row 3, 1970-01-01T00:00:04Z (rule: auc drops by 0.1 "

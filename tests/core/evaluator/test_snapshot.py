@@ -16,6 +16,7 @@ from rocsteady.core.evaluator.snapshot import Snapshot, describe
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.table.table import EvaluatorTable
 
 from tests.support.streams.batches import flips, truncations, with_right_checksum
@@ -38,7 +39,7 @@ def binary_table(order: str = "position") -> EvaluatorTable:
                 times=np.arange(n) * 1_000_000,
                 slices=(("carrier", TextColumn.of(["UA", None, "UA", "UA", None][:n])),),
                 source="f.csv",
-                sequence=sequence,
+                head=PacketHead(sequence=sequence),
             ).pack()
         )
     return table
@@ -72,7 +73,7 @@ def rest_of_binary(table: EvaluatorTable) -> list[rs.MeasureRow]:
         times=np.array([9_000_000, 8_000_000, 7_000_000]),
         slices=(("carrier", TextColumn.of([None, "UA", "UA"])),),
         source="f.csv",
-        sequence=1,
+        head=PacketHead(sequence=1),
     )
     records = (missing.pack(), EndOfPartition("f.csv", 0, 1, 3).pack(), EndOfInput().pack())
     return [row for record in records for rows in table.apply(record) for row in rows]

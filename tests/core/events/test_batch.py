@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
-from rocsteady.core.events.wire import tagged_columns
+from rocsteady.core.events.wire import PacketHead, tagged_columns
 
 from tests.support.streams.batches import batches, content, flips, truncations, with_right_checksum
 from tests.support.thorough import examples
@@ -29,10 +29,7 @@ FULL = EventBatch(
     predicted=TextColumn.of(["up", "up", "down"]),
     slices=(("carrier", TextColumn.of(["UA", None, "DL"])), ("größe", TextColumn.of(["", "S", ""]))),
     source="flights.csv",
-    partition=2,
-    first_position=7,
-    high_water=1_700_000_000_000_000,
-    sequence=3,
+    head=PacketHead(2, 3, 1_700_000_000_000_000),
 )
 
 
@@ -77,11 +74,7 @@ def test_take_chooses_rows_of_every_column(batch: EventBatch, data: st.DataObjec
         assert part == [whole[row] for row in rows]
         if isinstance(chosen, TextColumn):
             assert set(chosen.values) == set(chosen.to_list()) - {None}
-    assert (taken.source, taken.sequence, taken.high_water) == (
-        batch.source,
-        batch.sequence,
-        batch.high_water,
-    )
+    assert (taken.source, taken.head) == (batch.source, batch.head)
 
 
 @settings(max_examples=examples(60))

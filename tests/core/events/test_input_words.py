@@ -13,6 +13,7 @@ import rocsteady as rs
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat, Record
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.orders import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
@@ -34,7 +35,7 @@ EVENT = Event(5, "a", "m", 0.5, 1)
 
 
 def packet(number: int, sequence: int, *events: Event, **more: Any) -> EventBatch:
-    where = {"source": f"file {number}", "partition": number, "sequence": sequence}
+    where = {"source": f"file {number}", "head": PacketHead(number, sequence)}
     return event_batch(events, **{**where, **more})
 
 

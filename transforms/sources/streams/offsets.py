@@ -1,10 +1,11 @@
 """The offset that a reader has reached in its partition, or the place in a folder, kept as state.
 
-A job keeps the position as state, in its checkpoint, and goes on from there. Offsets of Kafka are kept here,
-too: nothing is committed to the brokers. In a folder, the position is a `FolderPlace`: the file being read,
-how far it was read, and the files that were read before.
+A job stores the position as state, in its checkpoint, and continues from there. Offsets of Kafka are stored
+here, too: nothing is committed to the brokers. In a folder, the position is a `FolderPlace`: the file being
+read, how far it was read, and the files that were read before.
 
-An offset has a meaning in one topic of one cluster alone. So a position names both (`check_origin`).
+An offset has a meaning only in one topic of one cluster. So a position names its topic and its cluster
+(`check_origin`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ VERSION = 1
 class Position(NamedTuple):
     """How far a partition has been read.
 
-    number      the partition's number in its stream, if it was added while the job ran; -1 = it was not
+    number      the partition's number in its stream, if it was added while the job ran; -1 = it was not added
     next        the offset from which reading continues
     high_water  the greatest event time so far, NO_TIME = no time yet
     is_idle     whether the clock does not wait for the partition, until it sends events again
@@ -44,7 +45,7 @@ class Position(NamedTuple):
 def added_numbers(number: int, known: int, now: int) -> range:
     """Return the numbers of added partitions that the reader of partition `number` reads, too.
 
-    known  the number of partitions when the job began. The added partitions are shared out by turns
+    known  the number of partitions when the job began. The added partitions are dealt to the readers in turn
     now    the number of partitions now
 
     >>> [list(added_numbers(number, 2, 5)) for number in range(2)]
@@ -54,17 +55,17 @@ def added_numbers(number: int, known: int, now: int) -> range:
 
 
 def check_origin(what: str, name: str, offset: int, was: str, here: str, remedy: str) -> None:
-    """Raise InputError where an offset is of another topic, or of another cluster, than what is read here.
+    """Raise InputError if an offset belongs to another topic, or another cluster, than is read here.
 
-    what       what goes on from the offset, with which the error begins
-    name       of the partition
-    was, here  see `StreamPartition.origin`. An id that one of both lacks is not compared
+    what       the thing that continues from the offset, with which the error begins
+    name       the name of the partition
+    was, here  see `StreamPartition.origin`. An id that only one of both has is not compared
     remedy     how to begin without the state
 
     >>> check_origin("it", "t[0]", 7, "Kafka cluster A", "Kafka cluster A, topic id B", "begin anew")
     """
     before, now = _ids(was), _ids(here)
-    for kind in before:  # the cluster first: on another cluster each topic has another id
+    for kind in before:  # The cluster comes first: on another cluster each topic has another id.
         if kind not in now or before[kind] == now[kind]:
             continue
         if kind == TOPIC_ID:
@@ -115,8 +116,8 @@ class ReaderState:
     number, partitions  the partition's number in the input, and the number of all partitions of the input,
                 when the job began; -1 and 0 = not known
     known       the number of partitions of the stream when the job began; 0 = not known
-    is_silent   whether the clock need not wait for the partition itself, but may wait for an added one
-    added       the positions of partitions that the stream got while the job ran
+    is_silent   whether the clock need not wait for the partition itself, but may wait for an added partition
+    added       the positions of partitions that were added to the stream while the job ran
     """
 
     next: int
@@ -137,12 +138,15 @@ class ReaderState:
     version: int = VERSION
 
     def to_bytes(self) -> bytes:
-        """Return a checkpoint."""
+        """Return the state as bytes, for a checkpoint."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ReaderState:
-        """Return the state of a checkpoint. Raises CorruptBytesError, or FutureVersionError."""
+        """Return the state from the bytes of a checkpoint.
+
+        Raises CorruptBytesError, or FutureVersionError.
+        """
         what = "the position of a reader"
         with reading(what):
             content = read_object(data, what)
@@ -184,7 +188,7 @@ class FilePlace(NamedTuple):
     has_model: bool | None = None
 
     def __str__(self) -> str:
-        """Say the place in words."""
+        """Return the place in words."""
         return f"byte {self.byte:,}" if self.byte else f"record {self.records:,}"
 
 
@@ -195,7 +199,7 @@ _BEGINNING = FilePlace()
 class FolderPlace:
     """A place in a folder.
 
-    name  the file that was begun last; "" = none was
+    name  the file that was begun last; "" if none was begun
     file  the place in that file
     read  the names of the existing files that were read to their ends
     """
@@ -218,7 +222,7 @@ class FolderPlace:
             return cls(text_of(name), at, _unpacked(text_of(content["read"])))
 
     def said(self) -> str:
-        """Return the place as text."""
+        """Return the place as a text that `of` reads."""
         if not self.name and not self.read:
             return ""
         content = {"file": [self.name, *self.file], "read": _packed(self.read)}

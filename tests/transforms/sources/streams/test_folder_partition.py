@@ -583,7 +583,7 @@ def test_a_complete_folder_gives_the_events_of_the_same_messages(folder):
             state = reader.state()
         assert reader.ended
         given.append([
-            (packet.times.tolist(), packet.scores.tolist(), packet.source, packet.sequence, packet.high_water)
+            (packet.times.tolist(), packet.scores.tolist(), packet.source, packet.head)
             if isinstance(packet, EventBatch)
             else packet
             for packet in packets
