@@ -1,9 +1,9 @@
 """The process's standard streams: stdout for data, and streams that the caller closed.
 
 A shell closes a stream by `>&-`. Python then has None in the stream's place, and the next opened file takes
-the stream's number. `open_closed_streams` fills these places. Reading from a closed stdin then finds the end
-of the file. Text to stderr is dropped if stderr is closed or its disk is full: no job fails because its
-messages have no reader. Writing to a closed stdout fails: rows without a reader must not pass for written.
+the stream's number. `open_closed_streams` fills these places. A closed stdin is then read as an empty file.
+Text to stderr is dropped if stderr is closed or its disk is full: a job does not fail because nobody reads
+its messages. Writing to a closed stdout fails: rows that nobody can read must not count as written.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def writing_out() -> Iterator[None]:
 
 
 def write_out(data: bytes) -> None:
-    """Write UTF-8 to stdout and flush it, also if stdout takes only text, as in a notebook.
+    """Write bytes of UTF-8 to stdout and flush it, also if stdout takes only text, as in a notebook.
 
-    Raises as `writing_out` does.
+    Raises the errors of `writing_out`.
     """
     with writing_out():
         if (binary := getattr(sys.stdout, "buffer", None)) is None:

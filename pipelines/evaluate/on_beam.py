@@ -42,10 +42,8 @@ from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
-    ROLL_UPS,
     TableKind,
     curve_batches,
-    kind_for,
     kind_of_rows,
     row_schema,
 )
@@ -189,16 +187,9 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
-    rolled, has_classes = None, job.settings.classes is not None
+    rolled = None
     if job.roll_ups is not None:
-        rolled = rolled_up(
-            rows,
-            job.roll_ups,
-            job.settings.shards,
-            job.cache_bytes,
-            job.sinks,
-            kind_for(ROLL_UPS, has_classes=has_classes),
-        )
+        rolled = rolled_up(rows, job.roll_ups, job.settings.shards, job.cache_bytes, job.sinks)
     if job.alerts is not None:
         from ...transforms.evaluate.alert import Alert
 
@@ -213,15 +204,13 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
                 watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
                 watched.append(watched_rows | label >> watch)
         alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()
-        kind_of_alerts = kind_for(ALERTS, has_classes=has_classes)
-        alerts = alerts | "Alerts in columns" >> InBatches(kind_of_alerts)
+        alerts = alerts | "Alerts in columns" >> InBatches(ALERTS)
         for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
             if path is not None:
-                _ = alerts | label >> write_batches(path, kind_of_alerts, job.sinks)
+                _ = alerts | label >> write_batches(path, ALERTS, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
-        of_curves = kind_for(CURVES, has_classes=has_classes)
-        _ = curves | "Write curves" >> write_batches(job.curves, of_curves, job.sinks)
+        _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
     return pipeline
 
 

@@ -18,7 +18,9 @@ from ..periods import column_at
 _logger = logger("rocsteady.times")
 
 FAR_AHEAD = 86_400_000_000
-"""Microseconds: an event further ahead of the clock is reported. A wrong zone causes 14 hours at most."""
+"""An event that is further ahead of the clock, in microseconds, is reported. A wrong time zone causes 14
+hours at most.
+"""
 
 
 def tell_ahead(
@@ -56,7 +58,7 @@ def tell_ahead(
 
 
 def _position_of(chunk: Chunk, fields: EventFields, time: int) -> str:
-    """Return the position of the first record of that time."""
+    """Return the position of the first record with this time."""
     column = column_at(chunk.batch, chunk.batch.schema.get_field_index(fields.time))
     rows = np.flatnonzero(instants(column, fields.time_unit, fields.time_format) == time)
     return f"{int(np.asarray(chunk.places())[rows[0]]):,}"

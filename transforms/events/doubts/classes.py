@@ -11,16 +11,19 @@ from .once import keep
 _logger = logger("rocsteady.labels")
 
 _classes: dict[tuple[str, str, str], ClassDoubt] = {}
-"""The classes so far, by the columns of labels and of predictions, and the positive class."""
+"""The classes so far, by the columns of labels and of predictions and the positive class."""
 
 
 def tell_predictions(fields: EventFields, classes: TextColumn) -> None:
-    """Warn of predictions that differ from all labels, or from all but one class of them."""
+    """Warn of predictions that differ from all labels, or from all labels but one class."""
     tell_classes(fields, 1, classes)
 
 
 def tell_classes(fields: EventFields, side: int, classes: TextColumn) -> None:
-    """Note the classes of labels (side 0) or of predictions (side 1); warn once if too few are common."""
+    """Add the classes of labels (side 0) or of predictions (side 1).
+
+    Warn once if both have too few classes in common.
+    """
     if fields.predicted is None or fields.class_scores:
         return
     key = fields.label, fields.predicted, fields.positive or ""

@@ -13,18 +13,18 @@ from .once import is_new, is_told
 _logger = logger("rocsteady.labels")
 
 ABSENT = frozenset({"#n/a", "<na>", "?", "missing", "n/a", "na", "nan", "null", "unknown"})
-"""Labels, in small letters, that probably stand for a missing label."""
+"""Texts of labels, in small letters, that probably stand for a missing label."""
 
 
 def tell_labels(fields: EventFields, classes: TextColumn) -> None:
-    """Warn of labels that probably stand for missing ones, and of predictions that differ from all labels."""
+    """Warn of labels that probably stand for missing labels, and of predictions unlike all labels."""
     if fields.positive is not None:
         _tell_negatives(fields.label, classes.values, fields.positive)
     tell_classes(fields, 0, classes)
 
 
 def _tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
-    """Warn once of each label that probably stands for a missing one and counts as negative."""
+    """Warn once of each label that probably stands for a missing label and counts as negative."""
     for label in labels:
         if label == positive or label.strip().lower() not in ABSENT or is_told((name, label)):
             continue

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 _told: dict[tuple[str, str], str] = {}
-"""Warnings by column, and unit or label. Threads share it without a lock: each use is one step of a dict."""
+"""The warnings so far, by column, and by unit or label. Threads share it without a lock: each use is one step
+of a dict.
+"""
 
 
 def is_new(key: tuple[str, str], text: str) -> bool:
-    """Keep a warning, unless there is a warning of its key; return whether it was kept."""
+    """Keep a warning, unless a warning with its key is kept already; return whether the warning was kept."""
     return _told.setdefault(key, text) is text
 
 

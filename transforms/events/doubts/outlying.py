@@ -23,14 +23,17 @@ _SHOWN = 3
 
 
 class TimesOfFiles:
-    """The times of the records of files, by role and column; tells of times that lie far from all others."""
+    """The times of the records of files, by role and column.
+
+    It warns of times that lie far from all others.
+    """
 
     def __init__(self) -> None:
         self._spreads: dict[tuple[Role, str], TimeSpread] = {}
 
     def note(self, role: Role, column: str | None, batch: Batch, letters: DeadLetters) -> None:
         """Note the times of valid records, with their positions, and those of late records."""
-        times, source = batch.times, batch.packet().source
+        times, source = batch.times, batch.source
         if column is None or times is None:
             return
         self.note_times(role, column, times, batch.positions, source)
@@ -42,7 +45,7 @@ class TimesOfFiles:
     def note_times(
         self, role: Role, column: str, times: Int64Array, positions: Int64Array | None, source: str
     ) -> None:
-        """Note the times of records of a source, none of them NO_TIME, with their positions."""
+        """Add the times of records of a source, none of them NO_TIME, with their positions."""
         self._spreads.setdefault((role, column), TimeSpread()).add(times, positions, source)
 
     def tell(self) -> None:
