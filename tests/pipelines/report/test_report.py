@@ -41,7 +41,7 @@ from rocsteady.pipelines.report.data import (
     thinned,
 )
 from rocsteady.pipelines.report.report import report_page, write_report
-from rocsteady.pipelines.report.rows import EventCounters, count_dead_letters, report_rows
+from rocsteady.pipelines.report.rows import EventCounters, Tables, count_dead_letters, report_rows
 from rocsteady.pipelines.words import DASH
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, SETTINGS_KEY
@@ -707,7 +707,7 @@ def test_notes_stand_in_one_box_that_is_open():
 
 
 def test_charts_come_before_tables_and_words(rows):
-    page = report_page(report_rows(rows), alerts=alert_events({"model": "good", "row": 3}))
+    page = report_page(report_rows(rows), Tables(alerts=alert_events({"model": "good", "row": 3})))
     sections = re.findall('<section id="([^"]+)"', page)
     assert sections == [
         "overview", "over-time", "alerts", "gaps", "slices", "changes", "measures", "curves", "latest",
@@ -774,7 +774,7 @@ def test_dead_letters_are_counted_by_kind_and_reason():
     counters = count_dead_letters(table)
     assert counters.lost[0] == ("invalid", "score: ... is not a number", 3)
     assert [counters.total(kind) for kind in ("invalid", "late", "unmatched", "duplicate")] == [3, 1, 1, 0]
-    page = report_page(report_rows(filled([("a", 3)])), counters=counters)
+    page = report_page(report_rows(filled([("a", 3)])), Tables(counters=counters))
     for label, count in (("Dead letters", 3), ("Late", 1), ("Unmatched", 1), ("Applied", 300)):
         assert f"<dt>{label}</dt><dd>{count}</dd>" in page
     assert "<dt>Duplicate</dt>" not in page  # 0 would suggest that something was looked for
@@ -799,7 +799,7 @@ def test_without_counters_the_page_says_how_to_have_them():
 
 def test_counters_that_are_given_are_shown():
     counters = EventCounters(read=1_234_567, applied=1_234_000, lost=(("duplicate", "seen before", 567),))
-    page = report_page(report_rows(filled([("a", 3)])), counters=counters)
+    page = report_page(report_rows(filled([("a", 3)])), Tables(counters=counters))
     for words in ("<dt>Events read</dt><dd>1,234,567</dd>", "<dt>Applied</dt><dd>1,234,000</dd>",
                   "<dt>Duplicate</dt><dd>567</dd>", "<dt>Dead letters</dt><dd>0</dd>"):  # fmt: skip
         assert words in page
