@@ -1,14 +1,14 @@
-"""ClassWindow: the events of one model with a score of each class, from events to the figures of rows.
+"""ClassWindow: makes the figures of rows from the events of one model with a score of each class.
 
-Which events the window holds, and when a row is due, is planned by `Course` (evaluator/eviction.py), as for
-the rows of each class. A fading event weighs 2^(-a / T), a its age and T the half-life. It is dropped when it
+`Course` (evaluator/eviction.py) plans which events the window holds and when a row is due, as for the rows of
+each class. A fading event weighs 2^(-a / T), where a is its age and T the half-life. It is dropped when it
 weighs less than 2^-64 of the heaviest event of its class.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,10 +27,10 @@ from ..evaluator.eviction import (
 from ..evaluator.state import Remains
 from ..events.times import NO_TIME
 from ..measures.decisions import HELD, SEQ
-from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..measures.event_buffer import EventBuffer, entering
 from ..rows.class_columns import ClassMeans
 from .current import CurrentPairs, keeps_orders
-from .events import ClassEvents, EventBuffer
+from .events import ClassEvents
 from .figures import ClassFigures, figures_of_labels, figures_of_window
 from .means import MeansOfLines, means_of, means_of_rows
 from .settings import ClassSettings
@@ -52,7 +52,8 @@ class ClassWindow:
         classes = len(settings.classes)
         labels = np.empty((0, classes), np.bool_) if settings.multi_label else NO_INT64
         ticks = NO_INT64 if window.ticks else None
-        self._buffer = EventBuffer(ClassEvents(labels, np.empty((0, classes)), None, ticks))
+        none = ClassEvents(labels, np.empty((0, classes)), None, ticks)
+        self._buffer = EventBuffer(none, window.ticks)
         self._current = CurrentPairs(classes, self._buffer) if keeps_orders(settings) else None
 
     def __len__(self) -> int:
@@ -67,9 +68,9 @@ class ClassWindow:
     ) -> Sequence[ClassMeans]:
         """Apply events, or advance time to `clock`; return the means of the rows that fall due.
 
-        given  of adaptive windows: see `plan_steps`
+        given  for adaptive windows: see `plan_steps`
 
-        Where classes have rows, the means of each are behind those of the model.
+        If classes have rows, the means of each class follow those of the model.
         """
         counters = self._course.counters
         due: list[ClassMeans] = []
@@ -85,24 +86,13 @@ class ClassWindow:
                     ticks = times[plan.start : plan.start + plan.events]
                 part = part._replace(ticks=ticks)
             if self._current is not None:
-                lines.append(self._current.follow(_entering(part, steps, plan.start), steps))
+                lines.append(self._current.follow(entering(part, steps, plan.start), steps))
             else:
-                due += self._scanned(part, steps, plan.start)
+                for _ in self._buffer.follow_to_rows(part, steps, plan.start):
+                    due += self._means_of_rows()
             counters[SEQ] += plan.events
             counters[HELD] = len(self)
         return MeansOfLines(self._settings, np.concatenate(lines)) if lines else due
-
-    def _scanned(self, part: ClassEvents, steps: Steps, start: int) -> Iterator[ClassMeans]:
-        """Apply steps, and scan the window at each row; `start` is the place of the first event of `part`."""
-        done = 0
-        for end in (*(np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist(), 0):
-            some = steps.part(done, end or len(steps.flags))
-            self._buffer.follow(_entering(part, some, start), some)
-            if self._half_life:
-                self._buffer.drop_faded(self._half_life)
-            if end:
-                yield from self._means_of_rows()
-            done = end
 
     def advance_to(self, clock: int) -> Sequence[ClassMeans]:
         """Advance time to `clock`, microseconds UTC; return the means of the rows that fall due."""
@@ -111,7 +101,7 @@ class ClassWindow:
         return self.apply(self._buffer.events().part(slice(0)), None, clock)
 
     def finish(self) -> Sequence[ClassMeans]:
-        """Return the means of the last row, which falls due now, as `apply` does."""
+        """Make the last row due now; return its means, as `apply` does."""
         self._course.counters[NEXT_ROW] += 1
         self._course.counters[CHANGED] = 0
         return self._means_of_rows()
@@ -143,7 +133,7 @@ class ClassWindow:
     # ---- state
 
     def go_on(self, remains: Remains) -> None:
-        """Continue the rows of a window that was dropped; this window stays empty."""
+        """Continue the rows of a window that was dropped, from its `remains`; this window stays empty."""
         self._course.counters[REMAINING] = remains[2:]
 
     @property
@@ -156,8 +146,8 @@ class ClassWindow:
     def pack(self) -> list[bytes]:
         """Return the wire form, little-endian.
 
-        `_STATE`; labels (i4; of several labels one byte each) and scores (f8) of the events held, then their
-        weights (f8), ticks and times (i8), each if there are some.
+        `_STATE`; the labels (i4; one byte for each class if events have several labels) and scores (f8) of
+        the events held, then their weights (f8), ticks and times (i8), each only if events have them.
         """
         events, times = self._buffer.events(), self._course.times()
         head = _STATE.pack(
@@ -215,11 +205,3 @@ class ClassWindow:
             self._current = CurrentPairs(classes, self._buffer)
         if has_times:
             self._course.load(times)
-
-
-def _entering(part: ClassEvents, steps: Steps, start: int) -> ClassEvents:
-    """Return the events that enter; `start` is the place in the batch of the first event of `part`."""
-    enters = (steps.flags & ENTERS) != 0
-    if enters.all() and part.size == len(enters):
-        return part
-    return part.part(steps.events[enters] - start)

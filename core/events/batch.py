@@ -1,4 +1,4 @@
-"""Batches: the columns of many events, predictions or labels, and their one packed form on the wire.
+"""Batches: the columns of many events, predictions or labels, and the one packed form in which they are sent.
 
 The element between transforms is a batch, never an event: a Python Beam pipeline moves a few hundred
 thousand elements a second and more than ten million events in batches.
@@ -25,8 +25,7 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from .columns import ColumnBatch, IdColumn, TextColumn
 from .inputs import exact_column
-from .times import NO_TIME
-from .wire import CLASS_SCORES, COLUMNS, NAMED, UNORDERED, Packet, read_batch, tagged_columns, write_batch
+from .wire import CLASS_SCORES, COLUMNS, NAMED, NO_HEAD, PacketHead, read_batch, tagged_columns, write_batch
 
 POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 """Values of `labels`. NO_CLASS: the label is a class, and the positive class is not named."""
@@ -36,7 +35,7 @@ MAGIC = b"RSEB"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PacketBatch(ColumnBatch):
-    """Base of the batches of events and of labels, which are packets of their source; see `EventBatch`.
+    """The base of the batches of events and of labels, which are packets of their source; see `EventBatch`.
 
     magic, what  the first bytes of the wire form, and its name in an error
     """
@@ -46,10 +45,7 @@ class PacketBatch(ColumnBatch):
     positions: Int64Array | None = None
     sources: TextColumn | None = None
     source: str = ""
-    partition: int = 0
-    first_position: int = -1
-    high_water: int = NO_TIME
-    sequence: int = UNORDERED
+    head: PacketHead = NO_HEAD
 
     def _check_rows(self, of: str, one: str) -> None:
         """Convert numbers to their types on the wire. Raises InputError; see `exact_column`."""
@@ -65,9 +61,12 @@ class PacketBatch(ColumnBatch):
                     f"every column needs one value per {one}"
                 )
 
-    def pack(self) -> bytes:
-        """Return the wire form: about 10 bytes an event without ids, times, weights and slices."""
-        return write_batch(self.magic, self.packet(), len(self), tagged_columns(self))
+    def pack(self, head: PacketHead | None = None) -> bytes:
+        """Return the wire form: about 10 bytes an event without ids, times, weights and slices.
+
+        head  the head of the packet; None: the batch's own
+        """
+        return write_batch(self.magic, head or self.head, self.source, len(self), tagged_columns(self))
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
@@ -78,16 +77,12 @@ class PacketBatch(ColumnBatch):
     def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:
         """Make a batch of the fields that `read_batch` has read.
 
-        Raises ValueError for values that validation never lets pass: kernels rely on the validation.
+        Raises ValueError for values that validation never accepts: kernels rely on the validation.
         """
         raise NotImplementedError
 
-    def packet(self) -> Packet:
-        """Return the batch's head as a packet of its source: partition, sequence, position and high water."""
-        return Packet(self.source, self.partition, self.sequence, self.first_position, self.high_water)
-
     def event_sources(self) -> TextColumn:
-        """Return the source of every row."""
+        """Return the name of the source of every row."""
         if self.sources is not None:
             return self.sources
         return TextColumn.repeated(self.source, len(self))
@@ -107,18 +102,15 @@ class EventBatch(PacketBatch):
     predicted      the predicted class, or None.
     slices         (column name, text) of every slice column, or of every text feature; code -1 = missing.
     features       (column name, float64) of every number feature, NaN = missing. Instances, which a learner
-                   has still to score, have features, and scores without meaning.
+                   has not scored yet, have features, and scores without meaning.
     class_scores   float64[n, C]: a finite score of each class, or None. With them `scores` and `labels` have
                    no meaning: the labels are `label_classes`, or `class_labels`.
     class_labels   int8[n, C], 1 where an event is of a class, or None: an event is of one class.
-    positions      int64 ordinal of every event in its source, -1 = unknown, which identifies an event that is
-                   refused later on; None: positions are not needed.
+    positions      int64 ordinal of every event in its source, -1 = unknown, to name an event that is refused
+                   later; None: positions are not needed.
     sources        the source of every event, if the events come from several sources.
     source         name of the partition that the events come from (a file, a topic's partition).
-    partition      place of that partition in the order of all partitions of the input, from 0.
-    first_position position of the first event in the source; -1 = unknown
-    high_water     the greatest event time of the partition so far; NO_TIME = none.
-    sequence       the place of this packet among those of its source for its shard, or UNORDERED.
+    head           of a batch that was a packet, the packet's place in the input.
     """
 
     magic, what = MAGIC, "an event batch"
@@ -150,7 +142,7 @@ class EventBatch(PacketBatch):
 
     @classmethod
     def concat(cls, batches: Sequence[EventBatch]) -> EventBatch:
-        """Concatenate batches with the same columns; source and packet are those of the first batch.
+        """Concatenate batches with the same columns; the source is that of the first batch.
 
         `batches` must not be empty. If they have positions and differ in source, the result has `sources`.
         """
@@ -167,7 +159,10 @@ class EventBatch(PacketBatch):
 
     @classmethod
     def of_classes(cls, **columns: Any) -> Self:
-        """Make a batch of events with a score of each class, of columns without `scores` and `labels`."""
+        """Make a batch of events with a score of each class.
+
+        `columns` has all columns but `scores` and `labels`.
+        """
         rows = len(columns["models"])
         return cls(scores=np.zeros(rows), labels=np.full(rows, NO_CLASS, np.int8), **columns)
 
@@ -207,7 +202,7 @@ class EventBatch(PacketBatch):
         return batch
 
     def _check_values(self) -> None:
-        """Raise ValueError for weights and texts that validation never lets pass."""
+        """Raise ValueError for weights and texts that validation never accepts."""
         if self.weights is not None and not ((self.weights > 0) & np.isfinite(self.weights)).all():
             raise ValueError("a weight is not a number above 0")
         for tag, (name, kind) in COLUMNS.items():
@@ -217,7 +212,7 @@ class EventBatch(PacketBatch):
 
 
 def _check_members(members: Int8Array | None) -> None:
-    """Raise ValueError for labels of classes that validation never lets pass."""
+    """Raise ValueError for labels of classes that validation never accepts."""
     if members is not None and ((members | 1) != 1).any():
         raise ValueError("a label of a class is neither 1 nor 0")
 
@@ -240,7 +235,7 @@ class PredictionBatch:
 
     @classmethod
     def of(cls, **columns: Any) -> PredictionBatch:
-        """Make a batch of the columns of an `EventBatch`, given without labels."""
+        """Make a batch of predictions from the columns of an `EventBatch`, without labels."""
         return cls(cls._unlabelled(columns))
 
     @staticmethod
@@ -285,18 +280,24 @@ class PredictionBatch:
         """Return the predictions [start, end)."""
         return PredictionBatch(self.events.part(start, end))
 
-    def packet(self) -> Packet:
-        """Return what the batch is as a packet of its source."""
-        return self.events.packet()
+    @property
+    def source(self) -> str:
+        """The name of the partition that the predictions come from."""
+        return self.events.source
 
-    def pack(self) -> bytes:
-        """Return the wire form."""
+    @property
+    def head(self) -> PacketHead:
+        """Of a batch that was a packet, the packet's place in the input."""
+        return self.events.head
+
+    def pack(self, head: PacketHead | None = None) -> bytes:
+        """Return the wire form; `head` as in `PacketBatch.pack`."""
         columns = (each for each in tagged_columns(self.events) if each[0] not in _NOT_SENT)
-        return write_batch(self.magic, self.packet(), len(self), columns)
+        return write_batch(self.magic, head or self.head, self.source, len(self), columns)
 
     @classmethod
     def unpack(cls, data: bytes) -> PredictionBatch:
-        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
+        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
         return read_batch(data, cls.magic, "a batch of predictions", cls._of_fields)
 
     @classmethod
@@ -321,7 +322,7 @@ class LabelBatch(PacketBatch):
     labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
     label_classes  the label as a class; None if labels are plain 1 and 0
     class_labels   int8[n, C], 1 where the events are of a class; None: a label is one class
-    The others are those of an `EventBatch`.
+    The other columns are those of an `EventBatch`.
     """
 
     magic, what = b"RSLB", "a batch of labels"
@@ -340,7 +341,7 @@ class LabelBatch(PacketBatch):
 
     @classmethod
     def concat(cls, batches: Sequence[LabelBatch]) -> LabelBatch:
-        """Concatenate batches with the same columns, at least one; source and packet are the first's."""
+        """Concatenate batches with the same columns, at least one; the source is that of the first."""
         first = batches[0]
         if len(batches) == 1:
             return first
@@ -364,7 +365,7 @@ class LabelBatch(PacketBatch):
 
 @dataclass(frozen=True, eq=False)
 class LabelRows(PacketBatch):
-    """Labels without their ids and times, which the label matcher keeps. They have `sources`."""
+    """The rows of labels without their ids and times, which the label matcher holds. They have `sources`."""
 
     magic, what = LabelBatch.magic, LabelBatch.what
 

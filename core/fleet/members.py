@@ -2,11 +2,10 @@
 
 A row of measures takes 400 bytes, and its AUC with interval, counts, evidence and time 72.
 
-Wire form, versions 1 and 2: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a
-shard (see `Settled`), and how many rows were taken and left out; keys (u32 count; two texts each), texts (u32
-count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a row), numbers f64 (six a
-row). A text is a u32 length and UTF-8. In version 2 keys may have a class, and each begins with a u8, its
-number of texts. A record without a class has version 1.
+Wire form, version 1: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a shard
+(see `Settled`), and how many rows were taken and left out; keys (u32 count; each a u8, its number of texts,
+and its texts), texts (u32 count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a
+row), numbers f64 (six a row). A text is a u32 length and UTF-8.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from .settings import RollUpSettings
 from .surely import log_e_values
 
 MAGIC = b"RSFM"
-VERSION = 2
+VERSION = 1
 
 INTEGERS = ("due", "pane_start", "pane_end")
 COLUMNS = ("auc", "auc_low", "auc_high", "positives", "negatives")
@@ -278,8 +277,7 @@ class MemberRows:
     def pack(self) -> bytes:
         """Return the wire form."""
         parts = [_WORD.pack(*self.word, self.taken, self.undue), struct.pack("<I", len(self.keys))]
-        version = 2 if any(len(key) > 2 for key in self.keys) else 1
-        parts += [packed_key(key, counted=version > 1) for key in self.keys]
+        parts += map(packed_key, self.keys)
         parts += [struct.pack("<I", len(self.texts)), *map(packed_text, self.texts)]
         parts += [
             struct.pack("<I", len(self)),
@@ -288,7 +286,7 @@ class MemberRows:
             self.integers.astype("<i8").tobytes(),
             self.numbers.astype("<f8").tobytes(),
         ]
-        return framed(MAGIC, version, b"".join(parts))
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def unpack(cls, data: bytes) -> MemberRows:
@@ -297,7 +295,7 @@ class MemberRows:
         reader = Reader(unframed(data, MAGIC, VERSION, what))
         with reading(what):
             *word, taken, undue = reader.numbers(_WORD.format)
-            keys = tuple(read_key(reader, counted=data[4] > 1) for _ in range(reader.number("<I")))
+            keys = tuple(read_key(reader) for _ in range(reader.number("<I")))
             texts = tuple(reader.text() for _ in range(reader.number("<I")))
             n = reader.number("<I")
             codes, text_codes = reader.array("<i4", n), reader.array("<i4", 2 * n)

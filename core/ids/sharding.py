@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,14 @@ from ..events.batch import EventBatch, PredictionBatch
 from ..events.columns import TextColumn
 from ..events.records import Batch, EndOfPartition, Heartbeat, StateMarker
 from ..events.times import NO_TIME
+from ..events.wire import PacketHead
 from ..settings.against import Against
 from ..settings.table import Shards
 from .index import hash64_of_ids
 
 
-@lru_cache(maxsize=1 << 18)  # some 40 MB; a model beyond these is hashed anew, in a microsecond
+# some 40 MB; the hash of a model beyond these is computed again, in a microsecond
+@lru_cache(maxsize=1 << 18)
 def _hash(model: str) -> int:
     digest = hashlib.blake2b(model.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
@@ -62,7 +64,7 @@ def shard_key(shard: int) -> str:
 
 
 def number_of(key: str) -> int:
-    """Return the shard of a key.
+    """Return the shard that a key names.
 
     >>> number_of("shard-007")
     7
@@ -75,7 +77,7 @@ def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventB
 
     The events of a model keep their order and are contiguous, so that evaluators need not gather them. One
     radix sort, then cuts: O(n) in events. Each part's dictionaries hold only the texts that the part uses.
-    Source, partition, high water and sequence are the batch's.
+    The source is the batch's.
     """
     if not len(batch):
         return
@@ -110,8 +112,8 @@ def split_for_comparisons(
 ) -> Iterator[tuple[int, EventBatch]]:
     """Yield (shard, its events, in their order) for every shard in [0, shards) that compares models.
 
-    A model is in one shard, by its hash. An event of the champion goes to every shard. If a record has the
-    scores of several models, all models of one name before the column are in one shard.
+    A model is in one shard, by its hash. The events of the champion go to every shard. If a record has the
+    scores of several models, all models whose names are equal before the column are in one shard.
     """
     if not len(batch):
         return
@@ -131,7 +133,7 @@ def split_for_comparisons(
 
 
 def split_records(batch: Batch, shards: int) -> Iterator[tuple[int, Batch]]:
-    """Yield (shard, its records): events by their models, predictions and labels by their ids."""
+    """Yield (shard, its records): events are split by their models, predictions and labels by their ids."""
     if isinstance(batch, EventBatch):
         yield from split_by_shard(batch, shards)
         if isinstance(shards, Shards) and shards.against is not None:
@@ -163,18 +165,11 @@ Packet = tuple[str, bytes]
 """A packed record for a shard: (key of the shard, bytes)."""
 
 
-def with_packet(batch: Batch, **changes: Any) -> Batch:
-    """Return a batch as another packet: with another partition, sequence or high water."""
-    if isinstance(batch, PredictionBatch):
-        return PredictionBatch(replace(batch.events, **changes))
-    return replace(batch, **changes)
-
-
 class Cut(NamedTuple):
-    """A request for the states of the shards after a certain record; see `StateMarker`.
+    """A request for the states of all shards after a certain record; see `StateMarker`.
 
     id, folder  the id and the folder of the export
-    stops       whether the input stops at the cut: no record follows, but the input counts as not ended
+    stops       whether the input stops at the cut: no record follows, but the input does not count as ended
     """
 
     id: str
@@ -186,7 +181,8 @@ class Packets:
     """Numbers the packets of one partition for every shard.
 
     shards  a number, or `Shards`
-    sent    the number of packets sent to each shard so far; after a checkpoint, a reader continues them
+    sent    the number of packets sent to each shard so far; after a checkpoint, a reader continues these
+            numbers
     """
 
     def __init__(
@@ -196,11 +192,10 @@ class Packets:
         self._shards = shards
         self.sent = [0] * shards if sent is None else [*sent]
 
-    def split(self, batch: Batch) -> Iterator[Packet]:
-        """Yield the packets of a batch."""
+    def split(self, batch: Batch, high_water: int) -> Iterator[Packet]:
+        """Yield the packets of a batch; `high_water` as in `PacketHead`."""
         for shard, part in split_records(batch, self._shards):
-            packet = with_packet(part, partition=self._of[1], sequence=self.sent[shard])
-            yield shard_key(shard), packet.pack()
+            yield shard_key(shard), part.pack(PacketHead(self._of[1], self.sent[shard], high_water))
             self.sent[shard] += 1
 
     def heartbeats(self, settled: int, high_water: int, source: str = "") -> Iterator[Packet]:
@@ -216,7 +211,7 @@ class Packets:
     def markers(
         self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME
     ) -> Iterator[Packet]:
-        """Return a marker for every shard, which requests the shard's state after the packets so far."""
+        """Yield a marker for every shard, which requests the state of the shard after the packets so far."""
         where = json.dumps(position)
         return self.mark(StateMarker(*self._of, 0, cut.id, cut.folder, where, cut.stops, settled, high_water))
 
@@ -229,6 +224,6 @@ class Packets:
             self.sent[shard] += 1
 
     def ends(self, high_water: int) -> Iterator[Packet]:
-        """Yield a record for every shard that the partition has ended."""
+        """Yield the record of the partition's end for every shard."""
         for shard, sent in enumerate(self.sent):
             yield shard_key(shard), EndOfPartition(*self._of, sent, high_water).pack()

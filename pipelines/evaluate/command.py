@@ -24,6 +24,8 @@ from ...core.state.compile_ahead import compiled_ahead
 from ...core.verdicts.choice import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
+from ...runners.reasons import RunnerLog
+from ...runners.submit import starts_no_job
 from ...transforms.beam import metrics
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.kinds import row_schema
@@ -42,7 +44,6 @@ from .options import alerts_of, fields_of, runner_of, sources_of, table_of, timi
 from .pairs import add_score_of_champion, pairs_of
 from .recipients import refuse_recipients
 from .roll_ups import roll_ups_of
-from .run import RunnerLog, starts_no_job
 from .streams.growing import GrowingSource, growing_source
 from .streams.labels import join_of, label_records_of
 from .streams.topics import Topics, refuse_outputs_to, topics_of

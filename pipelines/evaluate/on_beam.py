@@ -51,12 +51,12 @@ from ...transforms.sinks.open import is_streamed, write_batches
 from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEventFiles, ReadFiles
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
+from .counted import BESIDE, run_counted
 from .job import Beside, Evaluation, Outcome
 from .losses import refusal
 from .page import report_on
 from .pairs import compared
 from .roll_ups import rolled_up
-from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, summarise
 from .take_up import savepoint_of
 
@@ -122,7 +122,7 @@ def run_evaluation(job: Evaluation) -> Outcome:
             copy = str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(hidden.alerts, copy=copy))
         check = None if job.streams is None else job.streams.check
-        outcome = run_pipeline(_pipeline(hidden), job.runner, check)
+        outcome = run_counted(_pipeline(hidden), job.runner, check)
         if copy is not None:
             order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule", "class")]
             outcome = replace(outcome, alerts=pa.parquet.read_table(copy).sort_by(order))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from time import time_ns
 from typing import Any, Literal, Unpack
@@ -18,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.errors import ConfigError
+from ...core.events.batch import EventBatch
 from ...core.events.records import Batch, EndOfInput
 from ...core.events.rejected import Rejected
 from ...core.events.times import END_OF_TIME, NO_TIME
-from ...core.ids.sharding import Packet, Packets, with_packet
+from ...core.ids.sharding import Packet, Packets
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
 from ...core.settings.choices import MeasureChoices
@@ -170,8 +172,8 @@ class _FrameEvaluation:
         doubts.reset()
         packets, high_water = Packets(NAME, 0, 1, 1), NO_TIME
         for batch, settled in self._with_settled():
-            self._apply(packets.split(batch))
-            high_water = max(high_water, batch.packet().high_water)
+            high_water = Timing(high_water).after(batch).high_water
+            self._apply(packets.split(batch, high_water))
             if NO_TIME < settled < END_OF_TIME:
                 self._apply(packets.heartbeats(settled, high_water))
         self._apply(packets.ends(high_water))
@@ -230,7 +232,8 @@ class _FrameEvaluation:
             chunk = Chunk(position, records, None, NO_LETTERS)
             batch, letters = validate_as("event", chunk, fields, NAME, 0, self._timing, located=True)
             times.note("event", fields.time, batch, letters)
-            batch = batch if located else with_packet(batch, positions=None)
+            if isinstance(batch, EventBatch) and not located:
+                batch = replace(batch, positions=None)
             self._timing = self._timing.after(batch)
             position += records.num_rows
             self._note(letters)

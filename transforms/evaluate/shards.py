@@ -1,8 +1,8 @@
-"""Sharded packets in, rows out: the inner step of every evaluation of a stream.
+"""The inner step of every evaluation of a stream: takes sharded packets, and gives rows.
 
 Packets are records of `EvaluatorTable` (`core.events.records`): packed `EventBatch`es, and records that end a
 partition or the input. The key is a shard. The number of shards is fixed for the life of a state: with
-another number, keys would find empty state. A snapshot's fingerprint makes that an error.
+another number, keys would find empty state. The fingerprint of a snapshot turns this case into an error.
 
 The coders of `Rows`, `MeasureRow` and `ClassRow` are registered here and nowhere else.
 """
@@ -116,7 +116,7 @@ class RowsCoder(Coder):
 
 
 def _classes_of(names: Any, codes: Any, means: Any) -> ClassColumns:
-    """Return the classes of rows from their values in JSON, in which a tuple is a list."""
+    """Return the classes of rows from their values in JSON, in which tuples have become lists."""
     found = [
         ClassMeans._make(tuple(value) if isinstance(value, list) else value for value in each)
         for each in means
@@ -151,7 +151,10 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True)
 class ExportingFactory(Generic[Settings, Output]):
-    """Makes machines that export their states; with `awaits`, each waits for the state of another job."""
+    """Makes machines that export their states.
+
+    With `awaits`, each machine waits for the state of another job.
+    """
 
     settings: Settings
     awaits: bool = False
@@ -162,7 +165,10 @@ class ExportingFactory(Generic[Settings, Output]):
 
     @abstractmethod
     def loaded(self, pane: Pane | None, key: str, snapshot: bytes) -> CutMachine[Output]:
-        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        """Return the machine of a snapshot.
+
+        Raise OtherConfigurationError for other settings, a `WireError` for damaged bytes.
+        """
 
     @abstractmethod
     def shard(self, key: str) -> tuple[int, int]:
@@ -176,13 +182,19 @@ class ExportingFactory(Generic[Settings, Output]):
         return ExportingMachine(self.made(pane, key), *self._parts(pane, key), awaits=self.awaits)
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> ExportingMachine[Output]:
-        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        """Return the machine of a snapshot.
+
+        Raise OtherConfigurationError for other settings, a `WireError` for damaged bytes.
+        """
         return ExportingMachine.from_bytes(snapshot, partial(self.made, pane, key), *self._parts(pane, key))
 
 
 @dataclass(frozen=True)
 class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
-    """Makes the evaluator tables of a job; with `tells`, rows say up to where they are complete."""
+    """Makes the evaluator tables of a job.
+
+    With `tells`, rows say up to which grid point they are complete.
+    """
 
     tells: bool = False
 
@@ -190,7 +202,7 @@ class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
         return self.shard(key) if self.tells else None
 
     def warm_up(self) -> None:
-        """Compile the kernels that these settings lead to, or load them from their folder."""
+        """Compile the kernels that these settings need, or load them from their folder."""
         warm_up(self.settings)
 
     def made(self, pane: Pane | None, key: str) -> EvaluatorTable:
@@ -202,7 +214,7 @@ class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
         return EvaluatorTable.from_bytes(snapshot, self.settings, pane, tells=self._tells(key))
 
     def shard(self, key: str) -> tuple[int, int]:
-        """Return the number of a table's shard; raises ConfigError where models are no shards."""
+        """Return the number of a table's shard; raise ConfigError if models are not dealt to shards."""
         if self.settings.shards is None:
             raise ConfigError(
                 "the state of models that are each their own shard cannot be exported; give a number of "
@@ -212,7 +224,7 @@ class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
 
 
 class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
-    """Evaluates packets (shard, record) by a table of evaluators per shard and Beam window.
+    """Evaluates packets (shard, record) with one table of evaluators for each shard and Beam window.
 
     Outputs are `Rows`; `letters` are the late events and the duplicates.
 
@@ -247,6 +259,6 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
         self._machines = RunStateMachine(factory, self.output_type, cache_bytes, letters, lateness, brings)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
-        """Apply to packets; raises ConfigError for windows that merge."""
+        """Apply the tables to packets; raise ConfigError for windows that merge."""
         outputs: MachineOutputs = packets | "Machines" >> self._machines
         return outputs

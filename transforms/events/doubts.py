@@ -38,10 +38,12 @@ _logger = logger("rocsteady.times")
 _labels = logger("rocsteady.labels")
 
 ABSENT = frozenset({"#n/a", "<na>", "?", "missing", "n/a", "na", "nan", "null", "unknown"})
-"""Labels, in small letters, that probably stand for a missing label."""
+"""Texts of labels, in small letters, that probably stand for a missing label."""
 
 FAR_AHEAD = 86_400_000_000
-"""Microseconds: an event further ahead of the clock is reported. A wrong zone causes 14 hours at most."""
+"""An event that is further ahead of the clock, in microseconds, is reported. A wrong time zone causes 14
+hours at most.
+"""
 
 _SHOWN = 3
 """The most records with outlying times that a warning names."""
@@ -50,11 +52,13 @@ _TRIED = 1_000
 """The most distinct texts of a batch that are tried in other formats."""
 
 _told: dict[tuple[str, str], str] = {}
-"""Warnings by column, and unit or label. Threads share it without a lock: each use is one step of a dict."""
+"""The warnings so far, by column, and by unit or label. Threads share it without a lock: each use is one step
+of a dict.
+"""
 
 
 _classes: dict[tuple[str, str, str], ClassDoubt] = {}
-"""The classes so far, by the columns of labels and of predictions, and the positive class."""
+"""The classes so far, by the columns of labels and of predictions and the positive class."""
 
 
 def reset() -> None:
@@ -70,7 +74,7 @@ def told() -> list[str]:
 
 
 def is_new(key: tuple[str, str], text: str) -> bool:
-    """Keep a warning, unless there is a warning of its key; return whether it was kept."""
+    """Keep a warning, unless a warning with its key is kept already; return whether the warning was kept."""
     return _told.setdefault(key, text) is text
 
 
@@ -125,19 +129,19 @@ def _tell_other_form(name: str, column: pa.Array, times: Int64Array, form: str |
 
 
 def tell_labels(fields: EventFields, classes: TextColumn) -> None:
-    """Warn of labels that probably stand for missing ones, and of predictions that differ from all labels."""
+    """Warn of labels that probably stand for missing labels, and of predictions unlike all labels."""
     if fields.positive is not None:
         _tell_negatives(fields.label, classes.values, fields.positive)
     _tell_classes(fields, 0, classes)
 
 
 def tell_predictions(fields: EventFields, classes: TextColumn) -> None:
-    """Warn of predictions that differ from all labels, or from all but one class of them."""
+    """Warn of predictions that differ from all labels, or from all labels but one class."""
     _tell_classes(fields, 1, classes)
 
 
 def _tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
-    """Warn once of each label that probably stands for a missing one and counts as negative."""
+    """Warn once of each label that probably stands for a missing label and counts as negative."""
     for label in labels:
         if label == positive or label.strip().lower() not in ABSENT or (name, label) in _told:
             continue
@@ -148,14 +152,17 @@ def _tell_negatives(name: str, labels: Iterable[str], positive: str) -> None:
 
 
 class TimesOfFiles:
-    """The times of the records of files, by role and column; tells of times that lie far from all others."""
+    """The times of the records of files, by role and column.
+
+    It warns of times that lie far from all others.
+    """
 
     def __init__(self) -> None:
         self._spreads: dict[tuple[Role, str], TimeSpread] = {}
 
     def note(self, role: Role, column: str | None, batch: Batch, letters: DeadLetters) -> None:
         """Note the times of valid records, with their positions, and those of late records."""
-        times, source = batch.times, batch.packet().source
+        times, source = batch.times, batch.source
         if column is None or times is None:
             return
         self.note_times(role, column, times, batch.positions, source)
@@ -167,7 +174,7 @@ class TimesOfFiles:
     def note_times(
         self, role: Role, column: str, times: Int64Array, positions: Int64Array | None, source: str
     ) -> None:
-        """Note the times of records of a source, none of them NO_TIME, with their positions."""
+        """Add the times of records of a source, none of them NO_TIME, with their positions."""
         self._spreads.setdefault((role, column), TimeSpread()).add(times, positions, source)
 
     def tell(self) -> None:
@@ -197,7 +204,10 @@ def _record(outlier: Outlier) -> str:
 
 
 def _tell_classes(fields: EventFields, side: int, classes: TextColumn) -> None:
-    """Note the classes of labels (side 0) or of predictions (side 1); warn once if too few are common."""
+    """Add the classes of labels (side 0) or of predictions (side 1).
+
+    Warn once if both have too few classes in common.
+    """
     if fields.predicted is None or fields.class_scores:
         return
     key = fields.label, fields.predicted, fields.positive or ""
@@ -260,7 +270,7 @@ def tell_ahead(
 
 
 def _position_of(chunk: Chunk, fields: EventFields, time: int) -> str:
-    """Return the position of the first record of that time."""
+    """Return the position of the first record with this time."""
     column = column_at(chunk.batch, chunk.batch.schema.get_field_index(fields.time))
     rows = np.flatnonzero(instants(column, fields.time_unit, fields.time_format) == time)
     return f"{int(np.asarray(chunk.places())[rows[0]]):,}"

@@ -43,7 +43,7 @@ from .faults import (
 )
 from .fields import EventFields, Role
 from .labels import ClassReader, binary_labels
-from .lateness import Timing, time_span
+from .lateness import Timing
 from .periods import column_at, no_number
 from .text import json_rows
 
@@ -56,9 +56,12 @@ _Column = TypeVar("_Column", Int64Array, Int8Array, FloatArray, TextColumn, IdCo
 
 @dataclass
 class Check:
-    """The records of one chunk, and their faults; see `validate_as` for the fields.
+    """The records of one chunk, and their faults, while the chunk is checked.
 
-    copies  how many events a record is: one for each column of scores. The events of a record are neighbours.
+    See `validate_as` for the fields.
+
+    copies  how many events each record is: one for each column of scores. The events of a record are
+            neighbours.
     """
 
     chunk: Chunk
@@ -71,7 +74,7 @@ class Check:
     faults: Faults = field(default_factory=Faults)
 
     def _column(self, name: str) -> pa.Array:
-        """Return the column `name`; a column of nulls where the records lack it."""
+        """Return the column with this name; a column of nulls if the records lack it."""
         batch = self.chunk.batch
         places = batch.schema.get_all_field_indices(name)
         if len(places) > 1:
@@ -87,7 +90,7 @@ class Check:
         verdict: Verdict | None = None,
         missing: str = "",
     ) -> None:
-        """Note a fault of records: all events of a record have the fault. See `Faults.add`."""
+        """Store a fault of records: all events of a record have the fault. See `Faults.add`."""
         for start in range(self.copies):
             self.faults.add(bad, role, name, column, verdict, missing, start, self.copies)
 
@@ -214,7 +217,7 @@ class Check:
         return tuple(found)
 
     def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
-        """Return the valid records that are in time, and dead letters of the others."""
+        """Return the valid records that are in time as one batch, and dead letters of the other records."""
         n, places = len(read), self.chunk.places()
         if places is not None:
             places = self._of_events(places)
@@ -227,19 +230,8 @@ class Check:
         if len(kept) < n:
             letters = self._dead_letters(read, places, late, behind)
             read = read.take(kept)
-        positions = None if places is None else places[kept]
-        first, span = self.chunk.first_position, time_span(read)
-        if positions is not None and len(positions):
-            first = int(positions[0])
-        valid = replace(
-            read,
-            source=self.source,
-            partition=self.partition,
-            first_position=first,
-            high_water=NO_TIME if span is None else span[1],
-            positions=positions if self.located else None,
-        )
-        return valid, letters
+        positions = places[kept] if places is not None and self.located else None
+        return replace(read, source=self.source, positions=positions), letters
 
     def _dead_letters(
         self, read: EventBatch | LabelBatch, places: Int64Array | None, late: Int64Array, behind: Int64Array
@@ -296,8 +288,9 @@ def validate_as(
 ) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
     """Split the records of a chunk into a batch of their role and dead letters. O(n), by columns.
 
-    An event, or a prediction, with several columns of scores becomes an event of each: the batch and the dead
-    letters are those of a chunk in the long form, with a row for each event. Only faults cost Python per row.
+    An event, or a prediction, with several columns of scores becomes one event for each column: the batch and
+    the dead letters are those of a chunk in the long form, with a row for each event. Only faults cost Python
+    per row.
 
     chunk      columns of any types. Columns that `fields` does not name are used only for raw records. A
                column that `fields` names and the chunk lacks is missing in every record
@@ -309,8 +302,7 @@ def validate_as(
     features but no score; an instance without an id is identified by its position. All three keep their
     positions.
 
-    The batch's `high_water` is the greatest time in it. Raises InputError where a needed column is there
-    twice.
+    The batch's `high_water` is the greatest time in it. Raises InputError if a needed column is there twice.
     """
     copies = max(len(fields.score_columns), 1) if role in ("event", "prediction") else 1
     check = Check(chunk, fields, source, partition, timing, located or role != "event", copies)

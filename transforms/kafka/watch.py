@@ -1,11 +1,13 @@
-"""A watch over a topic while a job reads it: the brokers are asked for its id and its number of partitions.
+"""A watch over a topic while a job reads it.
 
-Kafka gives each topic an id that no other topic ever has (KIP-516, since Kafka 2.8). A topic that is deleted
-and made anew has the old name, and the offsets begin anew, but the id is another. A client that only knows
-the name reads on from the old offset.
+It asks the brokers for the topic's id and its number of partitions.
 
-A process has one watch for each topic, for all partitions. The requests never block for long: the answer to
-one is taken when it is there.
+Kafka gives each topic an id that no other topic ever has (KIP-516, since Kafka 2.8). If a topic is deleted
+and made again, it has the old name, and its offsets begin again, but its id is another. A client that only
+knows the name would continue from the old offset.
+
+A process has one watch for each topic, for all partitions. The requests never block for long: the answer to a
+request is taken when it has come.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ LOOK_SECONDS = 10.0
 """Seconds between two requests."""
 
 _AGAIN_SECONDS = 1.0
-"""Seconds until the next request, where no broker answered."""
+"""Seconds until the next request, if no broker answered."""
 
 _STALE_SECONDS = 30.0
-"""Seconds without an answer after which nothing is read until one comes: the topic may be another by then."""
+"""After so many seconds without an answer, nothing is read until an answer comes: the topic may have been
+replaced.
+"""
 
 _ASK = 5.0
 _UNANSWERED = frozenset(
@@ -41,21 +45,21 @@ OF_A_JOB = (
     "job without the state of this one, and with another output"
 )
 OF_A_TABLE = "Start again, to read the new topic from its beginning"
-"""Remedies where a topic was made anew."""
+"""Remedies if a topic was made again."""
 
 _logger = logger("rocsteady.kafka.topics")
 _logger.addFilter(RareLog())
 
 
 class TopicNow(NamedTuple):
-    """What the brokers say of a topic: its id, "" = not known; its number of partitions, 0 = not known."""
+    """The brokers' answer on a topic: its id, "" if not known; its number of partitions, 0 if not known."""
 
     id: str
     partitions: int
 
 
 def is_another(was: str, now: str) -> bool:
-    """Tell whether two ids are those of two topics; "" is an id that is not known.
+    """Return whether two ids are the ids of two different topics; "" stands for an id that is not known.
 
     >>> is_another("a", "b"), is_another("a", "a"), is_another("", "b"), is_another("a", "")
     (True, False, False, False)
@@ -95,18 +99,18 @@ class TopicWatch:
         self.check(id_, 0.0)
 
     def check(self, id_: str, wait: float, remedy: str = OF_A_JOB) -> bool:
-        """Compare the topic's id with `id_`, as far as known; return whether the latest answer is recent.
+        """Compare the topic's id with `id_`, if the id is known; return whether the latest answer is recent.
 
         remedy  the end of the error's text
 
-        Waits up to `wait` seconds where no recent answer is known. Raises RocsteadyError where the topic was
-        made anew.
+        Waits up to `wait` seconds if no recent answer is known. Raises RocsteadyError if the topic was made
+        again.
         """
         with self._lock:
             self._look(0.0)
             if not self._is_recent():
                 self._look(wait)
-            if is_another(id_, self._now.id):  # by an answer that may be older than the job
+            if is_another(id_, self._now.id):  # the answer may be older than the job
                 self._ask_anew()
             if is_another(id_, self._now.id):
                 raise RocsteadyError(
@@ -152,7 +156,7 @@ _lock = threading.Lock()
 
 
 def watch_of(topic: KafkaTopic) -> TopicWatch:
-    """Return this process's watch over a topic."""
+    """Return this process's watch over a topic; the first call makes it."""
     with _lock:
         if topic not in _watches:
             _watches[topic] = TopicWatch(topic)

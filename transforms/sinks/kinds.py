@@ -28,9 +28,8 @@ from ..events.dead_letters import DEAD_LETTER_SCHEMA, schema_of
 
 CONFIDENCE_KEY = b"rocsteady.confidence"
 SETTINGS_KEY = b"rocsteady.settings"
-"""Two keys in the metadata of a Parquet file of rows.
-
-CONFIDENCE_KEY has the confidence level of the intervals. SETTINGS_KEY has the text whose hash is `config`.
+"""Two keys in the metadata of a Parquet file of rows: CONFIDENCE_KEY has the confidence level of the
+intervals, SETTINGS_KEY the text whose hash is `config`.
 """
 
 
@@ -86,12 +85,12 @@ point         the number of the point, from 0, from the highest threshold down. 
 threshold     the point counts the events with a score of at least this; null at point 0, because no score
               reaches it
 tp, fp        masses of positives and of negatives at or above the threshold. tp / positives is the true
-              positive rate, fp / negatives the false positive rate
+              positive rate, fp / negatives is the false positive rate
 on_hull       whether the point is a vertex of the convex hull
 block_score   at a vertex the mean score of the events since the vertex before: one block of the isotonic
               calibration. The block's share of positives is the difference in `tp` divided by the difference
               in `tp` + `fp`
-config        a hash of all settings that change values, as of the rows
+config        a hash of all settings that change values, as in rows
 """
 
 CURVE_ORDER = ("model", "slice", "pane_start", "seq", "class", "point")
@@ -161,7 +160,7 @@ class TableKind(NamedTuple):
     name      the name of a record of the kind.
     schema    the columns.
     order     the columns by which a file of the kind is sorted.
-    identity  the columns that are equal in two copies of a record; "pane_start" stands for the pane.
+    identity  the columns that are equal in two copies of one record; "pane_start" stands for the pane.
     counter   the job's counter of written items, if any.
     number    a function that counts the items of a table; a curve is one item, with a record for each point.
     """
@@ -188,17 +187,22 @@ def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: It
 
 
 class TableSink(ABC):
-    """Takes record batches of one kind, in the order in which they were made."""
+    """Takes record batches of one kind, in the order in which they are made."""
 
     @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take the rows of a batch."""
+        """Add the rows of a batch to the table."""
 
     def tend(self) -> None:  # noqa: B027 - most sinks have no such work
-        """Do due work, such as finishing a file. Called from time to time, also while no rows come."""
+        """Do work that is due, such as finishing a file.
+
+        Called from time to time, also while no rows come.
+        """
 
     def settle(self) -> object:  # noqa: B027
-        """Make all rows that came so far durable: a reader finds them if this process, or the machine, stops.
+        """Make all rows that came so far durable.
+
+        A reader then finds them even if this process, or the machine, stops.
 
         A table that is written at its end has no such moment.
         """
@@ -207,7 +211,7 @@ class TableSink(ABC):
         """Write or deliver all remaining rows: no more rows will come."""
 
     def close(self) -> None:  # noqa: B027
-        """Release open files and clients, whether finished or not."""
+        """Release open files and clients, whether or not the table was finished."""
 
 
 def _number_of_curves(table: pa.RecordBatch | pa.Table) -> int:

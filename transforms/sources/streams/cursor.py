@@ -12,11 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ....core.events.batch import PredictionBatch
+from ....core.events.batch import PacketBatch, PredictionBatch
 from ....core.events.records import Batch
-from ....core.ids.sharding import with_packet
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.doubts import tell_ahead
 from ...events.lateness import time_span
@@ -27,17 +26,20 @@ from .offsets import Position
 from .partition import Fetched, Part, StreamPartition, message_chunk
 from .stream_input import StreamInput
 
+_Rows = TypeVar("_Rows", bound=PacketBatch)
+
 _records_in_message: dict[str, float] = {}
 """How many records a message held in the latest step of a partition, by the partition's name.
 
-A runner often makes a new reader of the partition. It would begin with one message, not knowing its size.
+A runner often makes a new reader of a partition, and without this number the new reader would begin with a
+single message.
 """
 
 
 class Read(NamedTuple):
     """The records that a cursor read in one step.
 
-    batch    the valid records; None = there were no records at all
+    batch    the valid records; None = there were no records
     letters  dead letters of invalid or late records
     records  the number of all records
     size     bytes of messages
@@ -56,7 +58,7 @@ class Read(NamedTuple):
 class Cursor:
     """The place up to which a partition has been read.
 
-    number    the partition's number in its stream, if it was added while the job ran; -1 = it was not
+    number    the partition's number in its stream, if it was added while the job ran; -1 = it was not added
     next, place, high_water, is_idle   see `Position`
     """
 
@@ -94,8 +96,8 @@ class Cursor:
     def read(self, limit: int, wait: float) -> Read:
         """Read about `limit` records, or one message; wait up to `wait` seconds for the first.
 
-        How many messages these are is known from the step before. Raises RocsteadyError where the partition
-        cannot be read.
+        The step before tells how many messages these are. Raises RocsteadyError if the partition cannot be
+        read.
         """
         in_message = _records_in_message.get(self.partition.name)
         if in_message is None:
@@ -128,7 +130,7 @@ class Cursor:
         return Read(batch, DeadLetters.concat(letters), records, size, time_span(batch), fetched.at_end)
 
     def _parts_of(self, fetched: Fetched) -> Sequence[Part]:
-        """Return the records of messages."""
+        """Return the records of fetched messages as parts."""
         if self._source.format == "arrow":
             return self._arrow.parts(fetched)
         return [Part(self.partition.name, self._source.fields, message_chunk(fetched, self._lines))]
@@ -149,14 +151,18 @@ class Cursor:
         """Return the batches of a step as one batch of the partition."""
         name = self.partition.name
         first = batches[0]
-        if len(batches) == 1 and first.packet().source == name:
+        if len(batches) == 1 and first.source == name:
             return first
         whole: Batch = type(first).concat(batches)  # type: ignore[arg-type]
-        named = {"source": name, "high_water": self._timing.high_water}
-        rows = whole.events if isinstance(whole, PredictionBatch) else whole
-        if rows.positions is None:
-            return with_packet(whole, **named)
-        return with_packet(whole, **named, sources=rows.event_sources())
+        if isinstance(whole, PredictionBatch):
+            return PredictionBatch(_of_partition(whole.events, name))
+        return _of_partition(whole, name)
+
+
+def _of_partition(rows: _Rows, name: str) -> _Rows:
+    """Return records as those of a partition; with positions they keep the names of their own sources."""
+    sources = rows.sources if rows.positions is None else rows.event_sources()
+    return replace(rows, source=name, sources=sources)
 
 
 def _up_to(fetched: Fetched, end: int) -> Fetched:
