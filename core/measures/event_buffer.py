@@ -116,24 +116,30 @@ class EventBuffer(Generic[AnyEvents]):
 
     def follow(self, coming: AnyEvents, steps: Steps) -> None:
         """Add and drop what some steps say; `coming` has the events that enter, in order."""
-        if not len(steps.shifts) or not steps.shifts.any():
+        late = np.flatnonzero(steps.shifts)
+        if not len(late):
             self.add(coming)
             self.drop(int(steps.leaving.sum()))
             return
-        entered = 0
-        for flags, gone, shift in zip(
-            steps.flags.tolist(), steps.leaving.tolist(), steps.shifts.tolist(), strict=True
-        ):
-            self.drop(gone)
-            if not flags & ENTERS:
-                continue
-            self.add(coming.part(slice(entered, entered + 1)))
-            entered += 1
-            if shift:
-                places = np.arange(self._end - 1 - shift, self._end)
-                for column in self._columns._asdict().values():
-                    if column is not None:
-                        column[places] = column[np.roll(places, 1)]
+        entered, gone = np.cumsum((steps.flags & ENTERS) != 0), np.cumsum(steps.leaving)
+        start = dropped = 0
+        for step in late.tolist():
+            end = int(entered[step])
+            self.add(coming.part(slice(start, end)))
+            self.drop(int(gone[step]) - dropped)
+            self._move_last(int(steps.shifts[step]))
+            start, dropped = end, int(gone[step])
+        self.add(coming.part(slice(start, None)))
+        self.drop(int(gone[-1]) - dropped)
+
+    def _move_last(self, shift: int) -> None:
+        """Move the newest event before the `shift` events that came before it."""
+        last = self._end - 1
+        for column in self._columns._asdict().values():
+            if column is not None:
+                moved = column[last].copy()
+                column[last - shift + 1 : last + 1] = column[last - shift : last]
+                column[last - shift] = moved
 
     def follow_to_rows(self, events: AnyEvents, steps: Steps, start: int) -> Iterator[int]:
         """Follow steps; yield each step at which a row is due, when it is done. Read all that is yielded.
@@ -141,7 +147,7 @@ class EventBuffer(Generic[AnyEvents]):
         events, start  the events of the steps, and the place of the first one in its batch
         """
         due = np.flatnonzero(steps.flags & ROW_DUE).tolist()
-        if self._half_life or (len(steps.shifts) and steps.shifts.any()):
+        if self._half_life or steps.shifts.any():
             done = 0
             for step in (*due, len(steps.flags) - 1):
                 some = steps.part(done, step + 1)
