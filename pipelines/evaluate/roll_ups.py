@@ -22,12 +22,12 @@ from ...transforms.sinks.open import SinkOptions, write_batches
 from ..arguments import option_of, parsed, refuse_given
 
 SKETCH_BYTES = 4096
-"""Bytes of the sketch of a row, with --roll-up-pooled: the state has one for each member of a group."""
+"""Bytes of the sketch in a row, with --roll-up-pooled: the state has one for each member of a group."""
 
 
 @dataclass(frozen=True)
 class RollUps:
-    """The roll-ups of a job. path: where the roll-up rows go; None: rules alone read them."""
+    """The roll-ups of a job. path: where the roll-up rows are written; None if only rules read them."""
 
     settings: RollUpSettings
     path: str | None
@@ -36,7 +36,7 @@ class RollUps:
 def roll_ups_of(
     options: argparse.Namespace, settings: EvaluatorSettings, of_groups: Sequence[AlertRule]
 ) -> RollUps | None:
-    """Return the roll-ups that the options ask for; None: none. Raises ConfigError.
+    """Return the roll-ups that the options ask for; None if they ask for none. Raises ConfigError.
 
     of_groups  the rules that watch roll-up rows
     """
@@ -84,7 +84,7 @@ def roll_ups_of(
 
 
 def _check_pooled(options: argparse.Namespace, settings: EvaluatorSettings) -> None:
-    """Raise ConfigError where windows have no sketches."""
+    """Raise ConfigError if windows have no sketches."""
     said = "--roll-up-pooled: events are counted by score and class"
     if options.weight is not None or settings.window.ticks:
         weighing = f"--window {settings.window}" if options.weight is None else f"--weight {options.weight}"
@@ -96,7 +96,7 @@ def _check_pooled(options: argparse.Namespace, settings: EvaluatorSettings) -> N
 
 
 def with_sketches(settings: TableSettings, options: argparse.Namespace) -> TableSettings:
-    """Return settings by which rows bring the sketches that the options ask for."""
+    """Return settings whose rows have the sketches that the options ask for."""
     if not options.roll_up_pooled:
         return settings
     return replace(settings, evaluator=replace(settings.evaluator, sketch_bytes=SKETCH_BYTES))
