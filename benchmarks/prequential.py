@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from rocsteady.core.compare.learners import LearnerComparisons
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.prequential.fold import FoldOutput, PrequentialFold
 from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.instances import Task
@@ -64,7 +64,7 @@ def instances(n: int, features: int) -> list[bytes]:
         features=tuple((f"x{place}", random.normal(size=n)) for place in range(features)),
     )
     packets = [
-        replace(batch.part(start, min(n, start + 10_000)), sequence=number).pack()
+        batch.part(start, min(n, start + 10_000)).pack(PacketHead(sequence=number))
         for number, start in enumerate(range(0, n, 10_000))
     ]
     return [*packets, EndOfPartition("", 0, 1, len(packets)).pack()]

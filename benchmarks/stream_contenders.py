@@ -175,6 +175,7 @@ def waiting(count: str, width: str, models: str, second: str) -> Said:
     from rocsteady.core.events.batch import PredictionBatch
     from rocsteady.core.events.columns import IdColumn, TextColumn
     from rocsteady.core.events.records import Heartbeat
+    from rocsteady.core.events.wire import PacketHead
     from rocsteady.core.join.join import LabelJoin
     from rocsteady.core.join.settings import JoinSettings
 
@@ -193,7 +194,7 @@ def waiting(count: str, width: str, models: str, second: str) -> Said:
             ids=IdColumn(np.full(got, size, np.int32), digits[rows].tobytes()),
             positions=np.arange(start, start + got),
             source="predictions.parquet",
-            sequence=sequence,
+            head=PacketHead(sequence=sequence),
         )
         join.apply(batch.pack())
     join.apply(Heartbeat("predictions.parquet", 0, 1, sequence + 1, int(times[-1]) + 1).pack())

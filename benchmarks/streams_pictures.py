@@ -11,6 +11,7 @@ from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.rows.records import MeasureRow
@@ -54,7 +55,7 @@ def order() -> Picture:
         number, high[name] = "AB".index(name), max(high[name], minute)
         one = EventBatch(
             TextColumn.of(["m"]), np.zeros(1), np.zeros(1, np.int8), np.array([minute * MINUTE]),
-            source=name, partition=number, sequence=sent[name],
+            source=name, head=PacketHead(number, sent[name]),
         )  # fmt: skip
         take(one, step)
         sent[name] += 1

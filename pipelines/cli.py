@@ -31,9 +31,9 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.process.collector import without_collections
 from ..core.process.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.process.near_names import near_names
-from ..core.process.standard_streams import open_closed_streams, writing_out
+from ..core.process.standard_streams import MainThreadOnly, open_closed_streams, writing_out
 from .commands import COMMANDS, Command, command_parser
-from .stopping import Interruptible, MainThreadOnly
+from .stopping import Interruptible
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 

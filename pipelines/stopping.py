@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import _thread
 import contextlib
-import io
 import os
 import signal
 import sys
@@ -17,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn, Self, TextIO
+from typing import Any, NoReturn, Self
 
 from ..core.process.console import say
 
@@ -165,27 +164,3 @@ def _end_at_once(number: int) -> NoReturn:
             for child in children.read_text().split():
                 os.kill(int(child), signal.SIGTERM)
     os._exit(128 + number)
-
-
-class MainThreadOnly(io.TextIOBase):
-    """A stream that writes the main thread's output, and drops the output of other threads.
-
-    Beam's threads print tracebacks when an interrupted job closes their connections.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        """Write the text if this is the main thread; return the text's length in either case."""
-        if threading.current_thread() is threading.main_thread():
-            self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        """Flush the underlying stream."""
-        self._stream.flush()
-
-    def fileno(self) -> int:
-        """Return the file descriptor of the underlying stream."""
-        return self._stream.fileno()

@@ -23,7 +23,6 @@ pairs (`PAIR_NUMBERS`), and then watches pairs.
 OF_ONE_CLASS = frozenset(
     (
         *MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES],
-        *(f"{name}{end}" for name in ("auc_by_positives", "auc_within") for end in ("", "_low", "_high")),
         "members_surely_below", "tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd",
     )
 )  # fmt: skip

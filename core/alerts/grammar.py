@@ -29,7 +29,7 @@ TEXT stands in quotes and may hold any character; a quote within the TEXT is dou
     auc_macro drops by 0.02 against 7d                      of a model with a score of each class
     auc_high < 0.8 where class = 'cat'                      of one of its classes
     auc < 0.7 where slice = '' and model like 'team1/*' at most 3 a day
-    auc_within < 0.8 for 3 rows where group = 'models'      the whole fleet
+    auc_mean < 0.8 for 3 rows where group = 'models'        the whole fleet
     worst_p < 0.001                                         a member of any group stands out
     anytime_high < 0                                        any model is worse than the champion
     difference_high < 0 for 3 rows where model = 'v2'       "v2" is, in three windows

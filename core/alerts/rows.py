@@ -3,10 +3,9 @@
 `WatchedRows` are rows in columns, reduced to the columns that the rules of a job read: 76 bytes a row and 8
 for each column, while a whole row takes 400.
 
-Wire form, versions 1 and 2: a frame (encoding/fields.py) with magic "RSAB"; payload: columns (u32 count,
-texts), keys (u32 count; two texts each), rows u32, key codes i32, integers i64 (nine a row,
-`INTEGER_COLUMNS`), numbers f64. A text is a u32 length and UTF-8. In version 2 keys may have a class, and
-each begins with a u8, its number of texts. A record without a class has version 1.
+Wire form, version 1: a frame (encoding/fields.py) with magic "RSAB"; payload: columns (u32 count, texts),
+keys (u32 count; each a u8, its number of texts, and its texts), rows u32, key codes i32, integers i64 (nine a
+row, `INTEGER_COLUMNS`), numbers f64. A text is a u32 length and UTF-8.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from .columns import Kind, kind_of
 from .rules import AlertRule, Change
 
 MAGIC = b"RSAB"
-VERSION = 2
+VERSION = 1
 
 _HALF_WIDTH = "_half_width"
 
@@ -46,13 +45,13 @@ class AlertRow(NamedTuple):
     """An alert that opens or closes at a row. Times are microseconds UTC.
 
     (rule, model, slice, class_, pane, row) is its identity: a sink that receives an alert twice keeps it
-    once. In tables `class_` is the column `class` behind `slice`, if the models have a score of each class.
-    Other tables lack the column.
+    once. In tables `class_` is the column `class`.
 
     rule             the rule in its canonical spelling
     state            "open" or "closed"
     model, slice     whose rows the rule watches; `model` is the group of a roll-up row, and of a pair row a
                      name such as "v2 against v1"
+    class_           the class of the row; None: the row of a model with one score, or that of all classes
     pane_start, pane_end
                      the Beam window of the rows, if the input is windowed
     row, time        the row at which the alert opened or closed; `time` is the row's `due`, or else its
@@ -66,13 +65,13 @@ class AlertRow(NamedTuple):
     reference_value  of a change, the value in that row; of `surely drops`, the bound that the period gave, on
                      which the promise is conditional
     message          a sentence for people
-    class_           of a model with a score of each class, the class of the row; None: the row of all classes
     """
 
     rule: str
     state: str
     model: str
     slice: str
+    class_: str | None
     pane_start: int | None
     pane_end: int | None
     row: int
@@ -85,7 +84,6 @@ class AlertRow(NamedTuple):
     reference_row: int | None
     reference_value: float | None
     message: str
-    class_: str | None = None
 
 
 SomeRows = Rows | Sequence[MeasureRow] | Sequence[ClassRow] | Sequence[RollUpRow] | Sequence[PairRow]
@@ -212,15 +210,14 @@ class WatchedRows(NamedTuple):
         """Return the wire form."""
         parts = [struct.pack("<I", len(self.columns)), *map(packed_text, self.columns)]
         parts.append(struct.pack("<I", len(self.keys)))
-        version = 2 if any(map(_has_class, self.keys)) else 1
-        parts += [packed_key(key, counted=version > 1) for key in self.keys]
+        parts += map(packed_key, self.keys)
         parts += [
             struct.pack("<I", len(self.key_codes)),
             self.key_codes.astype("<i4").tobytes(),
             self.integers.astype("<i8").tobytes(),
             self.numbers.astype("<f8").tobytes(),
         ]
-        return framed(MAGIC, version, b"".join(parts))
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def unpack(cls, data: bytes) -> WatchedRows:
@@ -228,7 +225,7 @@ class WatchedRows(NamedTuple):
         reader = Reader(unframed(data, MAGIC, VERSION, "a record of watched rows"))
         with reading("a record of watched rows"):
             columns = tuple(reader.text() for _ in range(reader.number("<I")))
-            keys = tuple(read_key(reader, counted=data[4] > 1) for _ in range(reader.number("<I")))
+            keys = tuple(read_key(reader) for _ in range(reader.number("<I")))
             n = reader.number("<I")
             codes = reader.array("<i4", n)
             integers = reader.array("<i8", n * len(INTEGER_COLUMNS)).reshape(n, len(INTEGER_COLUMNS))

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..encoding.fields import Reader, packed_text
+from ..encoding.fields import Reader, packed_key
 from .rules import AlertRule
 from .surely import Surely
 from .watch import STATE_BYTES, SURE_BYTES, Sure, Watch, WatchedRow
@@ -41,7 +41,7 @@ class Series:
 
         rules  those that cover the names, by place
         """
-        size = sum(len(packed_text(name)) for name in names) + _KEY.size
+        size = len(packed_key(names)) + _KEY.size
         watches = {}
         for place, rule in rules.items():
             is_sure = isinstance(rule.opens, Surely)

@@ -44,13 +44,11 @@ Scope and cap
     not count as rows that were watched. `at most N a day` decides which alerts are told, not which open
     (`caps`). An alert beyond the cap is told neither when it opens nor when it closes, on whatever day.
 
-Snapshot, versions 1 to 4: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts),
-then keys (u32 count). Each key: model and slice (texts); `_KEY`: pane, next row, number of rows that wait;
-each row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for every rule that covers the
-key, and of a rule with a cap one byte behind it, whether the open alert is untold. From version 2 on the
-counts of `caps` follow. In version 1 no rule has a `where` or a cap, in version 2 no rule is on evidence, in
-version 3 no key has a class: a snapshot has the lowest version that can hold it. In version 4 every key
-begins with a u8, the number of its texts: of a model with classes the class follows the slice.
+Snapshot, version 1: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts), then
+keys (u32 count). Each key: a u8, the number of its texts; model and slice (texts), and the class of a model
+with classes; `_KEY`: pane, next row, number of rows that wait; each row that waits, as `_ROW` and an f64 for
+each watched column; a `Watch` for every rule that covers the key, and of a rule with a cap one byte behind
+it, whether the open alert is untold. The counts of `caps` follow.
 """
 
 from __future__ import annotations
@@ -87,7 +85,7 @@ from .surely import Figures, Surely
 from .watch import REFERENCE_BYTES, Reference, Watch, WatchedRow
 
 MAGIC = b"RSAL"
-VERSION = 4
+VERSION = 1
 
 _Place = tuple[Key, Pane]
 """The names of a series of rows, and the pane."""
@@ -125,7 +123,6 @@ class AlertTable:
         self._opens = [place(rule.opens.column) for rule in self.rules]
         self._until = [-1 if rule.until is None else place(rule.until.column) for rule in self.rules]
         self._series: dict[_Place, Series] = {}
-        self._has_classes = False
         self._counts = dict.fromkeys(
             ("alert_rows", "alert_rows_repeated", "alerts_opened", "alerts_closed", "alerts_capped"), 0
         )
@@ -191,7 +188,6 @@ class AlertTable:
         series, size = Series.begun(names, rules)
         self._series[key] = series
         self._series_bytes += size
-        self._has_classes = self._has_classes or len(names) > 2
         return series
 
     def _drained(self, key: _Place) -> Iterator[AlertRow]:
@@ -255,6 +251,7 @@ class AlertTable:
             state="open" if opens else "closed",
             model=model,
             slice=slice_,
+            class_=(class_ and class_[0]) or None,
             pane_start=_known(pane[0]),
             pane_end=_known(pane[1]),
             row=row.row,
@@ -267,7 +264,6 @@ class AlertTable:
             reference_row=None if reference is None else reference.row,
             reference_value=watch.period_bound if reference is None else reference.value,
             message="",
-            class_=(class_ and class_[0]) or None,
         )
         half_width = None
         if reference is not None and reference.half_width:
@@ -283,15 +279,6 @@ class AlertTable:
 
     # ---- state
 
-    @property
-    def _version(self) -> int:
-        """The lowest version of a snapshot that can hold the state."""
-        if self._has_classes:
-            return VERSION
-        if any(self._sure):
-            return 3
-        return 2 if self._has_cap or any(rule.where for rule in self.rules) else 1
-
     def counts(self) -> dict[str, int]:
         """Return counts since the table was made: rows applied and repeated, alerts opened and closed."""
         return dict(self._counts)
@@ -305,9 +292,7 @@ class AlertTable:
         rules = sum(len(packed_text(text)) for text in self._texts)
         waiting = self._waiting * row_bytes(len(self.columns))
         references = self._references * REFERENCE_BYTES
-        told = self._told.wire_bytes if self._version >= 2 else 0
-        series = self._series_bytes + len(self._series) * self._has_classes
-        return HEAD_BYTES + 8 + rules + series + waiting + references + told
+        return HEAD_BYTES + 8 + rules + self._series_bytes + waiting + references + self._told.wire_bytes
 
     def live_bytes(self) -> int:
         """Estimate the table's memory in bytes: objects take some five times their wire form."""
@@ -318,7 +303,7 @@ class AlertTable:
         waiting = self._waiting
         return lines_text(
             [
-                f"rocsteady alerts, version {self._version}",
+                f"rocsteady alerts, version {VERSION}",
                 *(f"rule: {text}" for text in self._texts),
                 f"series of rows watched: {len(self._series):,}; rows that wait for others: {waiting:,}",
             ]
@@ -329,11 +314,10 @@ class AlertTable:
         parts = [struct.pack("<I", len(self.rules)), *map(packed_text, self._texts)]
         parts.append(struct.pack("<I", len(self._series)))
         for (names, pane), series in self._series.items():
-            parts.append(packed_key(names, counted=self._has_classes))
+            parts.append(packed_key(names))
             parts += series.pack(pane, self.rules)
-        if self._version >= 2:
-            parts += self._told.pack()
-        return framed(MAGIC, self._version, b"".join(parts))
+        parts += self._told.pack()
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def from_bytes(cls, data: bytes, rules: Sequence[AlertRule] | None = None) -> AlertTable:
@@ -343,7 +327,6 @@ class AlertTable:
         other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "a snapshot of alerts"))
-        (version,) = struct.unpack_from("<H", data, 4)
         with reading("a snapshot of alerts"):
             texts = [reader.text() for _ in range(reader.number("<I"))]
             table = cls([parse_alert(text) for text in texts])
@@ -352,14 +335,9 @@ class AlertTable:
                     f"a snapshot of alerts spells its rules {texts}, as no rocsteady does"
                 )
             for _ in range(reader.number("<I")):
-                table._read_series(reader, counted=version >= 4)
-            if table._version >= 2:
-                table._told = ToldAlerts.read(reader, table.rules)
+                table._read_series(reader)
+            table._told = ToldAlerts.read(reader, table.rules)
             reader.end()
-        if version != table._version:
-            raise CorruptBytesError(
-                f"a snapshot of alerts says version {version} and is one of {table._version}"
-            )
         if rules is not None and list(rules) != list(table.rules):
             raise OtherConfigurationError(
                 f"the state was made under other rules: they were {texts} and are now {[*map(str, rules)]}. "
@@ -367,8 +345,8 @@ class AlertTable:
             )
         return table
 
-    def _read_series(self, reader: Reader, *, counted: bool) -> None:
-        names = read_key(reader, counted=counted)
+    def _read_series(self, reader: Reader) -> None:
+        names = read_key(reader)
         pane, next_row, waiting = Series.read_head(reader)
         key = names, pane
         if key in self._series:

@@ -60,8 +60,6 @@ def most_events(settings: EvaluatorSettings) -> int:
         return 0
     if made_at_row(settings).anything or settings.evidence_below is not None:
         return 0
-    if settings.sketch_bytes is not None:
-        return 0
     return min(MOST_ROOM, max(64, SCANS_WORTH * stride_of(settings)))
 
 

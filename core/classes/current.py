@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 
 from ..arrays import FloatArray
+from ..measures.event_buffer import EventBuffer
 from ..measures.steps import ENTERS, ROW_DUE, Steps
-from .events import ClassEvents, EventBuffer
+from .events import ClassEvents
 from .orders import WIDTH, follow_orders, no_orders
 from .settings import ClassSettings
 from .values import FIGURES
@@ -48,7 +49,7 @@ class CurrentPairs:
     buffer  holds the same events, and follows the same steps
     """
 
-    def __init__(self, classes: int, buffer: EventBuffer) -> None:
+    def __init__(self, classes: int, buffer: EventBuffer[ClassEvents]) -> None:
         self._classes, self._buffer = classes, buffer
         self._scratch = (np.empty(classes), np.empty((classes, classes)), np.empty(classes))
         self._room = -1

@@ -17,8 +17,7 @@ from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurat
 from ..evaluator.adwin import Adwin
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.state import Remains
-from ..events.inputs import as_array, as_binary, as_score_numbers, as_times, as_weights, warn_of
-from ..events.times import checked_unit, doubt_in
+from ..events.inputs import TimesReader, as_array, as_binary, as_score_numbers, as_weights
 from ..rows import slots
 from ..rows.class_columns import ClassColumns, ClassMeans
 from ..rows.class_rows import ClassRows
@@ -100,7 +99,7 @@ class MulticlassEvaluator:
         ]
         window = classes.evaluator.window
         self._signal = ClassSignal(window) if isinstance(window, Adaptive) else None
-        self._doubted = False
+        self._times = TimesReader()
 
     def __len__(self) -> int:
         """Return how many events the window holds."""
@@ -145,7 +144,7 @@ class MulticlassEvaluator:
         Raises InputError, and applies nothing, if a value cannot be used.
         """
         events = self._checked(labels, scores, weights)
-        moments = None if times is None else self._read_times(times, time_unit)
+        moments = None if times is None else self._times.read(times, time_unit)
         if moments is not None and len(moments) != events.size:
             raise InputError(f"{len(moments)} times for {events.size} events: give one per event")
         if self.settings.multi_label:
@@ -280,18 +279,11 @@ class MulticlassEvaluator:
         rows.reasons[:, not_asked] = NOT_ASKED
         rows.reasons[rows.reasons == NO_POSITIVE_CLASS] = NOT_ASKED
 
-    def _read_times(self, times: npt.ArrayLike, unit: str) -> Int64Array:
-        micros, are_numbers = as_times(times, checked_unit(unit))
-        if are_numbers and not self._doubted and (doubt := doubt_in(micros, unit)) is not None:
-            self._doubted = True
-            warn_of(doubt, stacklevel=3)
-        return micros
-
     def advance(
         self, clock: float | date | np.datetime64, *, time_unit: Literal["s", "ms", "us", "ns"] = "s"
     ) -> ClassRows:
-        """Advance time to `clock`, a time as in `update`; return the rows of the grid points before it."""
-        return self.advance_to(int(self._read_times(np.array([clock]), time_unit)[0]))
+        """Advance time to `clock`, a time as `update` takes times; return the rows of grid points before."""
+        return self.advance_to(int(self._times.read(np.array([clock]), time_unit)[0]))
 
     def advance_to(self, clock: int) -> ClassRows:
         """Advance time to `clock`, microseconds UTC; return the rows of the grid points before it."""

@@ -30,8 +30,8 @@ class ClassSettings:
     """How a model with a score of each class is evaluated.
 
     classes      the names of the classes, in the order of the scores. Numbers count by value (`class_name`).
-    evaluator    window, emission, measures and all other settings of the rows of a class. Sketches are
-                 refused, and so is `positive`; with `multi_label` adaptive windows, too.
+    evaluator    window, emission, measures and all else that the row of a class needs. `positive` is
+                 refused; with `multi_label` adaptive windows, too.
     multi_label  whether an event may be of any number of classes.
     class_rows   whether each class has rows of its own.
     intervals    whether the means of AUCs have intervals.
@@ -67,10 +67,6 @@ class ClassSettings:
             raise ConfigError(
                 f"window={str(settings.window)!r}: an adaptive window follows one signal, and an event of "
                 "several labels has one of each class; give another kind of window"
-            )
-        if settings.sketch_bytes is not None:
-            raise ConfigError(
-                f"sketch_bytes={settings.sketch_bytes!r}: rows of classes have none; leave sketch_bytes out"
             )
         if settings.curves is not None and not self.class_rows:
             raise ConfigError(

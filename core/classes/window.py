@@ -8,7 +8,7 @@ weighs less than 2^-64 of the heaviest event of its class.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,10 +27,10 @@ from ..evaluator.eviction import (
 from ..evaluator.state import Remains
 from ..events.times import NO_TIME
 from ..measures.decisions import HELD, SEQ
-from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..measures.event_buffer import EventBuffer, entering
 from ..rows.class_columns import ClassMeans
 from .current import CurrentPairs, keeps_orders
-from .events import ClassEvents, EventBuffer
+from .events import ClassEvents
 from .figures import ClassFigures, figures_of_labels, figures_of_window
 from .means import MeansOfLines, means_of, means_of_rows
 from .settings import ClassSettings
@@ -52,7 +52,8 @@ class ClassWindow:
         classes = len(settings.classes)
         labels = np.empty((0, classes), np.bool_) if settings.multi_label else NO_INT64
         ticks = NO_INT64 if window.ticks else None
-        self._buffer = EventBuffer(ClassEvents(labels, np.empty((0, classes)), None, ticks))
+        none = ClassEvents(labels, np.empty((0, classes)), None, ticks)
+        self._buffer = EventBuffer(none, window.ticks)
         self._current = CurrentPairs(classes, self._buffer) if keeps_orders(settings) else None
 
     def __len__(self) -> int:
@@ -85,24 +86,13 @@ class ClassWindow:
                     ticks = times[plan.start : plan.start + plan.events]
                 part = part._replace(ticks=ticks)
             if self._current is not None:
-                lines.append(self._current.follow(_entering(part, steps, plan.start), steps))
+                lines.append(self._current.follow(entering(part, steps, plan.start), steps))
             else:
-                due += self._scanned(part, steps, plan.start)
+                for _ in self._buffer.follow_to_rows(part, steps, plan.start):
+                    due += self._means_of_rows()
             counters[SEQ] += plan.events
             counters[HELD] = len(self)
         return MeansOfLines(self._settings, np.concatenate(lines)) if lines else due
-
-    def _scanned(self, part: ClassEvents, steps: Steps, start: int) -> Iterator[ClassMeans]:
-        """Apply steps, and scan the window at each row; `start` is the place of the first event of `part`."""
-        done = 0
-        for end in (*(np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist(), 0):
-            some = steps.part(done, end or len(steps.flags))
-            self._buffer.follow(_entering(part, some, start), some)
-            if self._half_life:
-                self._buffer.drop_faded(self._half_life)
-            if end:
-                yield from self._means_of_rows()
-            done = end
 
     def advance_to(self, clock: int) -> Sequence[ClassMeans]:
         """Advance time to `clock`, microseconds UTC; return the means of the rows that fall due."""
@@ -215,11 +205,3 @@ class ClassWindow:
             self._current = CurrentPairs(classes, self._buffer)
         if has_times:
             self._course.load(times)
-
-
-def _entering(part: ClassEvents, steps: Steps, start: int) -> ClassEvents:
-    """Return the events that enter; `start` is the place of the first event of `part` in the batch."""
-    enters = (steps.flags & ENTERS) != 0
-    if enters.all() and part.size == len(enters):
-        return part
-    return part.part(steps.events[enters] - start)

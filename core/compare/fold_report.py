@@ -29,8 +29,7 @@ from ..encoding.json import reading, whole
 from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import unpack_record
 from ..events.times import NO_TIME
-from ..rows.class_columns import MEANS_NUMBERS
-from ..rows.columns import NUMBER_COLUMNS, in_columns
+from ..rows.columns import NUMBER_COLUMNS
 from .comparisons import Checkpoint
 from .settings import ComparisonSettings
 
@@ -112,7 +111,7 @@ class FoldReport:
 
             report = cls(
                 learner, fold, checkpoint, seq, time, due, failures, digest,
-                _in_columns(reader.array("<f8", measures)),
+                reader.array("<f8", measures),
                 bits(wrong), bits(missing), reader.array("i1", labels),
                 reader.array("<f8", scores), reader.array("<i8", times),
             )  # fmt: skip
@@ -170,20 +169,9 @@ class PairedFold:
         with reading("a checkpoint of a fold"):
             fold, checkpoint, seq, learners, columns, time, due = reader.numbers(_PAIRED_HEAD.format)
             failures = reader.array("<u8", learners).astype(np.int64)
-            measures = _in_columns(reader.array("<f8", learners * columns).reshape(learners, columns))
+            measures = reader.array("<f8", learners * columns).reshape(learners, columns)
             reader.end()
         return cls(fold, checkpoint, seq, time, due, measures, failures)
-
-
-def _in_columns(measures: FloatArray) -> FloatArray:
-    """Return stored measures with all columns of this version.
-
-    Columns that the stored measures lack are NaN.
-    """
-    if measures.shape[-1] <= len(NUMBER_COLUMNS):
-        return in_columns(measures)
-    of_row, means = np.split(measures, [-len(MEANS_NUMBERS)], axis=-1)
-    return np.concatenate([in_columns(of_row), means], axis=-1)
 
 
 Output = TypeVar("Output")

@@ -150,7 +150,7 @@ def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
 
 def _differences(a: Values, b: Values) -> tuple[FloatArray, FloatArray]:
     """Return the differences of the checked pairs, and half a unit of each; see `differences`."""
-    first, second = as_values(a), as_values(b)
+    first, second = as_values("values of a", a), as_values("values of b", b)
     if first.ndim != 1 or first.shape != second.shape or not len(first):
         raise InputError(
             f"a has the shape {first.shape} and b {second.shape}: give two arrays of one length, a value for "
@@ -193,7 +193,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
     ((1.0, 2.25, 2.75), 6.5, 1.657, ((0, 1), (1, 2)))
     """
     check_level(alpha)
-    values = as_values(table)
+    values = as_values("values of the table", table)
     if values.ndim != 2 or min(values.shape) < 2:
         raise InputError(
             f"a table of the shape {values.shape}: give at least 2 rows (streams or folds) of 2 values "

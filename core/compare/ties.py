@@ -17,19 +17,20 @@ import numpy as np
 import scipy
 
 from ..arrays import FloatArray
+from ..events.inputs import as_array, as_numbers
 
 _DIGITS = 12
 
 
-def as_values(values: Any) -> FloatArray:
-    """Return numbers, in any form that numpy reads, as float64.
+def as_values(name: str, values: Any) -> FloatArray:
+    """Return numbers, in any form that numpy reads, as float64. Raises InputError for what is no number.
 
     A float32 becomes the number of its shortest decimal text, such as .8. Float32 has 7 digits: its .8 would
     be .800000011920929 in float64, which is another share.
     """
-    array = np.asarray(values)
+    array = as_array(name, values)
     is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
-    return (array.astype(str) if is_short else array).astype(np.float64)
+    return as_numbers(name, array.astype(str) if is_short else array)
 
 
 def half_units(values: FloatArray) -> FloatArray:
@@ -72,7 +73,10 @@ def middle_ranks(values: FloatArray, near: FloatArray) -> FloatArray:
     """
     order = np.argsort(values, axis=-1, kind="stable")
     ascending, units = (np.take_along_axis(each, order, axis=-1) for each in (values, near))
-    are_apart = np.diff(ascending, axis=-1) > np.maximum(units[..., 1:], units[..., :-1])
+    # a value with a coarse unit may be equal to values that are not beside it in this order
+    upper = np.maximum.accumulate(ascending + units, axis=-1)
+    lower = np.minimum.accumulate((ascending - units)[..., ::-1], axis=-1)[..., ::-1]
+    are_apart = (upper[..., :-1] < ascending[..., 1:]) & (lower[..., 1:] > ascending[..., :-1])
     groups = np.zeros(values.shape, np.int64)
     np.put_along_axis(groups, order[..., 1:], np.cumsum(are_apart, axis=-1), axis=-1)
     return np.asarray(scipy.stats.rankdata(groups, axis=-1), np.float64)

@@ -136,17 +136,17 @@ def unframed(data: bytes, magic: bytes, version: int, what: str, mark_bytes: int
     return payload
 
 
-def packed_key(key: Sequence[str], *, counted: bool) -> bytes:
-    """Return the names of a key; with `counted` their number, u8, comes first: keys may have a class."""
-    return (bytes([len(key)]) if counted else b"") + b"".join(map(packed_text, key))
+def packed_key(key: Sequence[str]) -> bytes:
+    """Return the wire form of a key: the number of its names as u8, then its names."""
+    return bytes([len(key)]) + b"".join(map(packed_text, key))
 
 
-def read_key(reader: Reader, *, counted: bool, fewest: int = 2) -> tuple[str, ...]:
+def read_key(reader: Reader, fewest: int = 2) -> tuple[str, ...]:
     """Read a key that `packed_key` wrote. Raises ValueError for another number of names.
 
     fewest  the number of names of a key without a class
     """
-    number = reader.number("<B") if counted else fewest
+    number = reader.number("<B")
     if number not in (fewest, fewest + 1):
         raise ValueError(f"a key has {number} names")
     return tuple(reader.text() for _ in range(number))

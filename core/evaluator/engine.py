@@ -15,7 +15,7 @@ from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, BoolArray, FloatArray, Int8Ar
 from ..encoding.fields import packed_text
 from ..errors import InputError
 from ..events.inputs import GivenEvents
-from ..events.times import END_OF_TIME, NO_TIME
+from ..events.times import END_OF_TIME, NO_TIME, check_times
 from ..measures.decisions import CLASSES, HELD, LAST_LABEL, LAST_SEEN, SEQ
 from ..rows import slots
 from ..rows.columns import INTEGER_COLUMNS, NOT_ASKED
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from .weighted.window import WeightedWindow
 
 _ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
-_FARTHEST = 2**61
 
 
 class Fixed(NamedTuple):
@@ -67,15 +66,8 @@ class Fixed(NamedTuple):
 
     def check_times(self, times: Int64Array | None) -> None:
         """Raise InputError if a window or grid by time needs the time of an event that has no usable time."""
-        needs = self.needs_times
-        if needs is None:
-            return
-        if times is None or (len(times) and times.min() == NO_TIME):
-            raise InputError(f"{needs} needs the time of every event; give times= (--time COL)")
-        if not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
-            raise InputError(
-                f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times"
-            )
+        if self.needs_times is not None:
+            check_times(times, self.needs_times, "event")
 
     def complete(self, rows: Rows, pane: tuple[int, int] | None) -> None:
         """Write the pane of rows; make the measures null that the settings do not ask for."""

@@ -25,8 +25,7 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from .columns import ColumnBatch, IdColumn, TextColumn
 from .inputs import exact_column
-from .times import NO_TIME
-from .wire import CLASS_SCORES, COLUMNS, NAMED, UNORDERED, Packet, read_batch, tagged_columns, write_batch
+from .wire import CLASS_SCORES, COLUMNS, NAMED, NO_HEAD, PacketHead, read_batch, tagged_columns, write_batch
 
 POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 """Values of `labels`. NO_CLASS: the label is a class, and the positive class is not named."""
@@ -46,10 +45,7 @@ class PacketBatch(ColumnBatch):
     positions: Int64Array | None = None
     sources: TextColumn | None = None
     source: str = ""
-    partition: int = 0
-    first_position: int = -1
-    high_water: int = NO_TIME
-    sequence: int = UNORDERED
+    head: PacketHead = NO_HEAD
 
     def _check_rows(self, of: str, one: str) -> None:
         """Convert numbers to their types on the wire. Raises InputError; see `exact_column`."""
@@ -65,9 +61,12 @@ class PacketBatch(ColumnBatch):
                     f"every column needs one value per {one}"
                 )
 
-    def pack(self) -> bytes:
-        """Return the wire form: about 10 bytes an event without ids, times, weights and slices."""
-        return write_batch(self.magic, self.packet(), len(self), tagged_columns(self))
+    def pack(self, head: PacketHead | None = None) -> bytes:
+        """Return the wire form: about 10 bytes an event without ids, times, weights and slices.
+
+        head  the head of the packet; None: the batch's own
+        """
+        return write_batch(self.magic, head or self.head, self.source, len(self), tagged_columns(self))
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
@@ -81,10 +80,6 @@ class PacketBatch(ColumnBatch):
         Raises ValueError for values that validation never accepts: kernels rely on the validation.
         """
         raise NotImplementedError
-
-    def packet(self) -> Packet:
-        """Return the batch's head as a packet of its source: partition, sequence, position and high water."""
-        return Packet(self.source, self.partition, self.sequence, self.first_position, self.high_water)
 
     def event_sources(self) -> TextColumn:
         """Return the name of the source of every row."""
@@ -115,10 +110,7 @@ class EventBatch(PacketBatch):
                    later; None: positions are not needed.
     sources        the source of every event, if the events come from several sources.
     source         name of the partition that the events come from (a file, a topic's partition).
-    partition      place of that partition in the order of all partitions of the input, from 0.
-    first_position position of the first event in the source; -1 = unknown
-    high_water     the greatest event time of the partition so far; NO_TIME = none.
-    sequence       the place of this packet among those of its source for its shard, or UNORDERED.
+    head           of a batch that was a packet, the packet's place in the input.
     """
 
     magic, what = MAGIC, "an event batch"
@@ -150,7 +142,7 @@ class EventBatch(PacketBatch):
 
     @classmethod
     def concat(cls, batches: Sequence[EventBatch]) -> EventBatch:
-        """Concatenate batches with the same columns; source and packet are those of the first batch.
+        """Concatenate batches with the same columns; the source is that of the first batch.
 
         `batches` must not be empty. If they have positions and differ in source, the result has `sources`.
         """
@@ -288,14 +280,20 @@ class PredictionBatch:
         """Return the predictions [start, end)."""
         return PredictionBatch(self.events.part(start, end))
 
-    def packet(self) -> Packet:
-        """Return the head of the batch as a packet of its source."""
-        return self.events.packet()
+    @property
+    def source(self) -> str:
+        """The name of the partition that the predictions come from."""
+        return self.events.source
 
-    def pack(self) -> bytes:
-        """Return the wire form."""
+    @property
+    def head(self) -> PacketHead:
+        """Of a batch that was a packet, the packet's place in the input."""
+        return self.events.head
+
+    def pack(self, head: PacketHead | None = None) -> bytes:
+        """Return the wire form; `head` as in `PacketBatch.pack`."""
         columns = (each for each in tagged_columns(self.events) if each[0] not in _NOT_SENT)
-        return write_batch(self.magic, self.packet(), len(self), columns)
+        return write_batch(self.magic, head or self.head, self.source, len(self), columns)
 
     @classmethod
     def unpack(cls, data: bytes) -> PredictionBatch:
@@ -343,7 +341,7 @@ class LabelBatch(PacketBatch):
 
     @classmethod
     def concat(cls, batches: Sequence[LabelBatch]) -> LabelBatch:
-        """Concatenate batches with the same columns, at least one; source and packet as in the first."""
+        """Concatenate batches with the same columns, at least one; the source is that of the first."""
         first = batches[0]
         if len(batches) == 1:
             return first

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray, Int64Array
-from ..errors import ConfigError
+from ..errors import ConfigError, InputError
 
 NO_TIME = int(np.iinfo(np.int64).min)
 """The number of microseconds that stands for "no time"."""
@@ -41,6 +41,10 @@ the job ran. The partition's packets hold events of that source, too.
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """The number of ticks of each time unit in a second."""
 
+FARTHEST = 2**61
+"""Microseconds, 70,000 years. Times of windows, and spans between them, are nearer to 0 than this number, so
+that no sum or difference of a few of them overflows."""
+
 FIRST_TIME = -62_135_596_800_000_000
 """0001-01-01T00:00:00Z in microseconds: RFC 3339 has no earlier time."""
 AFTER_LAST_TIME = 253_402_300_800_000_000
@@ -54,6 +58,23 @@ SMALL = 10_000_000
 
 _DIGIT_FORMS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 """Formats of dates written as one number, by the number of digits. (10 digits are seconds.)"""
+
+
+def are_near(times: Int64Array) -> bool:
+    """Return whether all times are there and less than 70,000 years from 1970."""
+    return not len(times) or bool(times.min() > -FARTHEST and times.max() < FARTHEST)
+
+
+def check_times(times: Int64Array | None, needs: str, one: str) -> None:
+    """Raise InputError if a time is missing, or not `are_near`.
+
+    needs, one  for the message: the setting that needs times, and whose times they are, such as "event"
+    """
+    if times is not None and are_near(times):
+        return
+    if times is None or times.min() == NO_TIME:
+        raise InputError(f"{needs} needs the time of every {one}; give times= (--time COL)")
+    raise InputError(f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times")
 
 
 def checked_unit(unit: str, name: str = "time_unit") -> str:

@@ -1,9 +1,9 @@
 """The wire form of batches of columns: events, predictions, labels.
 
 Version 1, little-endian
-    magic (4 bytes, the kind of the batch), version u8, reserved u8, columns u16, rows u32, crc32 of all that
-    follows the head u32, then: sequence i64, first position i64, high water i64, partition i32, source (u32
-    length, UTF-8), then every column: tag u8, name (u8 length, UTF-8; slices and features only), payload
+    magic (4 bytes, which says of what), version u8, reserved u8, columns u16, rows u32, crc32 of all that
+    follows the head u32, then: sequence i64, high water i64, partition i32, source (u32 length, UTF-8),
+    then every column: tag u8, name (u8 length, UTF-8; slices and features only), payload
     length u32, payload.
 """
 
@@ -12,7 +12,8 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,8 +28,7 @@ UNORDERED = -1
 
 VERSION = 1
 _HEAD = struct.Struct("<4sBBHII")
-_SOURCE_HEAD = struct.Struct("<qqqiI")
-_HEAD_FIELDS = ("sequence", "first_position", "high_water", "partition")
+_SOURCE_HEAD = struct.Struct("<qqiI")
 
 COLUMNS: dict[int, tuple[str, Any]] = {
     1: ("scores", "<f8"), 2: ("labels", "<i1"), 3: ("times", "<i8"), 4: ("weights", "<f8"),
@@ -54,14 +54,21 @@ NAMED = (9, 12)
 _Batch = TypeVar("_Batch")
 
 
-class Packet(NamedTuple):
-    """The head of a batch as a packet of its source; for the fields see `EventBatch`."""
+@dataclass(frozen=True, slots=True)
+class PacketHead:
+    """The place of a packet in the input. `Packets.split` writes it; batches that did not travel have none.
 
-    source: str = ""
+    partition   the place of its partition in the order of all partitions of the input, from 0
+    sequence    its place among the packets of the partition for its shard, or UNORDERED
+    high_water  the greatest event time of the partition so far; NO_TIME = none
+    """
+
     partition: int = 0
     sequence: int = UNORDERED
-    first_position: int = -1
     high_water: int = NO_TIME
+
+
+NO_HEAD = PacketHead()
 
 
 def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
@@ -80,11 +87,12 @@ def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
             yield field, tag, single
 
 
-def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple[str, int, Column]]) -> bytes:
-    """Return the wire form of columns of `rows` rows."""
-    source = packet.source.encode("utf-8", "surrogatepass")
-    head = (getattr(packet, field) for field in _HEAD_FIELDS)
-    parts = [_SOURCE_HEAD.pack(*head, len(source)), source]
+def write_batch(
+    magic: bytes, head: PacketHead, of: str, rows: int, columns: Iterator[tuple[str, int, Column]]
+) -> bytes:
+    """Return the wire form of columns of `rows` rows, which come from the source `of`."""
+    source = of.encode("utf-8", "surrogatepass")
+    parts = [_SOURCE_HEAD.pack(head.sequence, head.high_water, head.partition, len(source)), source]
     count = 0
     for name, tag, column in columns:
         payload = column.payload() if isinstance(column, TextColumn | IdColumn) else column.tobytes()
@@ -129,9 +137,9 @@ def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, A
 
 def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
     reader = Reader(body)
-    *head, length = reader.numbers(_SOURCE_HEAD.format)
-    fields: dict[str, Any] = dict(zip(_HEAD_FIELDS, head, strict=True))
-    fields["source"] = str(reader.read(length), "utf-8", "surrogatepass")
+    sequence, high_water, partition, length = reader.numbers(_SOURCE_HEAD.format)
+    source = str(reader.read(length), "utf-8", "surrogatepass")
+    fields: dict[str, Any] = {"head": PacketHead(partition, sequence, high_water), "source": source}
     named: dict[str, list[tuple[str, Column]]] = {}
     for _ in range(count):
         tag, name_length = reader.numbers("<BB")

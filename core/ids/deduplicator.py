@@ -33,7 +33,7 @@ from ..errors import InputError
 from ..events.batch import EventBatch
 from ..events.columns import IdColumn, TextColumn
 from ..events.rejected import Reason, Rejected, details_of, in_words
-from ..events.times import NO_TIME
+from ..events.times import FARTHEST, NO_TIME, are_near
 from .hash128 import hash128
 from .remembered import (
     CLOCK,
@@ -50,7 +50,6 @@ from .remembered import (
     resized,
 )
 
-_FARTHEST = 2**61
 _FOR_EVER = 2**62
 _HEAD = struct.Struct("<qBqQI")
 
@@ -101,7 +100,7 @@ class Deduplicator:
         keep, kept_times = np.ones(n, np.bool_), np.full(n, NO_TIME)
         if not n:
             return keep, kept_times
-        if not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
+        if not are_near(times):
             raise InputError(
                 "an event to be deduplicated has no time, or one that lies more than 70,000 years from 1970; "
                 "check the unit of the times"
@@ -204,7 +203,7 @@ class Deduplicator:
             if reader.number("<I") != zlib.crc32(reader.payload[reader.at :]):
                 raise ValueError("their checksum is another")
             horizon, forgets, clock, count, held = reader.numbers(_HEAD.format)
-            if not 0 < horizon < _FARTHEST or held > PANES_AT_MOST:
+            if not 0 < horizon < FARTHEST or held > PANES_AT_MOST:
                 raise ValueError(f"a horizon of {horizon} and {held} panes")
             self = cls(horizon, forgets=bool(forgets))
             panes = reader.array("<i8", 2 * held).reshape(held, 2)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ..events.batch import EventBatch, PredictionBatch
 from ..events.columns import TextColumn
 from ..events.records import Batch, EndOfPartition, Heartbeat, StateMarker
 from ..events.times import NO_TIME
+from ..events.wire import PacketHead
 from ..settings.against import Against
 from ..settings.table import Shards
 from .index import hash64_of_ids
@@ -76,7 +77,7 @@ def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventB
 
     The events of a model keep their order and are contiguous, so that evaluators need not gather them. One
     radix sort, then cuts: O(n) in events. Each part's dictionaries hold only the texts that the part uses.
-    Source, partition, high water and sequence of each part are those of the batch.
+    The source is the batch's.
     """
     if not len(batch):
         return
@@ -164,13 +165,6 @@ Packet = tuple[str, bytes]
 """A packed record for a shard: (key of the shard, bytes)."""
 
 
-def with_packet(batch: Batch, **changes: Any) -> Batch:
-    """Return a batch with another head: with another partition, sequence or high water."""
-    if isinstance(batch, PredictionBatch):
-        return PredictionBatch(replace(batch.events, **changes))
-    return replace(batch, **changes)
-
-
 class Cut(NamedTuple):
     """A request for the states of all shards after a certain record; see `StateMarker`.
 
@@ -198,11 +192,10 @@ class Packets:
         self._shards = shards
         self.sent = [0] * shards if sent is None else [*sent]
 
-    def split(self, batch: Batch) -> Iterator[Packet]:
-        """Yield the packets of a batch, one for each shard that has rows."""
+    def split(self, batch: Batch, high_water: int) -> Iterator[Packet]:
+        """Yield the packets of a batch; `high_water` as in `PacketHead`."""
         for shard, part in split_records(batch, self._shards):
-            packet = with_packet(part, partition=self._of[1], sequence=self.sent[shard])
-            yield shard_key(shard), packet.pack()
+            yield shard_key(shard), part.pack(PacketHead(self._of[1], self.sent[shard], high_water))
             self.sent[shard] += 1
 
     def heartbeats(self, settled: int, high_water: int, source: str = "") -> Iterator[Packet]:

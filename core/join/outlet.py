@@ -46,9 +46,8 @@ class Outlet:
             class_labels=labels.class_labels,
             source=self._name,
             sources=predictions.event_sources(),
-            high_water=self.greatest,
         )
-        return self.packets.split(events)
+        return self.packets.split(events, self.greatest)
 
     def settle(self, clock: int) -> Iterator[Packet]:
         """Send to every shard the time up to which joined events are complete, when the clock is `clock`."""

@@ -27,9 +27,13 @@ def capacity_for(count: int, limit: int | None) -> int:
     return room if limit is None else min(room, limit)
 
 
-def with_room(entries: _Array, capacity: int) -> _Array:
-    """Return a ring of `capacity` slots with the given entries, the oldest in slot 0."""
-    ring = np.zeros(capacity, entries.dtype)
+def with_room(entries: _Array, capacity: int, fill: int = 0) -> _Array:
+    """Return a ring of `capacity` slots with the given entries, the oldest in slot 0, and `fill` behind them.
+
+    Entries may be rows of a matrix.
+    """
+    shape = (capacity, *entries.shape[1:])
+    ring = np.full(shape, fill, entries.dtype) if fill else np.zeros(shape, entries.dtype)
     ring[: len(entries)] = entries
     return ring  # type: ignore[return-value]
 
@@ -74,7 +78,9 @@ def write_ring(ring: npt.NDArray[Any], start: int, values: npt.NDArray[Any]) -> 
 def move_on(column: Any, slot: int, count: int) -> None:
     """Move the entries in the `count` slots before `slot` by one slot, overwriting the entry in `slot`.
 
-    The function moves two pieces that do not wrap: a test at each slot would take several times as long.
+    It moves two pieces that do not wrap: a test at each slot would take several times as long. One helper
+    that opens a slot in all columns of a ring, given as a tuple, was tried: `apply_decisions` then takes 3%
+    longer an event if the helper is inlined, and else 8% longer an event that comes out of order.
     """
     before_wrap = min(count, slot)
     for at in range(slot, slot - before_wrap, -1):

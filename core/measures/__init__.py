@@ -4,7 +4,8 @@
 `sums` has the measures that are sums over events or hull edges. `at_row` computes measures that are made
 anew for each row. `curve` makes the ROC curve. `decisions` computes accuracy, kappa and others from predicted
 classes. `polynomial_auc`, `polynomial_estimate` and `step_polynomials` compute the AUC of Calders and
-Jaroszewicz. `steps` has the record of a window's steps.
+Jaroszewicz. `steps` has the record of a window's steps, and `event_buffer` the events of a window that follow
+them.
 
 A new measure has its name in `core.settings.measure_names`; docs/architecture/overview.md lists its other
 places.

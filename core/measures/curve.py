@@ -16,6 +16,7 @@ Invariant (thinning)
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,20 @@ def curve_of_entries(
     points  "thinned": points near other points are dropped, see the head of this module; "all": no point is
             dropped
 
+    The hull compares products of two masses, and masses may be 1e-300 or 1e300. So masses are scaled to a sum
+    of about 1 meanwhile, by a power of two: that changes no bit of a point.
+
     O(entries).
     """
     resolution = RESOLUTION if points == POINTS_THINNED else EVERY_POINT
-    threshold, tp, fp, on_hull, block_score = roc_points(keys, negatives, positives, resolution)
     p, n = float(positives.sum()), float(negatives.sum())
+    is_mass = positives.dtype.kind == "f"
+    exponent = math.frexp(p + n)[1] if is_mass else 0
+    if is_mass:
+        negatives, positives = np.ldexp(negatives, -exponent), np.ldexp(positives, -exponent)
+    threshold, tp, fp, on_hull, block_score = roc_points(keys, negatives, positives, resolution)
+    if is_mass:
+        tp, fp = np.ldexp(tp, exponent), np.ldexp(fp, exponent)
     return RocCurve(threshold, tp, fp, on_hull, block_score, int(p + n) if events is None else events, p, n)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import read_object, reading
 from ..errors import ConfigError, InputError, check_settings
-from ..events.batch import EventBatch, LabelBatch, PredictionBatch
+from ..events.batch import EventBatch
 from ..events.records import unpack_record
 from ..events.rejected import Rejected
 from ..events.times import NO_TIME
@@ -35,8 +35,9 @@ from ..rows.pairs import PairRow
 from ..settings.against import Against
 from ..settings.evaluator import checked_order
 from ..settings.table import checked_slices
-from ..shard.orders import ArrivalOrder, order_of
-from ..table.slices import SliceNumbers
+from ..shard.order import check_joined
+from ..shard.orders import order_of
+from ..table.slices import SliceNumbers, slice_columns
 from .found import Instances
 from .matching import Matcher
 from .settings import PairSettings
@@ -114,10 +115,7 @@ class PairTable:
         records.
         """
         content = unpack_record(record)
-        if isinstance(content, PredictionBatch | LabelBatch):
-            raise InputError(
-                f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
-            )
+        check_joined(content)
         was_finished = self._order.is_finished
         outputs: list[PairRow | Rejected] = []
         for given in self._order.receive(content, record):
@@ -136,12 +134,8 @@ class PairTable:
             return
         if batch.weights is not None:
             raise InputError("events have weights, and pairs of models are compared with equal weights alone")
-        there = dict(batch.slices)
-        if missing := [name for name in self._columns if name not in there]:
-            raise InputError(
-                f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
-            )
-        batch = replace(batch, slices=tuple((name, there[name]) for name in self._columns))
+        columns = slice_columns(batch, self._columns)
+        batch = replace(batch, slices=tuple(zip(self._columns, columns, strict=True)))
         yield from self._compare(self._matcher.match(batch))
 
     def _compare(self, found: Instances) -> Iterator[PairRow]:
@@ -258,7 +252,7 @@ class PairTable:
             for _ in range(reader.number("<I")):
                 self._read_window(reader)
             reader.end()
-            if progress or held or (self._windows and isinstance(self._order, ArrivalOrder)):
+            if progress or held:
                 self._order.go_on_from(progress, held)
         return self
 

@@ -31,20 +31,18 @@ import numpy as np
 
 from ..arrays import NO_INT8, NO_INT64, Int64Array
 from ..encoding.fields import Reader
-from ..errors import InputError
 from ..evaluator.eviction import CHANGED, GREATEST, NEXT_ROW, WINDOW_FIELDS, Course, WindowRule
-from ..events.times import END_OF_TIME, NO_TIME
+from ..events.times import END_OF_TIME, FARTHEST, NO_TIME, check_times
 from ..measures.decisions import HELD, SEQ
-from ..measures.steps import ROW_DUE
+from ..measures.event_buffer import EventBuffer
 from ..rows.columns import INTEGER_COLUMNS, reason_clauses
 from ..rows.pairs import NO_PAIRS, NO_VARIANCE, ONE_CLASS, TOO_FEW, PairRow
 from ..settings.windows import DURATION
 from .anytime import Anytime
-from .held import NOTHING, Held, Moving, PairInstances
+from .held import NOTHING, PairInstances
 from .placements import compare, compare_weighted
 from .settings import PairSettings
 
-_FARTHEST = 2**61
 _COLUMN = {name: place for place, name in enumerate(INTEGER_COLUMNS)}
 _COUNTERS = [SEQ, NEXT_ROW, GREATEST, *WINDOW_FIELDS]
 _STATE = struct.Struct(f"<{len(_COUNTERS)}q4q?")
@@ -75,11 +73,12 @@ class PairWindow:
         rule = WindowRule(*window.rule, settings.every.events, settings.every.micros)
         self._course = Course(rule, window.size, rule.kind == DURATION)
         self._anytime = Anytime(settings)
-        self._held = Held()
+        none = NOTHING._replace(ticks=NO_INT64 if window.ticks else None)
+        self._buffer = EventBuffer(none, window.ticks)
         self._reported = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._buffer)
 
     @property
     def seq(self) -> int:
@@ -90,7 +89,8 @@ class PairWindow:
 
     def apply(self, instances: PairInstances) -> list[PairRow]:
         """Take in instances in order; return the rows that fell due."""
-        self._check_times(instances.times)
+        if self.settings.needs_times is not None:
+            check_times(instances.times, self.settings.needs_times, "instance")
         lacks_model, lacks_other = np.isnan(instances.scores), np.isnan(instances.against)
         alone = lacks_model | lacks_other
         if not alone.any():
@@ -107,16 +107,6 @@ class PairWindow:
         self.only_model += int(only[-1, 0])
         self.only_against += int(only[-1, 1])
         return rows
-
-    def _check_times(self, times: Int64Array | None) -> None:
-        if (needs := self.settings.needs_times) is None:
-            return
-        if times is None or (len(times) and times.min() == NO_TIME):
-            raise InputError(f"{needs} needs the time of every instance; give times= (--time COL)")
-        if len(times) and not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
-            raise InputError(
-                f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times"
-            )
 
     def _take_alone(self, instances: PairInstances) -> Iterator[PairRow]:
         """Count instances that only one model scored; yield the rows of the grid points before each."""
@@ -162,11 +152,11 @@ class PairWindow:
             integers[_COLUMN[name]] = counters[counter]
         only = self.only_model, self.only_against
         if looks:
-            return self._row(integers, self._held, only)
+            return self._row(integers, only)
         anytime, reported = self._anytime, self._reported
         self._anytime = anytime.copy()
         try:
-            return self._row(integers, self._held, only)
+            return self._row(integers, only)
         finally:
             self._anytime, self._reported = anytime, reported
 
@@ -181,39 +171,41 @@ class PairWindow:
               and how many only the other model; None if there are no such instances
         """
         rows: list[PairRow] = []
-        counters = self._course.counters
+        counters, window = self._course.counters, self.settings.window
         for plan in self._course.plan(len(instances.labels), instances.times, NO_INT64, NO_INT8, clock):
             part = instances.part(slice(plan.start, plan.start + plan.events))
             seq, done = int(counters[SEQ]), 0
-            moving = Moving(self.settings.window, self._held, plan, part, seq)
+            if window.ticks:
+                ticks = part.times if window.by_time else seq + 1 + np.arange(plan.events)
+                part = part._replace(ticks=NO_INT64 if ticks is None else ticks)
             applied = np.cumsum(plan.steps.events >= 0)
-            for number, step in enumerate(np.flatnonzero(plan.steps.flags & ROW_DUE).tolist()):
+            due = self._buffer.follow_to_rows(part, plan.steps, plan.start)
+            for number, step in enumerate(due):
                 end = int(applied[step])
                 self._anytime.add(*part.part(slice(done, end))[:3])
                 done, counters[SEQ] = end, seq + end
                 before = only[plan.start + end - 1] if only is not None else (0, 0)
                 counts = self.only_model + int(before[0]), self.only_against + int(before[1])
-                rows.append(self._row(plan.integers[number], moving.at(step), counts))
+                rows.append(self._row(plan.integers[number], counts))
             self._anytime.add(*part.part(slice(done, None))[:3])
             counters[SEQ] = seq + plan.events
-            if len(plan.steps.flags):
-                self._held = moving.at(-1)
             counters[HELD] = len(self)
         return rows
 
-    def _row(self, integers: Int64Array, held: Held, only: tuple[int, int]) -> PairRow:
-        """Return the row of a window, and count it as a look at the interval of all instances."""
+    def _row(self, integers: Int64Array, only: tuple[int, int]) -> PairRow:
+        """Return the row of the window now, and look at the interval of all instances."""
         seq = int(integers[_COLUMN["seq"]])
-        instances, half_life = held.instances, self.settings.window.ticks
-        columns = instances.labels, instances.scores, instances.against
-        found = compare_weighted(*columns, held.weights(half_life)) if half_life else compare(*columns)
-        has_all = not half_life and len(held) == seq == self._anytime.has_all
+        held, half_life = self._buffer.events(), self.settings.window.ticks
+        labels, times = held.labels, held.times
+        columns = labels, held.scores, held.against
+        found = compare_weighted(*columns, held.fading_weights(half_life)) if half_life else compare(*columns)
+        has_all = not half_life and len(labels) == seq == self._anytime.has_all
         self._anytime.look(found if has_all else None)
         self._reported = seq + sum(only)
         why: dict[str, str] = {}
         low = high = p = None
         if found is None:
-            why.update(dict.fromkeys(_OF_CLASSES, NO_PAIRS if not len(held) else ONE_CLASS))
+            why.update(dict.fromkeys(_OF_CLASSES, NO_PAIRS if not len(labels) else ONE_CLASS))
         elif found.variance is None:
             why.update(dict.fromkeys(_OF_VARIANCE, TOO_FEW))
         elif found.variance > 0:
@@ -225,8 +217,7 @@ class PairWindow:
             p = 1.0 if found.difference == 0 else None
             why.update(dict.fromkeys(_OF_VARIANCE[:2] if p else _OF_VARIANCE, NO_VARIANCE))
         interval = self._anytime.interval
-        times = None if instances.times is None else instances.times[instances.times != NO_TIME]
-        labels = instances.labels
+        times = None if times is None else times[times != NO_TIME]
         positives = int(np.count_nonzero(labels))
         masses = float(positives), float(len(labels) - positives)
         if found is not None:
@@ -242,7 +233,7 @@ class PairWindow:
             due=_known(integers[_COLUMN["due"]]),
             pane_start=None if self._pane is None else self._pane[0],
             pane_end=None if self._pane is None else self._pane[1],
-            window_events=len(held),
+            window_events=len(labels),
             window_start=int(times.min()) if times is not None and len(times) else None,
             window_end=int(times.max()) if times is not None and len(times) else None,
             positives=masses[0],
@@ -268,16 +259,15 @@ class PairWindow:
 
     def pack(self) -> list[bytes]:
         """Return the wire form."""
-        instances, ticks = self._held
+        held = self._buffer.events()
         counters = self._course.counters[_COUNTERS].tolist()
         state = _STATE.pack(
             *counters, self.only_model, self.only_against, self._reported, len(self),
-            instances.times is not None,
+            held.times is not None,
         )  # fmt: skip
-        columns = [instances.labels.astype("i1"), *(each.astype("<f8") for each in instances[1:3])]
-        if instances.times is not None:
-            columns.append(instances.times.astype("<i8"))
-        return [state, *(each.tobytes() for each in (*columns, ticks.astype("<i8"))), *self._anytime.pack()]
+        columns = [held.labels.astype("i1"), held.scores.astype("<f8"), held.against.astype("<f8")]
+        columns += [each.astype("<i8") for each in (held.times, held.ticks) if each is not None]
+        return [state, *(each.tobytes() for each in columns), *self._anytime.pack()]
 
     def read(self, reader: Reader) -> None:
         """Load the wire form into a window without instances.
@@ -290,14 +280,14 @@ class PairWindow:
         labels = reader.array("<i1", held)
         scores, against = reader.array("<f8", held), reader.array("<f8", held)
         times = reader.array("<i8", held) if timed else None
-        ticks = reader.array("<i8", held) if self.settings.window.ticks else NO_INT64
-        self._held = Held(PairInstances(labels, scores, against, times), ticks)
+        ticks = reader.array("<i8", held) if self.settings.window.ticks else None
+        self._buffer.add(PairInstances(labels, scores, against, times, ticks))
         self._course.counters[_COUNTERS] = counters
         self._course.counters[HELD] = held
         if not (np.isin(labels, (0, 1)).all() and np.isfinite(scores).all() and np.isfinite(against).all()):
             raise ValueError("an instance without a label or a score of both models")
         counts = (*counters[:2], self.only_model, self.only_against, self._reported, held)
-        if not 0 <= min(counts) <= max(counts) < _FARTHEST or held > min(
+        if not 0 <= min(counts) <= max(counts) < FARTHEST or held > min(
             self.seq, self.settings.window.size or held
         ):
             raise ValueError(f"{held} of {self.seq} instances are held")
@@ -308,7 +298,8 @@ class PairWindow:
     @property
     def wire_bytes(self) -> int:
         """Length of the wire form in bytes. O(1)."""
-        each = 17 + 8 * (self._held.instances.times is not None) + 8 * (self.settings.window.ticks > 0)
+        held = self._buffer.events()
+        each = 17 + 8 * (held.times is not None) + 8 * (held.ticks is not None)
         return _STATE.size + each * len(self) + self._anytime.wire_bytes
 
 

@@ -137,7 +137,7 @@ class PrequentialFold:
 
     def _outputs(self, content: Record, record: bytes) -> Iterator[Rows | FoldReport | Rejected]:
         if isinstance(content, PredictionBatch | LabelBatch):
-            raise InputError(f"a packet of {content.packet().source!r} holds no instances")
+            raise InputError(f"a packet of {content.source!r} holds no instances")
         for given in self._order.receive(content, record):
             if isinstance(given, Rejected):
                 yield given

@@ -7,7 +7,6 @@ code, so only bytes of a job's own state may be read.
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import zlib
@@ -25,21 +24,6 @@ VERSION = 1
 MAX_BYTES = 256 << 20
 """The most bytes that a learner's state may have in one fold."""
 
-_PICKLED = b"\x80"
-"""The first byte of every pickle since protocol 2; no frame begins with it."""
-
-_PACKAGE = __name__.partition(".")[0] + "."
-_MOVED = {
-    "aum_learner": "learning.aum.learner",
-    "feature_columns": "learning.features",
-    "instances": "prequential.instances",
-    "model_learners": "prequential.models",
-    "named_learners": "prequential.named",
-    "pair_objectives": "learning.polynomial.objectives",
-    "polynomial_learner": "learning.polynomial.learner",
-    "text_columns": "events.columns",
-}
-"""The present names of the modules that pickles of version 0.1.0 name."""
 _STATE = "the state of a learner"
 
 
@@ -132,16 +116,14 @@ def model_of_bytes(name: str, made: Any, data: bytes) -> Any:
 
     `made` is a new model from the learner's factory.
 
-    Learners of this package were pickled before they had bytes of their own: such states are read, too.
     Raises OtherConfigurationError if other code made the model, so that its bytes cannot be read.
     """
-    was_pickled = data[:1] == _PICKLED and type(made).__module__.startswith(_PACKAGE)
     with told_as(
         OtherConfigurationError,
         f"the state of learner {name!r} cannot be read: ",
         "go on with the versions of its packages that made it, or start from an empty state",
     ):
-        return type(made).from_bytes(data) if _speaks_bytes(made) and not was_pickled else unpickle(data)
+        return type(made).from_bytes(data) if _speaks_bytes(made) else pickle.loads(data)
 
 
 def unpickled(name: str, file: str, data: bytes) -> Any:
@@ -151,23 +133,7 @@ def unpickled(name: str, file: str, data: bytes) -> Any:
         f"learner {name!r}: {file} cannot be unpickled: ",
         "pickle it with the packages that are installed here",
     ):
-        return unpickle(data)
-
-
-class _Unpickler(pickle.Unpickler):
-    """An unpickler that also finds this package's classes by the module names of older pickles."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        core = f"{_PACKAGE}core."
-        if module.startswith(core):
-            before = module.removeprefix(core)
-            module = core + _MOVED.get(before, before)
-        return super().find_class(module, name)
-
-
-def unpickle(data: bytes) -> Any:
-    """Return the object of a pickle, also of a pickle from an older version. Runs the pickle's code."""
-    return _Unpickler(io.BytesIO(data)).load()
+        return pickle.loads(data)
 
 
 def error_text(error: BaseException) -> str:

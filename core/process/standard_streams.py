@@ -12,6 +12,7 @@ import errno
 import io
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -73,3 +74,27 @@ def drop_the_rest(stream: TextIO) -> None:
         number = os.open(os.devnull, os.O_WRONLY)
         os.dup2(number, stream.fileno())
         os.close(number)
+
+
+class MainThreadOnly(io.TextIOBase):
+    """A stream that writes the main thread's output, and drops the output of other threads.
+
+    Beam's threads print tracebacks when an interrupted job closes their connections.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text if this is the main thread; return the text's length in either case."""
+        if threading.current_thread() is threading.main_thread():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the underlying stream."""
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the underlying stream."""
+        return self._stream.fileno()

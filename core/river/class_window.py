@@ -14,10 +14,11 @@ import numpy as np
 
 from ..arrays import NO_INT64, FloatArray
 from ..classes.current import MOST_ORDERED, SPARSE, CurrentPairs
-from ..classes.events import ClassEvents, EventBuffer
+from ..classes.events import ClassEvents
 from ..classes.figures import figures_of_window
 from ..classes.values import Values, values_of_line
 from ..evaluator.eviction import sliding_steps
+from ..measures.event_buffer import EventBuffer
 from ..measures.steps import ROW_DUE
 
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from ..arrays import FloatArray
 from ..settings.measure_names import MEASURES
 
 COUNT_COLUMNS = ("row", "seq", "window_events")
@@ -80,26 +77,6 @@ semicolon.
 """
 
 
-ADDED = (
-    ("polynomial_auc", "polynomial_auc_bound"),
-    ("evidence", "evidence_since", "block_events", "evidence_bound"),
-)
-"""Measures that came after numbers were first stored: for each time that some came, their names."""
-
-
-def in_columns(numbers: FloatArray) -> FloatArray:
-    """Return numbers with all of `NUMBER_COLUMNS`; NaN for measures that are newer than these numbers."""
-    lacking = len(NUMBER_COLUMNS) - numbers.shape[-1]
-    newer: list[str] = []
-    for names in reversed(ADDED):
-        if len(newer) < lacking:
-            newer += names
-    if not newer or len(newer) != lacking:
-        return numbers
-    places = sorted(NUMBER_COLUMNS.index(name) for name in newer)
-    return np.insert(numbers, [place - before for before, place in enumerate(places)], np.nan, axis=-1)
-
-
 def reason_text(codes: Sequence[int]) -> str | None:
     """Return the reasons of one row in words, None if there are none; `codes` has a code for each measure.
 
@@ -126,7 +103,7 @@ def reason_clauses(why: Mapping[str, str]) -> str | None:
 
 
 def reasons_by_measure(text: str | None) -> dict[str, str]:
-    """Return the reason of every measure that a row's reason names. Texts of older versions are read, too.
+    """Return the reason of every measure that a row's reason names.
 
     A clause without a colon concerns the row, and is left out.
 

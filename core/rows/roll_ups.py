@@ -14,10 +14,11 @@ class RollUpRow(NamedTuple):
     """One roll-up row: a group of models, or of the slices of a model, at one grid point. None is null.
 
     (group, class_, pane, row) is its identity: a sink that gets a row twice keeps one copy. Times are
-    microseconds UTC. `core.fleet.formulas` defines the numbers. In tables `class_` is the column `class`
-    behind `group`, if the models have a score of each class. Other tables lack the column.
+    microseconds UTC. `core.fleet.formulas` defines the numbers. In tables `class_` is the column `class`.
 
     group            "models", a pattern of models such as "team1/*", or "model=NAME,slice=COLUMN"
+    class_           of models with a score of each class, the class whose rows are rolled up; None: the rows
+                     of all classes, whose AUC is `auc_macro`, or of models with one score
     row              the number of the row among those of its group and pane, from 0
     due              the point of the grid of times
     pane_start, pane_end
@@ -30,18 +31,9 @@ class RollUpRow(NamedTuple):
                      the mean of the members' AUC, and its interval at the confidence of the rows
     auc_by_events, auc_by_events_low, auc_by_events_high
                      the mean with the members' events as weights
-    auc_by_positives, auc_by_positives_low, auc_by_positives_high
-                     the mean with the members' positives as weights
-    auc_within, auc_within_low, auc_within_high
-                     the mean with positives times negatives as weights: the share of pairs in the right order
-                     among all pairs of a positive and a negative of one member
-    auc_fixed, auc_fixed_low, auc_fixed_high
-                     the mean with 1 / variance as weights: of one AUC that all members have
     auc_random, auc_random_low, auc_random_high
-                     the mean with 1 / (variance + tau2) as weights: of AUCs that differ between members
-    auc_pooled_low, auc_pooled_high
-                     certified bounds of the AUC of all events of the members in one ranking; null without
-                     sketches of the members' windows (`evaluate --roll-up-pooled`)
+                     the mean with 1 / (variance + tau2) as weights: of AUCs that differ between members. It
+                     needs two members; its interval is null for members that may depend on each other
     heterogeneity_q, heterogeneity_p
                      Cochran's Q, and the probability of a greater Q if all members have one AUC
     i2               the share of the spread between members that is not chance
@@ -65,11 +57,10 @@ class RollUpRow(NamedTuple):
     intervals        "independent": intervals hold for members that share no events; "dependent": for any
     reason           why columns are null, or are to be read with care; None: no remark
     config           that of the members' rows
-    class_           of models with a score of each class, the class whose rows are rolled up; None: the rows
-                     of all classes, whose AUC is `auc_macro`
     """
 
     group: str
+    class_: str | None
     row: int
     due: int
     pane_start: int | None
@@ -84,20 +75,9 @@ class RollUpRow(NamedTuple):
     auc_by_events: float | None
     auc_by_events_low: float | None
     auc_by_events_high: float | None
-    auc_by_positives: float | None
-    auc_by_positives_low: float | None
-    auc_by_positives_high: float | None
-    auc_within: float | None
-    auc_within_low: float | None
-    auc_within_high: float | None
-    auc_fixed: float | None
-    auc_fixed_low: float | None
-    auc_fixed_high: float | None
     auc_random: float | None
     auc_random_low: float | None
     auc_random_high: float | None
-    auc_pooled_low: float | None
-    auc_pooled_high: float | None
     heterogeneity_q: float | None
     heterogeneity_p: float | None
     i2: float | None
@@ -123,7 +103,6 @@ class RollUpRow(NamedTuple):
     intervals: str
     reason: str | None
     config: str
-    class_: str | None = None
 
     def __repr__(self) -> str:
         names = [name for name in self._fields if name not in ("group", "reason", "config", "class_")]

@@ -55,12 +55,6 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _joined_sketches(parts: Sequence[Rows]) -> tuple[bytes, ...]:
-    if not any(part.sketches for part in parts):
-        return ()
-    return tuple(sketch for part in parts for sketch in part.sketches or [b""] * len(part))
-
-
 @dataclass(eq=False, repr=False)
 class Rows(Sequence[MeasureRow]):
     """n rows in columns.
@@ -75,8 +69,6 @@ class Rows(Sequence[MeasureRow]):
     curves    curves that fell due with the same events, with or without rows (`EvaluatorSettings.curves`)
     failures  int64[n] for rows of a trained learner: the number of events so far at which the learner failed.
               None for other rows
-    sketches  the bytes of an `AucSketch` of the window of each row, b"" for a row without; () = of no row
-              (`EvaluatorSettings.sketch_bytes`)
     settled   (shard, number of shards, since, until): all rows of the shard with `due` in (since, until] are
               among these rows. None: nothing is said
     classes   for rows of models with classes: the class of each row, and what a row says of all classes
@@ -92,7 +84,6 @@ class Rows(Sequence[MeasureRow]):
     curves: Sequence[WindowCurve] = ()
     failures: Int64Array | None = None
     settled: tuple[int, int, int, int] | None = None
-    sketches: Sequence[bytes] = ()
     classes: ClassColumns | None = None
 
     @classmethod
@@ -137,7 +128,6 @@ class Rows(Sequence[MeasureRow]):
             parts[0].config,
             tuple(curve for part in parts for curve in part.curves),
             np.concatenate(failures) if len(failures) == len(parts) else None,
-            sketches=_joined_sketches(parts),
             classes=ClassColumns.concat(classes) if len(classes) == len(parts) else None,
         )
 
@@ -296,7 +286,6 @@ class Rows(Sequence[MeasureRow]):
             self.keys, self.key_codes[places], self.integers[places], self.numbers[places],
             self.reasons[places], self.drift[places], self.config,
             failures=None if self.failures is None else self.failures[places],
-            sketches=tuple(np.array(self.sketches, np.object_)[places]) if self.sketches else (),
             classes=None if self.classes is None else self.classes.part(places),
         )  # fmt: skip
 

@@ -37,8 +37,7 @@ class MeasureChoices(TypedDict, total=False):
 class EvaluatorChoices(MeasureChoices, total=False):
     """The settings of `EvaluatorSettings`, as keywords of functions that make an object of the class.
 
-    `read_choices` reads them. `positive` is left out, because callers differ in the form of labels, and
-    `sketch_bytes`, because only `Rows` hold sketches.
+    `read_choices` reads them. `positive` is left out, because callers differ in the form of labels.
     """
 
     window: Window | str | None
@@ -51,7 +50,6 @@ class SettingsChoices(EvaluatorChoices, total=False):
     """The fields of `EvaluatorSettings`, as keywords."""
 
     positive: str | None
-    sketch_bytes: int | None
 
 
 _READERS: dict[str, Callable[[str], Any]] = {

@@ -22,7 +22,6 @@ from .costs import BetaCost, Cost, parse_cost
 from .durations import duration_text, microseconds, parse_lateness
 from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_bound, checked_evidence
 from .measure_names import named_measures
-from .sketches import checked_sketch_bytes
 from .windows import Emission, EveryEvents, LastEvents, Window, check_emission, needs_times, read_number
 
 _KEY = "declared"
@@ -40,8 +39,6 @@ class Declared:
     parse       reads the value from text; None: a number, a switch, or the text of the default.
     of_rows     whether the setting decides only the values of a row, and not which events the window holds.
                 Then a job may continue from a state that was made with another value.
-    is_younger  whether the setting came after the first stored states. If so, a state's settings and the hash
-                of settings leave it out while it has its default value.
     needs       the fields that every event must have if the setting is used.
     keeps       for a duration: the name of the part that a state keeps beside its evaluators for the setting.
     change      says why a job with another value cannot continue from a state.
@@ -51,7 +48,6 @@ class Declared:
     metavar: str | None = None
     parse: Callable[[str], Any] | None = None
     of_rows: bool = False
-    is_younger: bool = False
     needs: tuple[str, ...] = ()
     keeps: str = ""
     change: Change | None = None
@@ -76,13 +72,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def younger_defaults(settings: type) -> dict[str, Any]:
-    """Return by name the defaults of younger settings: a state without such a setting has its default."""
-    return {
-        name: plain(getattr(settings, name)) for name, each in declared(settings).items() if each.is_younger
-    }
 
 
 def _begins_anew(snapshot: Any, was: object, now: object) -> str:  # noqa: ARG001
@@ -147,9 +136,6 @@ class EvaluatorSettings:
                         "end" = only a curve at the end; None = no curves. A curve takes O(window).
     curves_points       "thinned" = a curve leaves out a point within 1/200 of the point before it, in both
                         rates; "all" = a point for each score that the window holds.
-    sketch_bytes        the most bytes of an `AucSketch` that each row on a grid of times brings of its window
-                        (`Rows.sketches`). Roll-ups rank the events of a group together by them. None = no
-                        sketches. A sketch takes O(window).
     """
 
     window: Window = field(default_factory=LastEvents)
@@ -172,7 +158,6 @@ class EvaluatorSettings:
         metavar="LOW:HIGH",
         parse=parse_partial_fpr,
         of_rows=True,
-        is_younger=True,
     )
     flip_if_below_half: bool = setting(False, "H of -score while AUC < 0.5, as R's hmeasure", of_rows=True)
     evidence_below: Bound | None = setting(  # noqa: RUF009  it is frozen
@@ -182,14 +167,12 @@ class EvaluatorSettings:
         "[no evidence]",
         metavar="AUC",
         parse=lambda text: checked_bound(text, "evidence_below"),
-        is_younger=True,
         change=_begins_anew,
     )
     evidence_blocks: int = setting(
         DEFAULT_BLOCKS,
         "a block of evidence has at least so many positives and so many negatives",
         metavar="M",
-        is_younger=True,
         change=_begins_anew,
     )
     block_gap: str | None = setting(
@@ -198,14 +181,12 @@ class EvaluatorSettings:
         "events that are alike within such a time [all events are used]",
         metavar="1h",
         parse=lambda text: duration_text(microseconds(text, "block_gap")),
-        is_younger=True,
         change=_begins_anew,
     )
     positive: str | None = None
     order: str = "arrival"
     curves: EveryEvents | Literal["end"] | None = None
     curves_points: CurvePoints = POINTS_THINNED
-    sketch_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
@@ -229,8 +210,6 @@ class EvaluatorSettings:
         if not (self.curves is None or self.curves == CURVES_AT_END or isinstance(self.curves, EveryEvents)):
             raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
         checked_points("curves_points", self.curves_points)
-        sketch_bytes = checked_sketch_bytes(self.sketch_bytes, self.window, self.every)
-        object.__setattr__(self, "sketch_bytes", sketch_bytes)
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
             raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
         if self.window.signal == "brier" and not self.probabilities:
@@ -298,22 +277,18 @@ class EvaluatorSettings:
     def canonical(self) -> str:
         """Return the text of all settings that change values.
 
-        The text leaves out `measures`, which only chooses among values; `curves`, `curves_points` and
-        `sketch_bytes`, for what is not part of a row; and `positive`, which gives the meaning of labels. It
-        also leaves out a younger setting with its default value. So rows and states that are older than the
-        setting have the same hash.
+        The text leaves out `measures`, which only chooses among values; `curves` and `curves_points`, which
+        are not part of a row; and `positive`, which gives the meaning of labels.
         """
         values = {name: plain(value) for name, value in vars(self).items() if name not in _NO_VALUES}
-        said = {name: value for name, value in values.items() if _YOUNGER.get(name) != value}
-        return json.dumps(said, sort_keys=True)
+        return json.dumps(values, sort_keys=True)
 
     def config_hash(self) -> str:
         """Return the hash of the settings: the 12 hexadecimal digits in the column `config` of every row."""
         return config_of(self.canonical())
 
 
-_YOUNGER = younger_defaults(EvaluatorSettings)
-_NO_VALUES = ("measures", "positive", "curves", "curves_points", "sketch_bytes")
+_NO_VALUES = ("measures", "positive", "curves", "curves_points")
 """Settings that change no value of a row."""
 
 

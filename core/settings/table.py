@@ -18,7 +18,7 @@ from .against import Against
 from .classes import Classes
 from .costs import parse_cost
 from .durations import LONGEST, Duration, duration_text, microseconds
-from .evaluator import EvaluatorSettings, declared, plain, setting, younger_defaults
+from .evaluator import EvaluatorSettings, declared, setting
 from .windows import is_count, parse_every, parse_window
 
 OTHER = "other"
@@ -207,7 +207,6 @@ class TableSettings:
         "not count: for sources that deliver again [every event counts]",
         metavar="7d",
         needs=("time", "id"),
-        is_younger=True,
         keeps=DEDUPLICATOR,
         change=_deduplicate,
     )
@@ -216,7 +215,6 @@ class TableSettings:
         "so many values of a model and a slice have their own; all that come later, and the value other "
         "itself, are country=other",
         metavar="N",
-        is_younger=True,
         change=_slice_cap,
     )
     idle_ttl: int | None = setting(
@@ -225,7 +223,6 @@ class TableSettings:
         "returns, its window begins empty and its rows are numbered on [never]",
         metavar="30d",
         needs=("time",),
-        is_younger=True,
         keeps=IDLE,
         change=_idle_ttl,
     )
@@ -265,28 +262,25 @@ class TableSettings:
         )
 
     def meaning(self) -> dict[str, Any]:
-        """Return by name the settings that decide a state's meaning, without younger settings at default."""
+        """Return, by name, the settings that decide the meaning of a state."""
         slices = [",".join(escape_slice(name) for name in names) for names in self.slices]
         return {
             **json.loads(self.evaluator.canonical()),
             "positive": self.evaluator.positive,
             "slices": slices,
-            "shards": self.shards,
-            **self._younger(),
+            **self._of_table(),
         }
 
-    def whole_meaning(self) -> dict[str, Any]:
-        """Return, by name, all settings that decide the meaning of a state, defaults included."""
-        return _ABSENT | self.meaning()
-
-    def _younger(self) -> dict[str, Any]:
-        values = {name: plain(getattr(self, name)) for name in _USUAL}
-        for name in SPANS:
-            values[name] = values[name] and duration_text(values[name])
-        values["own_shards"] = [] if self.shards is None else [*Shards.of(self.shards).own]
-        values["classes"] = self.classes and [*self.classes.names]
-        values["multi_label"] = self.classes is not None and self.classes.multi_label
-        return {name: value for name, value in values.items() if value != _ABSENT[name]}
+    def _of_table(self) -> dict[str, Any]:
+        """Return the settings beside the evaluator's and the slices, for JSON."""
+        return {
+            "shards": self.shards,
+            "own_shards": [] if self.shards is None else [*Shards.of(self.shards).own],
+            **{name: (span := getattr(self, name)) and duration_text(span) for name in SPANS},
+            "slice_cap": self.slice_cap,
+            "classes": self.classes and [*self.classes.names],
+            "multi_label": self.classes is not None and self.classes.multi_label,
+        }
 
     def fingerprint(self) -> bytes:
         """Return a hash of 16 bytes of the settings that decide the meaning of a state.
@@ -297,14 +291,13 @@ class TableSettings:
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def to_json(self) -> str:
-        """Return the settings as text, without those of curves and sketches: no state depends on these."""
+        """Return the settings as text, without those of curves: no state depends on these."""
         evaluator = {
             **json.loads(self.evaluator.canonical()),
             "positive": self.evaluator.positive,
             "measures": self.evaluator.measures,
         }
-        table = {"slices": self.slices, "shards": self.shards, **self._younger()}
-        return json.dumps({"evaluator": evaluator, **table})
+        return json.dumps({"evaluator": evaluator, "slices": self.slices, **self._of_table()})
 
     @classmethod
     def from_json(cls, text: str) -> TableSettings:
@@ -316,25 +309,18 @@ class TableSettings:
         choices["cost"] = parse_cost(choices["cost"])
         choices["measures"] = tuple(choices["measures"])
         slices = tuple(tuple(names) for names in content["slices"])
-        younger = {name: content[name] for name in _USUAL if name in content}
-        for name in SPANS.keys() & younger.keys():
-            younger[name] = microseconds(younger[name], name)
-        shards, own = content["shards"], content.get("own_shards", [])
+        spans = {name: text and microseconds(text, name) for name in SPANS for text in (content[name],)}
+        shards, own = content["shards"], content["own_shards"]
         if shards is not None:
             shards = Shards(shards - len(own), own)
-        names, multi_label = content.get("classes"), content.get("multi_label", False)
-        classes = None if names is None else Classes(tuple(names), multi_label)
-        return cls(EvaluatorSettings(**choices), slices, shards, **younger, classes=classes)
+        names = content["classes"]
+        classes = None if names is None else Classes(tuple(names), content["multi_label"])
+        cap = content["slice_cap"]
+        return cls(EvaluatorSettings(**choices), slices, shards, slice_cap=cap, classes=classes, **spans)
 
 
 SPANS = {name: each.needs for name, each in declared(TableSettings).items() if each.needs}
 """The settings that are durations, each with the fields of an event that it needs."""
-
-_USUAL = younger_defaults(TableSettings)
-_ABSENT = {
-    **younger_defaults(EvaluatorSettings), **_USUAL, "own_shards": [], "classes": None, "multi_label": False,
-}  # fmt: skip
-"""The values of younger settings for a state that does not have them."""
 
 
 class TableChoices(TypedDict, total=False):

@@ -17,7 +17,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from ..events.batch import EventBatch
+from ..errors import InputError
+from ..events.batch import EventBatch, LabelBatch, PredictionBatch
 from ..events.records import Record
 from ..events.rejected import Rejected
 from ..events.times import NO_TIME
@@ -36,14 +37,17 @@ class Ledger(Protocol):
     def count(self) -> int | None:
         """How many partitions there are; None if no record has said this number yet."""
 
-    def received(self, number: int) -> int | None:
-        """Return how many packets of a partition have arrived without a gap.
-
-        None if packets are not counted.
-        """
+    def received(self, number: int) -> int:
+        """Return how many packets of a partition are here without a gap."""
 
     def has_ended(self, number: int) -> bool:
         """Return whether a partition has ended and all of its packets have arrived."""
+
+
+def check_joined(content: Record) -> None:
+    """Raise InputError for predictions or labels, where events are wanted."""
+    if isinstance(content, PredictionBatch | LabelBatch):
+        raise InputError(f"a packet of {content.source!r} holds no events; join labels to predictions first")
 
 
 class InputOrder(ABC):

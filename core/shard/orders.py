@@ -29,20 +29,6 @@ from .partitions import (
 )
 
 
-class _Uncounted:
-    """The ledger of a state of an earlier version, which did not count packets in order of arrival."""
-
-    count = None
-
-    def received(self, number: int) -> int | None:  # noqa: ARG002
-        """Return None: the packets were not counted."""
-        return None
-
-    def has_ended(self, number: int) -> bool:  # noqa: ARG002
-        """Return False: the packets were not counted."""
-        return False
-
-
 class ArrivalOrder(InputOrder):
     """The order of arrival: yields every batch as it arrives.
 
@@ -56,47 +42,29 @@ class ArrivalOrder(InputOrder):
 
     def __init__(self) -> None:
         self._sources = SourcePartitions()
-        self._counts = True
-        # True if the order began with the state of another job, which counted packets.
-        self._begun = False
 
     def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
         """Yield the batch of a record at once, unless the record repeats a packet."""
         if isinstance(content, EventBatch):
-            if not self._counts or content.sequence == UNORDERED or self._sources.receive(content):
+            if content.head.sequence == UNORDERED or self._sources.receive(content):
                 yield content
-        elif isinstance(content, StateMarker) and not self._counts:
-            raise InputError(
-                "the state is one of an earlier rocsteady in order of arrival, which did not count its "
-                "packets, so that an export could miss some; let the job end, and begin a new one"
-            )
-        elif isinstance(content, Heartbeat | EndOfPartition | StateMarker) and self._counts:
+        elif isinstance(content, Heartbeat | EndOfPartition | StateMarker):
             self._sources.receive(content)
         self.is_finished = isinstance(content, EndOfInput) or self._sources.ended
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger of the packets that the partitions have sent.
-
-        It knows nothing if the state did not count packets.
-        """
-        return self._sources if self._counts else _Uncounted()
+        """What the partitions have sent."""
+        return self._sources
 
     def progress(self) -> dict[str, Any]:
-        """Return the reports of the partitions; empty if packets have no numbers."""
-        return {"sources": self._sources.progress()} if self._sources or self._begun else {}
+        """Return what the partitions have said; empty if packets have no numbers."""
+        return {"sources": self._sources.progress()} if self._sources else {}
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Load the state that `progress` returned.
-
-        Raises ValueError if `held` has packets: no packet waits in this order.
-
-        With an empty `progress` no packet is counted from now on: earlier packets may have had numbers that
-        the state did not store.
-        """
+        """Take over what `progress` gave. Raises ValueError if `held` has packets: none waits here."""
         if held:
             raise ValueError("packets wait, although the order of arrival applies each at once")
-        self._counts = self._begun = bool(progress)
         if progress:
             self._sources = SourcePartitions.of_progress(progress["sources"])
         self.is_finished = self._sources.ended
@@ -133,8 +101,9 @@ class PositionOrder(InputOrder):
         elif isinstance(content, EndOfPartition):
             self._end(content)
         elif isinstance(content, EventBatch | StateMarker):
-            packets, _ = self._ends.get(content.partition, (None, ""))
-            place = (content.source, content.partition, self._numbered(content.partition, content.sequence))
+            head = content if isinstance(content, StateMarker) else content.head
+            packets, _ = self._ends.get(head.partition, (None, ""))
+            place = (content.source, head.partition, self._numbered(head.partition, head.sequence))
             check_packet(*place, self._partitions, packets, "order 'position'")
             key = place[1:]
             if key == (self._turn, self._expected):
@@ -208,11 +177,8 @@ class PositionOrder(InputOrder):
         packets = (record for record in self._held.values() if record[: len(MAGIC)] == MAGIC)
         return sum(len(EventBatch.unpack(record)) for record in packets)
 
-    def received(self, number: int) -> int | None:
-        """Return how many packets of a partition have arrived without a gap.
-
-        Packets of another job are not counted.
-        """
+    def received(self, number: int) -> int:
+        """Return how many packets of a partition are here without a gap. Another job's are not counted."""
         if number < self._turn:
             packets = self._ends[number][0]
         elif number == self._turn:
@@ -356,31 +322,12 @@ class TimeOrder(InputOrder):
         return [(RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Load the state that `progress` and `held` returned, also from versions that had no clock."""
-        if "ends" in progress:
-            self._go_on_from_the_total_sort(progress, held)
-            return
+        """Take over what `progress` and `held` gave."""
         self._clock.moment = whole(progress["clock"])
         if "sources" in progress:
             self._clock.partitions = SourcePartitions.of_progress(progress["sources"])
         for _, _, record in held:
             self._buffer.add(EventBatch.unpack(record), len(record))
-
-    def _go_on_from_the_total_sort(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Load the state of versions 1 and 2, which held every packet until all partitions had ended."""
-        count = count_of(progress["partitions"])
-        whole(progress["expected"], 0)
-        if whole(progress["turn"], 0) == count:
-            self._clock.moment = END_OF_TIME
-        for _, _, record in held:
-            batch = EventBatch.unpack(record)
-            self._clock.is_new(batch)
-            self._buffer.add(batch, len(record))
-        for number, packets, source in progress["ends"]:
-            place = text_of(source), whole(number, 0), whole(count), whole(packets, 0)
-            self._clock.after(EndOfPartition(*place, whole(progress.get("clock", NO_TIME))))
-        if self.is_finished:
-            self._clock.partitions.note_all()
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes the order adds to a snapshot."""

@@ -53,13 +53,6 @@ class _Partition:
         """About how many bytes the numbers and words behind a gap, and the added names, take as JSON."""
         return 6 * len(self.ahead) + 25 * len(self.words) + sum(len(name) + 4 for name in self.added)
 
-    def rare(self) -> list[Any]:
-        """Return the rare properties of a partition as JSON values.
-
-        Whether it is idle, and its added sources.
-        """
-        return [self.is_idle, sorted(self.added)] if self.added else [True] * self.is_idle
-
     def hear(self) -> None:
         """Apply every word whose packets have all arrived."""
         before = self.received
@@ -109,8 +102,8 @@ class SourcePartitions:
             source, number, sequence, told = content.source, content.partition, UNORDERED, content.high_water
             self._take_word(content)
         else:
-            named = content if isinstance(content, StateMarker) else content.packet()
-            source, number, sequence, told = named.source, named.partition, named.sequence, named.high_water
+            head = content if isinstance(content, StateMarker) else content.head
+            source, number, sequence, told = content.source, head.partition, head.sequence, head.high_water
             check_packet(source, number, sequence, self.count, self.packets(number), "this order")
             if isinstance(content, StateMarker):
                 self.count = marked_count(content, self.count)
@@ -157,8 +150,8 @@ class SourcePartitions:
 
     def _add(self, number: int, partition: _Partition) -> _Partition:
         self._of[number] = partition
-        # 48 is about the length of the numbers beside the name.
-        self._bytes += len(json.dumps(partition.source)) + 48
+        # 59: about the length of the values beside the name
+        self._bytes += len(json.dumps(partition.source)) + 59
         self._waiting_bytes += partition.waiting_bytes
         return partition
 
@@ -193,13 +186,6 @@ class SourcePartitions:
         """Return whether a partition has ended and all of its packets have arrived."""
         return self.packets(number) == self.received(number)
 
-    def note_all(self) -> None:
-        """Count every packet as arrived: a state of an old version lists only the ends of partitions."""
-        for partition in self._of.values():
-            partition.received = partition.sent = partition.packets or 0
-            partition.hear()
-        self.clock = END_OF_TIME
-
     def refuse_gaps(self) -> None:
         """Raise InputError with the name of a partition whose packets are missing.
 
@@ -218,7 +204,7 @@ class SourcePartitions:
         parts = [
             [
                 number, each.source, each.received, sorted(each.ahead), each.packets, each.words,
-                each.settled, *each.rare(),
+                each.settled, each.is_idle, sorted(each.added),
             ]
             for number, each in sorted(self._of.items())
         ]  # fmt: skip
@@ -234,7 +220,7 @@ class SourcePartitions:
         with reading("what the partitions of an input have said"):
             self.count = count_of(progress["count"])
             self.clock, self.greatest = whole(progress["clock"]), whole(progress["greatest"])
-            for number, source, received, ahead, packets, words, settled, *more in progress["parts"]:
+            for number, source, received, ahead, packets, words, settled, idle, added in progress["parts"]:
                 part = _Partition(
                     text_of(source),
                     whole(received, 0),
@@ -242,8 +228,8 @@ class SourcePartitions:
                     count_of(packets),
                     [(whole(sent, 0), whole(moment)) for sent, moment in words],
                     whole(settled),
-                    is_idle=bool(more and more[0]),
-                    added={text_of(name) for names in more[1:] for name in names},
+                    is_idle=bool(idle),
+                    added=set(map(text_of, added)),
                 )
                 part.sent = max([part.received, *(number + 1 for number in part.ahead)])
                 if part.received in part.ahead or (part.packets is not None and part.sent > part.packets):
@@ -331,11 +317,8 @@ class StreamClock:
         self.partitions = SourcePartitions()
 
     def is_new(self, batch: Batch) -> bool:
-        """Count a packet; return False if the same packet came before.
-
-        Raises InputError for a packet that contradicts earlier packets.
-        """
-        if not self.partitions and batch.packet().sequence == UNORDERED:
+        """Note a packet; return False if the packet came before. Raises InputError for a contradiction."""
+        if not self.partitions and batch.head.sequence == UNORDERED:
             return True
         return self.partitions.receive(batch)
 
@@ -373,8 +356,7 @@ class StreamClock:
         else:
             gaps = self.moment - times_of(late)
             details = details_of(gaps, lambda gap: f"{in_words(gap)} behind {whose}")
-        packet = records.packet()
-        is_added = self.partitions.was_added(packet.partition, packet.source)
+        is_added = self.partitions.was_added(records.head.partition, records.source)
         reason = Reason.NEW_PARTITION if is_added else Reason.BEHIND_THE_CLOCK
         refused = Rejected("late", late, reason, details, gaps, unlabelled=unlabelled)
         return records.take(np.flatnonzero(~behind)), refused

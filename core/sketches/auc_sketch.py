@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import FloatArray, Int8Array
 from ..errors import ConfigError, CorruptBytesError, InputError
 from ..events.inputs import checked_events
 from ..measures.at_row import h_measure
@@ -28,11 +28,11 @@ from ..measures.scan import lower_hull
 from ..score_tree.layout import keys_of
 from ..settings.costs import BetaCost, Cost
 from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
-from ..settings.sketches import LEAST_SKETCH_BYTES
 from .cells import EXACT, FINEST, Cells, Partition, add_cells, cells_of, coarsen, count_cells, partition_at
 from .wire import MOST_EVENTS, most_cells, pack, packed_bytes, unpack
 
 DEFAULT_MAX_BYTES = 64 * 1024
+LEAST_MAX_BYTES = 1024
 _WAITING = 16_384
 """How many events may wait before they are counted in the cells."""
 
@@ -103,18 +103,6 @@ class AucSketch:
         self._cells, self._negatives, self._positives = _NO_CELLS, _NO_CELLS, _NO_CELLS
         self._waiting_labels: list[int] = []
         self._waiting_scores: list[float] = []
-
-    @classmethod
-    def of_counts(
-        cls, scores: FloatArray, negatives: Int64Array, positives: Int64Array, max_bytes: int
-    ) -> AucSketch:
-        """Return the sketch of n distinct ascending scores, with the events of each class at each score.
-
-        O(n). The arguments are not checked.
-        """
-        self = cls(max_bytes)
-        self._fit(EXACT, (keys_of(scores), negatives.astype(np.int64), positives.astype(np.int64)))
-        return self
 
     def add(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
         """Count events: n labels (1/0, 1/-1 or booleans) and n finite scores, or one of each.
@@ -332,9 +320,9 @@ class AucSketch:
 
 def _checked_max_bytes(value: Any) -> int:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or not LEAST_SKETCH_BYTES <= int(value) < 2**40:
+    if not whole or not LEAST_MAX_BYTES <= int(value) < 2**40:
         raise ConfigError(
-            f"AucSketch(max_bytes={value!r}): give a whole number of bytes, {LEAST_SKETCH_BYTES} or more"
+            f"AucSketch(max_bytes={value!r}): give a whole number of bytes, {LEAST_MAX_BYTES} or more"
         )
     return int(value)
 

@@ -154,8 +154,8 @@ class ExportingMachine(Generic[Output]):
         marker = self._markers.get(partition)
         if marker is not None:
             return marker.sequence
-        received = self._machine.ledger.received(partition)
-        return _ALL if received is None or self._machine.ledger.has_ended(partition) else received
+        ledger = self._machine.ledger
+        return _ALL if ledger.has_ended(partition) else ledger.received(partition)
 
     def _wait(self, partition: int, before: int, record: bytes) -> None:
         """Let a record wait for its turn.
@@ -185,7 +185,7 @@ class ExportingMachine(Generic[Output]):
     def _pass(self, content: Record, record: bytes) -> list[Output | ShardState]:
         """Let the machine apply a record; a marker also begins to hold back its partition."""
         if isinstance(content, StateMarker):
-            is_new = self._machine.ledger.received(content.partition) in (None, content.sequence)
+            is_new = self._machine.ledger.received(content.partition) == content.sequence
             if is_new and content.id >= self._export:
                 if content.id > self._export:
                     self._markers.clear()  # a later export replaces the one before
@@ -307,6 +307,6 @@ def _place_of(content: Record) -> tuple[int, int] | None:
     if isinstance(content, StateMarker):
         return content.partition, content.sequence
     if isinstance(content, Batch):
-        packet = content.packet()
-        return None if packet.sequence == UNORDERED else (packet.partition, packet.sequence)
+        head = content.head
+        return None if head.sequence == UNORDERED else (head.partition, head.sequence)
     return None

@@ -116,7 +116,7 @@ def _held(begun: Sequence[Snapshot], shards: int) -> list[list[tuple[int, int, b
     for partition, batch in [*((RUNNER, batch) for batch in timed), *in_turn]:
         for shard, part in split_by_shard(batch, shards):
             number = counts[shard, partition]
-            held[shard].append((partition, number, replace(part, sequence=number).pack()))
+            held[shard].append((partition, number, part.pack(replace(batch.head, sequence=number))))
             counts[shard, partition] += 1
     return held
 

@@ -87,7 +87,7 @@ def as_begun(snapshot: Snapshot) -> Snapshot:
     snapshot = replace(snapshot, held=held)
     progress = snapshot.progress
     if snapshot.settings.evaluator.order == "arrival":
-        return replace(snapshot, progress={"sources": _no_sources({})})
+        return replace(snapshot, progress={})
     if not progress:
         return snapshot
     if snapshot.settings.evaluator.by_time:
@@ -139,7 +139,7 @@ def _no_sources(sources: dict[str, Any]) -> dict[str, Any]:
 
 def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
     """Raise OtherConfigurationError if no job with these settings could have written the snapshot."""
-    here, there = (settings.whole_meaning() for settings in (wanted, snapshot.settings))
+    here, there = (settings.meaning() for settings in (wanted, snapshot.settings))
     refusals = []
     for name, value in here.items():
         if name in _FREE or value == there[name]:

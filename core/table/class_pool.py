@@ -21,10 +21,10 @@ from ..evaluator.snapshot import NOTHING_PACKED, Packed, Snapshot
 from ..evaluator.state import EvaluatorState, Remains
 from ..events.batch import EventBatch
 from ..events.times import END_OF_TIME, NO_TIME
+from ..kernels.rings import with_room
 from ..rows.class_rows import ClassRows
 from ..rows.rows import Rows
 from ..settings.table import OF_CLASSES
-from .pending import with_room
 from .slices import Make
 
 

@@ -22,11 +22,9 @@ import numpy as np
 from ..arrays import NO_INT64, Int64Array
 from ..errors import InputError
 from ..evaluator.state import IdleState, Remains
-from ..events.times import NO_TIME
+from ..events.times import NO_TIME, are_near
 from ..kernels.compile import entry
-from .pending import with_room
-
-_FARTHEST = 2**61
+from ..kernels.rings import with_room
 
 
 @entry
@@ -98,7 +96,7 @@ class IdleModels:
         The batch must not be empty. Raises InputError for an event without a time, or with a time out of
         range.
         """
-        if times is None or not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
+        if times is None or not are_near(times):
             raise InputError(
                 "a model leaves when it is silent for some time, and an event has no time, or one that lies "
                 "more than 70,000 years from 1970; check the times and their unit, or leave idle_ttl= "
@@ -171,7 +169,7 @@ class IdleModels:
         if count > len(self._active):
             room = max(count, 2 * len(self._active))
             self._active = with_room(self._active, room, NO_TIME)
-            self._returns = with_room(self._returns, room, 0)
+            self._returns = with_room(self._returns, room)
 
     # ---- state
 

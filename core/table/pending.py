@@ -13,12 +13,13 @@ events that were taken stay in the columns until they are the larger part.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ..kernels.compile import entry
+from ..kernels.rings import with_room
 
 _FIRST_CAPACITY = 256
 
@@ -113,15 +114,15 @@ class PendingEvents:
         if evaluators > len(self._last):
             room = 1 << (evaluators - 1).bit_length()
             self._last = with_room(self._last, room, -1)
-            self._counts = with_room(self._counts, room, 0)
+            self._counts = with_room(self._counts, room)
         if places > len(self._numbers):
             room = max(_FIRST_CAPACITY, 1 << (places - 1).bit_length())
-            self._numbers = with_room(self._numbers, room, 0)
-            self._before = with_room(self._before, room, 0)
-            self._scores = with_room(self._scores, room, 0)
-            self._labels = with_room(self._labels, room, 0)
+            self._numbers = with_room(self._numbers, room)
+            self._before = with_room(self._before, room)
+            self._scores = with_room(self._scores, room)
+            self._labels = with_room(self._labels, room)
             if timed:
-                self._times = with_room(NO_INT64 if self._times is None else self._times, room, 0)
+                self._times = with_room(NO_INT64 if self._times is None else self._times, room)
 
     def pop(self, numbers: Int64Array) -> Iterator[Run]:
         """Remove the events of some evaluators and yield them. O(these events), amortised."""
@@ -156,10 +157,3 @@ class PendingEvents:
         self._last[:], self._counts[:] = -1, 0
         self._start_anew()
         self.add(numbers, scores, labels, times)
-
-
-def with_room(column: Any, room: int, fill: int) -> Any:
-    """Return a copy of a column with room for `room` entries; new entries are `fill`."""
-    grown = np.full(room, fill, column.dtype)
-    grown[: len(column)] = column
-    return grown

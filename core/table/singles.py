@@ -18,9 +18,10 @@ from ..evaluator.state import evaluator_bytes
 from ..events.batch import EventBatch
 from ..events.inputs import GivenEvents
 from ..events.times import END_OF_TIME, NO_TIME
+from ..kernels.rings import with_room
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
-from .pending import PendingEvents, Run, with_room
+from .pending import PendingEvents, Run
 
 _MANY = 512
 """So many waiting events of one evaluator are worth a call: the cost around the kernels is then a tenth of
@@ -67,8 +68,8 @@ class Singles:
         """Add an evaluator under a number. If `multiclass` is True, no event may wait from now on."""
         if number >= len(self._seqs):
             room = max(64, 2 * number)
-            self._seqs = with_room(self._seqs, room, 0)
-            self._emptied = with_room(self._emptied, room, 0)
+            self._seqs = with_room(self._seqs, room)
+            self._emptied = with_room(self._emptied, room)
             self._cells = with_room(self._cells, room, NO_TIME)
             self._dues = with_room(self._dues, room, END_OF_TIME)
         self._must_apply |= multiclass

@@ -12,12 +12,14 @@ them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import repeat
 
 import numpy as np
 
 from ..arrays import Int64Array
+from ..errors import InputError
+from ..events.batch import EventBatch
 from ..events.columns import TextColumn
 from ..settings.table import OTHER, escape_slice, parse_slice
 
@@ -25,6 +27,16 @@ _GROUPS = 1 << 62  # the numbers of groups stay below this
 
 Make = Callable[[str, str], int]
 """A function that makes an evaluator for a model and a slice, and returns its number."""
+
+
+def slice_columns(batch: EventBatch, names: Sequence[str]) -> list[TextColumn]:
+    """Return some slice columns of a batch. Raises InputError for a column that the batch has not."""
+    columns = dict(batch.slices)
+    if missing := [name for name in names if name not in columns]:
+        raise InputError(
+            f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
+        )
+    return [columns[name] for name in names]
 
 
 class SliceNumbers:

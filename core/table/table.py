@@ -28,9 +28,9 @@ import numpy as np
 from ..arrays import Int64Array
 from ..classes.settings import ClassSettings
 from ..encoding.json import reading
-from ..errors import CorruptBytesError, InputError
+from ..errors import CorruptBytesError
 from ..evaluator.snapshot import Snapshot
-from ..events.batch import EventBatch, LabelBatch, PredictionBatch
+from ..events.batch import EventBatch, LabelBatch
 from ..events.columns import IdColumn, TextColumn
 from ..events.earlier import EARLIER_LOST, earlier
 from ..events.records import Record, StateMarker, unpack_record
@@ -39,14 +39,14 @@ from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
-from ..shard.order import Ledger
-from ..shard.orders import ArrivalOrder, order_of
+from ..shard.order import Ledger, check_joined
+from ..shard.orders import order_of
 from . import class_pool, pool
 from .class_pool import ClassPool
 from .idle import IdleModels
 from .pending import PendingEvents
 from .pool import EvaluatorPool
-from .slices import SliceNumbers
+from .slices import SliceNumbers, slice_columns
 
 COUNTED = (
     "events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired",
@@ -111,11 +111,8 @@ class EvaluatorTable:
         return self.receive(unpack_record(record), record)
 
     def receive(self, content: Record, record: bytes) -> list[Rows | Rejected]:
-        """Apply one record, which was read as `content`; see `apply`."""
-        if isinstance(content, PredictionBatch | LabelBatch):
-            raise InputError(
-                f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
-            )
+        """Apply one record, already read as `content`; see `apply`."""
+        check_joined(content)
         was_finished, tied = self._order.is_finished, self._order.tied
         since = self._settled()
         parts: list[Rows] = []
@@ -205,14 +202,9 @@ class EvaluatorTable:
         if not len(batch):
             return
         self._counts["events_applied"] += len(batch)
-        columns = dict(batch.slices)
         clocks = None if self._idle is None else self._idle.clocks(batch.times)
         for names in ((), *self.settings.slices):
-            if missing := [name for name in names if name not in columns]:
-                raise InputError(
-                    f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
-                )
-            numbers = self._slices.of(batch.models, names, [columns[name] for name in names], self._pool.make)
+            numbers = self._slices.of(batch.models, names, slice_columns(batch, names), self._pool.make)
             if self._idle is None or clocks is None:
                 yield from self._pool.apply(batch, numbers)
             else:
@@ -291,7 +283,7 @@ class EvaluatorTable:
                 left = self._idle.read(snapshot.beside[IDLE], len(self))
             for remains in left:
                 self._idle.note_left(self._number_of(remains.model, remains.slice), remains)
-        if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
+        if snapshot.progress or snapshot.held:
             with reading("the progress of a snapshot"):
                 self._order.go_on_from(snapshot.progress, snapshot.held)
         return self

@@ -28,7 +28,7 @@ from rocsteady.core.settings.measure_names import (
 from rocsteady.pipelines.frames.summary import VERDICT
 from rocsteady.pipelines.report.data import MEANINGS
 from rocsteady.transforms.events.dead_letters import DeadLetter, schema_of
-from rocsteady.transforms.sinks.kinds import CLASS_ALERT_SCHEMA, CLASS_ROLL_UP_SCHEMA, CURVE_SCHEMA
+from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 
 from .definitions import definition_of
 from .docstrings import described
@@ -67,18 +67,14 @@ def columns_markdown(kind: str) -> str:
 def described_columns(kind: str) -> tuple[pa.Schema, Mapping[str, str]]:
     """Return the schema of a kind of record, and the meanings of its columns by name."""
     records = {
-        "pair": PairRow, "dead-letter": DeadLetter,
+        "alert": AlertRow, "roll-up": RollUpRow, "pair": PairRow, "dead-letter": DeadLetter,
         "comparison": ComparisonRow, "mean": FoldMean,
     }  # fmt: skip
     if kind in records:
-        return schema_of(records[kind]), described(records[kind].__doc__ or "")
+        about = described(records[kind].__doc__ or "")
+        return schema_of(records[kind]), {name.rstrip("_"): meaning for name, meaning in about.items()}
     if kind == "row":
         return ROW_SCHEMA, described(MeasureRow.__doc__ or "")
-    with_class = {"alert": (CLASS_ALERT_SCHEMA, AlertRow), "roll-up": (CLASS_ROLL_UP_SCHEMA, RollUpRow)}
-    if kind in with_class:
-        columns, record = with_class[kind]
-        about = described(record.__doc__ or "")
-        return columns, about | {"class": about["class_"]}
     if kind == "class-row":  # without the columns of other rows
         own = [field for field in CLASS_ROW_SCHEMA if field.name not in COLUMNS]
         about = described(ClassRow.__doc__ or "") | described(ClassMeans.__doc__ or "")

@@ -59,8 +59,8 @@ MAJORITY_WINDOW = 10_000
 
 _CHUNK = 4096
 _STREAMS = ("predictions", "labels")
-_OURS = re.compile(rf"flights-([0-9a-f]{{16}})-(?:(?:{'|'.join(_STREAMS)})-)?[0-9a-f]{{16}}\.parquet")
-"""Names of this demo's files in the cache: a stream's file, or an earlier version's file of a whole year."""
+_OURS = re.compile(rf"flights-([0-9a-f]{{16}})-(?:{'|'.join(_STREAMS)})-[0-9a-f]{{16}}\.parquet")
+"""Names of this demo's files in the cache."""
 
 _OTHERS_KEPT = 2
 """Years of other versions that stay in the cache, for installations that are used in turn."""

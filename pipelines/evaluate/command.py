@@ -24,6 +24,8 @@ from ...core.state.compile_ahead import compiled_ahead
 from ...core.verdicts.choice import reference_of
 from ...runners.preflight import problem
 from ...runners.presets import Runner
+from ...runners.reasons import RunnerLog
+from ...runners.submit import starts_no_job
 from ...transforms.beam import metrics
 from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.kinds import row_schema
@@ -41,8 +43,7 @@ from .on_beam import evaluate_and_report, run_evaluation
 from .options import alerts_of, fields_of, runner_of, sources_of, table_of, timing_of
 from .pairs import add_score_of_champion, pairs_of
 from .recipients import refuse_recipients
-from .roll_ups import roll_ups_of, with_sketches
-from .run import RunnerLog, starts_no_job
+from .roll_ups import roll_ups_of
 from .streams.growing import GrowingSource, growing_source
 from .streams.labels import join_of, label_records_of
 from .streams.topics import Topics, refuse_outputs_to, topics_of
@@ -110,7 +111,6 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
     of_groups = () if alerts is None else alerts.rules_of("roll-up row")
     of_pairs = () if alerts is None else alerts.rules_of("pair row")
     roll_ups = roll_ups_of(options, settings.evaluator, of_groups)
-    settings = with_sketches(settings, options)
     files = sources_of(options.sources) if source is None else ()
     join = join_of(options, fields, settings, records)
     pairs = pairs_of(options, fields, settings, of_pairs, on_stream=source is not None)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from ...core.process.console import name_text, say
-from ...transforms.sinks.kinds import ALERTS, kind_for
+from ...transforms.sinks.kinds import ALERTS
 from ...transforms.sinks.table import cleaned, text_lines
 from ..words import counted
 from .recipients import AlertCall, CallError, Recipient
@@ -47,16 +47,15 @@ _SILENT_SECONDS = 2.0
 
 
 def calls_of(alerts: pa.Table) -> Iterator[AlertCall]:
-    """Yield a call for each alert of a table (ALERT_SCHEMA or CLASS_ALERT_SCHEMA), in the table's order."""
+    """Yield a call for each alert of a table (ALERT_SCHEMA), in the table's order."""
     lines = b"".join(text_lines(cleaned(alerts, csv_safe=False), as_csv=False)).split(b"\n")
-    kind = kind_for(ALERTS, has_classes="class" in alerts.schema.names)
-    identity = alerts.select([*kind.identity, "state"])
+    identity = alerts.select([*ALERTS.identity, "state"])
     place = identity.schema.get_field_index("pane_start")
     identity = identity.set_column(place, "pane_start", identity.column(place).cast(pa.int64()))
     for body, record in zip(lines, identity.to_pylist(), strict=False):  # the last line is empty
         key = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:32]
         where = name_text(record["model"]) + f" [{name_text(record['slice'])}]" * bool(record["slice"])
-        if record.get("class") is not None:
+        if record["class"] is not None:
             where += f", class {name_text(record['class'])}"
         yield AlertCall(f"{where}, row {record['row']:,}", body, key)
 

@@ -42,10 +42,8 @@ from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
-    ROLL_UPS,
     TableKind,
     curve_batches,
-    kind_for,
     kind_of_rows,
     row_schema,
 )
@@ -53,12 +51,12 @@ from ...transforms.sinks.open import is_streamed, write_batches
 from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEventFiles, ReadFiles
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
+from .counted import BESIDE, run_counted
 from .job import Beside, Evaluation, Outcome
 from .losses import refusal
 from .page import report_on
 from .pairs import compared
 from .roll_ups import rolled_up
-from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, summarise
 from .take_up import savepoint_of
 
@@ -124,7 +122,7 @@ def run_evaluation(job: Evaluation) -> Outcome:
             copy = str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(hidden.alerts, copy=copy))
         check = None if job.streams is None else job.streams.check
-        outcome = run_pipeline(_pipeline(hidden), job.runner, check)
+        outcome = run_counted(_pipeline(hidden), job.runner, check)
         if copy is not None:
             order = ("time", "model", "slice", "row", "rule", "class")
             alerts = pa.parquet.read_table(copy)
@@ -189,16 +187,9 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
-    rolled, has_classes = None, job.settings.classes is not None
+    rolled = None
     if job.roll_ups is not None:
-        rolled = rolled_up(
-            rows,
-            job.roll_ups,
-            job.settings.shards,
-            job.cache_bytes,
-            job.sinks,
-            kind_for(ROLL_UPS, has_classes=has_classes),
-        )
+        rolled = rolled_up(rows, job.roll_ups, job.settings.shards, job.cache_bytes, job.sinks)
     if job.alerts is not None:
         from ...transforms.evaluate.alert import Alert
 
@@ -213,15 +204,13 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
                 watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
                 watched.append(watched_rows | label >> watch)
         alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()
-        kind_of_alerts = kind_for(ALERTS, has_classes=has_classes)
-        alerts = alerts | "Alerts in columns" >> InBatches(kind_of_alerts)
+        alerts = alerts | "Alerts in columns" >> InBatches(ALERTS)
         for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
             if path is not None:
-                _ = alerts | label >> write_batches(path, kind_of_alerts, job.sinks)
+                _ = alerts | label >> write_batches(path, ALERTS, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
-        of_curves = kind_for(CURVES, has_classes=has_classes)
-        _ = curves | "Write curves" >> write_batches(job.curves, of_curves, job.sinks)
+        _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
     return pipeline
 
 

@@ -199,9 +199,6 @@ _JOB = Group("the job", (
         "what the rows of a group say together at each point of --every 1h: models, one group of all models; "
         "slices, a group for each model and column of --slice; 'team1/*', models of a pattern; repeatable"),
     Argument("--roll-ups", "PATH", "where roll-up rows go"),
-    switch("--roll-up-pooled",
-        "roll-up rows also have bounds of the AUC of all events of a group in one ranking, for models whose "
-        "scores mean the same [no bounds]"),
     STALE,
     DEPENDENT,
     repeatable("--alert", "RULE",

@@ -255,7 +255,7 @@ def check_savepoint(job: Evaluation) -> None:
         return
     if job.streams is not None:
         _check_positions(path, job.streams)
-    wanted: dict[str, dict[str, Any]] = {"evaluators": job.settings.whole_meaning()}
+    wanted: dict[str, dict[str, Any]] = {"evaluators": job.settings.meaning()}
     if job.join is not None:
         wanted["join"] = job.join.settings.meaning()
     if job.pairs is not None:
@@ -376,7 +376,7 @@ def _heads(data: bytes, head: re.Pattern[bytes]) -> Iterator[tuple[str | bytes, 
                 settings = TableSettings.from_json(_text(data, found.start() + len(start)))
                 fingerprint = start[8 : 8 + snapshot.FINGERPRINT_BYTES]
                 if not reserved and version <= snapshot.VERSION and settings.fingerprint() == fingerprint:
-                    yield "evaluators", settings.whole_meaning()
+                    yield "evaluators", settings.meaning()
             elif found[0] == label_join_state.MAGIC:
                 said = json.loads(_text(data, found.start() + HEAD_BYTES))
                 if isinstance(said, dict) and "evaluator_shards" in said:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from time import time_ns
 from typing import Any, Literal, Unpack
@@ -18,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.errors import ConfigError
+from ...core.events.batch import EventBatch
 from ...core.events.records import Batch, EndOfInput
 from ...core.events.rejected import Rejected
 from ...core.events.times import END_OF_TIME, NO_TIME
-from ...core.ids.sharding import Packet, Packets, with_packet
+from ...core.ids.sharding import Packet, Packets
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
 from ...core.settings.choices import MeasureChoices
@@ -39,12 +41,12 @@ from ...transforms.events.lateness import Timing, time_span
 from ...transforms.events.losses import LossRole, example_text, tell
 from ...transforms.events.validate import validate_as
 from ...transforms.sinks.kinds import (
+    CLASS_ROWS,
     CURVES,
     DEAD_LETTERS,
     ROWS,
     TableKind,
     curve_batches,
-    kind_for,
     sorted_table,
 )
 from .evaluated import Evaluated
@@ -173,20 +175,20 @@ class _FrameEvaluation:
         doubts.reset()
         packets, high_water = Packets(NAME, 0, 1, 1), NO_TIME
         for batch, settled in self._with_settled():
-            self._apply(packets.split(batch))
-            high_water = max(high_water, batch.packet().high_water)
+            high_water = Timing(high_water).after(batch).high_water
+            self._apply(packets.split(batch, high_water))
             if NO_TIME < settled < END_OF_TIME:
                 self._apply(packets.heartbeats(settled, high_water))
         self._apply(packets.ends(high_water))
         self._apply([("", EndOfInput().pack())])
-        rows, has_classes = Rows.concat(self._rows), self._settings.classes is not None
+        rows = Rows.concat(self._rows)
         tables = {
             "rows": _sorted(
-                kind_for(ROWS, has_classes=has_classes),
+                CLASS_ROWS if self._settings.classes else ROWS,
                 [rows_to_arrow(rows)] if len(rows) else [],
             ),
             "dead letters": _sorted(DEAD_LETTERS, [letters.batch for letters in self._letters]),
-            "curves": _sorted(kind_for(CURVES, has_classes=has_classes), curve_batches(rows)),
+            "curves": _sorted(CURVES, curve_batches(rows)),
         }
         counts = dict(self._counts)
         for name, number in self._table.counts().items():
@@ -235,7 +237,8 @@ class _FrameEvaluation:
             chunk = Chunk(position, records, None, NO_LETTERS)
             batch, letters = validate_as("event", chunk, fields, NAME, 0, self._timing, located=True)
             times.note("event", fields.time, batch, letters)
-            batch = batch if located else with_packet(batch, positions=None)
+            if isinstance(batch, EventBatch) and not located:
+                batch = replace(batch, positions=None)
             self._timing = self._timing.after(batch)
             position += records.num_rows
             self._note(letters)

@@ -24,7 +24,7 @@ from ...core.rows.rows import Rows
 from ...core.settings.durations import Duration, lateness_of
 from ...transforms.evaluate.members import members_of_table
 from ...transforms.events.dead_letters import in_columns
-from ...transforms.sinks.kinds import ROLL_UPS, kind_for
+from ...transforms.sinks.kinds import ROLL_UP_SCHEMA
 from ...transforms.tables.rows import distinct_rows, row_files
 from ..report.command import confidence_of
 from .evaluated import Evaluated
@@ -97,8 +97,7 @@ def roll_up_table(
         members = MemberRows.of_rows(rows, settings)
     else:
         members = MemberRows.of_records(rows, settings)
-    kind = kind_for(ROLL_UPS, has_classes=any(len(key) > 2 for key in members.keys))
-    return pa.Table.from_batches([in_columns(roll_up_all(members, settings), kind.schema)])
+    return pa.Table.from_batches([in_columns(roll_up_all(members, settings), ROLL_UP_SCHEMA)])
 
 
 def rows_of_files(

@@ -41,12 +41,12 @@ from ...transforms.sources.files.listing import check_columns
 from ...transforms.sources.files.read import FilePartition, ReadFiles
 from ...transforms.tables.read import ANY_ROWS, read_tables, rows_settings
 from ..arguments import cache_bytes_of, level, number, time_format_of, whole_number
+from ..evaluate.counted import run_counted
 from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
 from ..evaluate.job import Outcome
 from ..evaluate.losses import running_text
 from ..evaluate.on_beam import InColumns, rows_of
 from ..evaluate.options import evaluator_of, runner_of, sources_of, timing_of
-from ..evaluate.run import run_pipeline
 from ..evaluate.summary import ProgressLine
 from ..outputs import check_texts, staged
 from ..tables import compared_measures, summary
@@ -90,7 +90,7 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
         ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)),
         staged(paths, job.runner.here) as (*tables, report),
     ):
-        outcome = run_pipeline(_pipeline(job, tables), job.runner)
+        outcome = run_counted(_pipeline(job, tables), job.runner)
         if job.runner.here:
             _report_on(job, tables, report)
     for line in _said(job, outcome):

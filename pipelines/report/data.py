@@ -260,7 +260,7 @@ def curve_blocks(
 ) -> tuple[list[list[Any]], dict[str, str], str]:
     """Return the list of curves, their packed columns, and a note on the curves that were left out.
 
-    table  the columns of CURVE_SCHEMA, or of CLASS_CURVE_SCHEMA; None: no curves
+    table  the columns of CURVE_SCHEMA; None: no curves
 
     A curve is [model, slice, seq, time, positives, negatives, first point, points].
 
@@ -269,8 +269,6 @@ def curve_blocks(
     """
     if table is None or not table.num_rows:
         return [], {}, ""
-    if CLASS not in table.column_names:
-        table = table.append_column(CLASS, pa.nulls(table.num_rows, pa.string()))
     models = {name: at for at, name in enumerate(rows.models)}
     slices: dict[tuple[str, str | None], int] = {}
     if rows.classes is None:

@@ -67,7 +67,7 @@ def write_report(
 ) -> int:
     """Write the report of rows (ROW_SCHEMA) to an HTML file; return its size in bytes.
 
-    curves      points of curves (CURVE_SCHEMA or CLASS_CURVE_SCHEMA), or None: the page then says how to keep
+    curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep
                 curves
     counters    counts of the events, or None: the page then says how to get these counts
     alerts      alerts (ALERT_SCHEMA), for the marks in the large chart and the section "Alerts"; no section

@@ -7,7 +7,6 @@ Invariant
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -310,19 +309,12 @@ def _once(
     return kept
 
 
-_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\d.,eE+-]*\d(?![\w])")
-
-
 def count_dead_letters(table: pa.Table) -> EventCounters:
-    """Count dead letters by kind and reason.
-
-    Older versions put values into reasons: "..." replaces each value here.
-    """
+    """Count dead letters by kind and reason."""
     counts: Counter[tuple[str, str]] = Counter()
     grouped = table.select(["kind", "reason"]).group_by(["kind", "reason"]).aggregate([([], "count_all")])
     for line in grouped.to_pylist():
-        reason = _VALUE.sub("...", line["reason"] or "no reason given")
-        counts[line["kind"] or "invalid", reason] += line["count_all"]
+        counts[line["kind"] or "invalid", line["reason"] or "no reason given"] += line["count_all"]
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return EventCounters(
         lost=tuple((kind, reason, count) for (kind, reason), count in ranked),

@@ -12,7 +12,7 @@ from ...core.encoding.json import read_json
 from ...core.errors import InputError, RocsteadyError
 from ...core.process.console import say
 from ...core.settings.evaluator import config_of
-from ...transforms.sinks.kinds import ALERT_SCHEMA, CLASS_ALERT_SCHEMA, CONFIDENCE_KEY, SETTINGS_KEY
+from ...transforms.sinks.kinds import ALERT_SCHEMA, CONFIDENCE_KEY, SETTINGS_KEY
 from ...transforms.tables.followed import Came
 from ...transforms.tables.read import of_all_classes
 from ..report.alerts import alerts_of
@@ -95,11 +95,9 @@ class Gathered:
             self._take_beside(source.what, came.table)
             self.changed = True
         elif self.alerts is not None:
-            schema = CLASS_ALERT_SCHEMA if "class" in came.table.column_names else ALERT_SCHEMA
-            table = came.table.select(schema.names).cast(schema)
+            table = came.table.select(ALERT_SCHEMA.names).cast(ALERT_SCHEMA)
             alerts_of(table)  # otherwise one wrong alert would prevent every later page
-            both = pa.concat_tables([self.alerts, table], promote_options="default")
-            self.alerts = both[-ALERTS_HELD:].combine_chunks()
+            self.alerts = pa.concat_tables([self.alerts, table])[-ALERTS_HELD:].combine_chunks()
             self.changed = True
         return False
 

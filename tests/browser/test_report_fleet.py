@@ -104,15 +104,15 @@ def test_the_chart_of_a_group_has_its_mean_and_its_extremes(browser, report):
         assert traces["worst"]["y"][-1] == 0.6
         assert "&lt;script&gt;" in traces["worst"]["text"][-1]
         assert "models: AUC, mean of the members" in page.inner_text("#roll_ups-chart-title")
-        page.select_option("#roll_ups-measure", "auc_within")
+        page.select_option("#roll_ups-measure", "auc_by_events")
         page.wait_for_function(
-            "document.getElementById('roll_ups-chart').dataset.drawn.startsWith('roll_ups|0|auc_within')"
+            "document.getElementById('roll_ups-chart').dataset.drawn.startsWith('roll_ups|0|auc_by_events')"
         )
         lines(page, "roll_ups")[1].locator("button").click()
         page.wait_for_function(
-            "document.getElementById('roll_ups-chart').dataset.drawn.startsWith('roll_ups|1|auc_within')"
+            "document.getElementById('roll_ups-chart').dataset.drawn.startsWith('roll_ups|1|auc_by_events')"
         )
-        assert page.inner_text("#roll_ups-chart-title") == "m0*: AUC, pairs within members"
+        assert page.inner_text("#roll_ups-chart-title") == "m0*: AUC, mean weighted by events"
         assert page.input_value("#roll_ups-series") == "1"
         page.click("#roll_ups-next")
         drawn(page, "roll_ups", "|1")

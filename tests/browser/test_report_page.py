@@ -556,7 +556,7 @@ def test_a_curve_of_many_points_keeps_its_hull_and_strays_by_no_more_than_a_pixe
     corners = rng.random(n) < 0.01
     corners[[0, -1]] = True
     columns = {
-        **{name: [None] * n for name in ("pane_start", "pane_end", "time", "block_score")},
+        **{name: [None] * n for name in ("class", "pane_start", "pane_end", "time", "block_score")},
         "model": ["m"] * n, "slice": [""] * n, "seq": [9_000] * n, "window_events": [9_000] * n,
         "positives": [tp[-1]] * n, "negatives": [fp[-1]] * n, "point": range(n),
         "config": ["0123456789ab"] * n,

@@ -52,12 +52,13 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
 
     Rows are MeasureRows or ClassRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of
-    `EvaluateModels`. Rules that name columns of roll-up rows, such as "auc_within < 0.8", watch the
-    RollUpRows of `RollUp`. Rules that name columns of pairs, such as "anytime_high < 0", watch the PairRows
-    of `ComparePairs`. The input must have all rows of a model: rows apply in the order of their ordinals, and
-    a missing row holds up later rows until the input ends. Every (model, slice, class, pane) has its own
-    alerts. The Beam timestamp of an alert is the alert's time; an alert without a time has the timestamp of
-    its rows. An alert is in the window of its rows. `AlertTable` describes the state.
+    `EvaluateModels`. Rules
+    that name columns of roll-up rows, such as "auc_mean < 0.8", watch the RollUpRows of `RollUp`. Rules
+    that name columns of pairs, such as "anytime_high < 0", watch the PairRows of `ComparePairs`. The input
+    must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
+    later rows until the input ends. Every (model, slice, class, pane) has its own alerts. The Beam timestamp
+    of an alert is the alert's time; without a time, the timestamp of its rows. An alert is in the window of
+    its rows. `AlertTable` describes the state.
 
     Raises ConfigError for an invalid rule, and for windows that merge. The job fails with an error if rows
     lack a column that a rule names.

@@ -24,7 +24,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "pairs": f"models with classes are not compared with a champion {_LATER}",
     "champion": f"models with classes are not compared with a champion {_LATER}",
     "against": f"models with classes are not compared with a champion {_LATER}",
-    "roll_up_pooled": "a ranking of all events needs a class that is the positive one",
 }
 """For each keyword that does not go with class scores, the reason."""
 

@@ -49,10 +49,7 @@ _Columns = tuple[tuple[str, str, int | None], ...]
 
 
 class RowsCoder(Coder):
-    """The coder of `Rows` between stages of a pipeline.
-
-    A JSON head, arrays of rows and curves, and sketches.
-    """
+    """The coder of `Rows` between stages of a pipeline: a JSON head, the rows' arrays, the curves' arrays."""
 
     _HEAD = struct.Struct("<II")
     _COLUMNS: _Columns = (
@@ -71,22 +68,21 @@ class RowsCoder(Coder):
             for *key, curve, class_ in rows.curves
         ]
         failures = None if rows.failures is None else rows.failures.tolist()
-        lengths = [len(sketch) for sketch in rows.sketches]
         classes = rows.classes
         of_classes = None if classes is None else [classes.names, classes.codes.tolist(), [*classes.means]]
-        content = [rows.keys, rows.config, curves, failures, rows.settled, lengths, of_classes]
+        content = [rows.keys, rows.config, curves, failures, rows.settled, of_classes]
         head = json.dumps(content).encode()
         parts = [self._HEAD.pack(len(head), len(rows)), head, *_columns_of(rows, self._COLUMNS)]
         for curve in rows.curves:
             parts += _columns_of(curve.curve, self._CURVE)
-        return b"".join([*parts, *rows.sketches])
+        return b"".join(parts)
 
     @reading("rows between two stages")
     def decode(self, encoded: bytes) -> Rows:
         """Return the rows that `encode` was given."""
         reader = Reader(memoryview(encoded))
         length, n = reader.numbers(self._HEAD.format)
-        keys, config, heads, failures, settled, lengths, of_classes = read_json(
+        keys, config, heads, failures, settled, of_classes = read_json(
             bytes(reader.read(length)), "rows between two stages"
         )
         arrays = _read_columns(reader, self._COLUMNS, n)
@@ -96,7 +92,6 @@ class RowsCoder(Coder):
             curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
             key = model, slice_, pane and tuple(pane), seq, time, config_
             curves.append(WindowCurve(*key, curve, *class_))
-        sketches = tuple(bytes(reader.read(whole(length))) for length in lengths)
         if reader.at != len(encoded):
             raise CorruptBytesError(
                 f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
@@ -108,7 +103,6 @@ class RowsCoder(Coder):
             curves=tuple(curves),
             failures=None if failures is None else np.array(failures, np.int64),
             settled=None if settled is None else _whole_numbers(settled),
-            sketches=sketches,
             classes=None if of_classes is None else _classes_of(*of_classes),
             **arrays,
         )

@@ -10,8 +10,6 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders.typecoders import registry
 
-from .dead_letters import with_all_columns
-
 
 def to_ipc(batch: pa.RecordBatch) -> bytes:
     """Return a record batch, with its schema, as an Arrow IPC stream."""
@@ -23,9 +21,9 @@ def to_ipc(batch: pa.RecordBatch) -> bytes:
 
 
 def from_ipc(data: bytes) -> pa.RecordBatch:
-    """Read the bytes that `to_ipc` wrote, in this version or an older one."""
+    """Read what `to_ipc` wrote."""
     with pa.ipc.open_stream(data) as reader:
-        return with_all_columns(reader.read_next_batch())
+        return reader.read_next_batch()
 
 
 class RecordBatchCoder(beam.coders.Coder):

@@ -34,6 +34,8 @@ _KINDS = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 def schema_of(record: type) -> pa.Schema:
     """Return the columns of a NamedTuple's fields, with types by the fields' hints; times by their names.
 
+    A field such as `class_` is the column `class`.
+
     >>> from typing import NamedTuple
     >>> schema_of(NamedTuple("Named", [("model", str), ("time", int | None)])).types
     [DataType(string), TimestampType(timestamp[us, tz=UTC])]
@@ -42,7 +44,7 @@ def schema_of(record: type) -> pa.Schema:
     for name, hint in get_type_hints(record).items():
         kind, *null = get_args(hint) or (hint,)
         is_time = name in (*TIME_COLUMNS, "since_time")
-        columns.append(pa.field(name, TIME if is_time else _KINDS[kind], nullable=bool(null)))
+        columns.append(pa.field(name.rstrip("_"), TIME if is_time else _KINDS[kind], nullable=bool(null)))
     return pa.schema(columns)
 
 
@@ -114,7 +116,7 @@ class DeadLetter(NamedTuple):
 
 
 DEAD_LETTER_SCHEMA = schema_of(DeadLetter)
-"""The columns of a dead letter, in every sink. Letters of older versions lack the columns after `raw`."""
+"""The columns of a dead letter, in every sink."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,18 +169,6 @@ class DeadLetters(Sequence[DeadLetter]):
             for place, column in enumerate(self.batch.columns)
         ]
         return map(DeadLetter._make, zip(*columns, strict=True))
-
-
-def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return dead letters of older versions with the later columns as null; any other batch unchanged.
-
-    A savepoint of an older version may hold dead letters on their way to a sink.
-    """
-    old = DEAD_LETTER_SCHEMA.names.index("raw") + 1
-    if batch.schema.names != DEAD_LETTER_SCHEMA.names[:old]:
-        return batch
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    return DeadLetters.of_columns(columns, batch.num_rows).batch
 
 
 NO_LETTERS = DeadLetters.of(())

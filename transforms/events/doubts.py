@@ -161,8 +161,8 @@ class TimesOfFiles:
         self._spreads: dict[tuple[Role, str], TimeSpread] = {}
 
     def note(self, role: Role, column: str | None, batch: Batch, letters: DeadLetters) -> None:
-        """Add the times of valid records, with their positions, and the times of late records."""
-        times, source = batch.times, batch.packet().source
+        """Note the times of valid records, with their positions, and those of late records."""
+        times, source = batch.times, batch.source
         if column is None or times is None:
             return
         self.note_times(role, column, times, batch.positions, source)

@@ -50,7 +50,8 @@ class Timing:
 
     def after(self, batch: EventBatch | PredictionBatch | LabelBatch) -> Timing:
         """Return the limits for the records after a batch."""
-        return replace(self, high_water=max(self.high_water, batch.packet().high_water))
+        span = time_span(batch)
+        return self if span is None else replace(self, high_water=max(self.high_water, span[1]))
 
 
 ANY_TIME = Timing()

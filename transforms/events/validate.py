@@ -43,7 +43,7 @@ from .faults import (
 )
 from .fields import EventFields, Role
 from .labels import ClassReader, binary_labels
-from .lateness import Timing, time_span
+from .lateness import Timing
 from .periods import column_at, no_number
 from .text import json_rows
 
@@ -230,19 +230,8 @@ class Check:
         if len(kept) < n:
             letters = self._dead_letters(read, places, late, behind)
             read = read.take(kept)
-        positions = None if places is None else places[kept]
-        first, span = self.chunk.first_position, time_span(read)
-        if positions is not None and len(positions):
-            first = int(positions[0])
-        valid = replace(
-            read,
-            source=self.source,
-            partition=self.partition,
-            first_position=first,
-            high_water=NO_TIME if span is None else span[1],
-            positions=positions if self.located else None,
-        )
-        return valid, letters
+        positions = places[kept] if places is not None and self.located else None
+        return replace(read, source=self.source, positions=positions), letters
 
     def _dead_letters(
         self, read: EventBatch | LabelBatch, places: Int64Array | None, late: Int64Array, behind: Int64Array

@@ -12,7 +12,6 @@ Positions are 0-based ordinals of records; headers and blank lines are not recor
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 import time
@@ -31,7 +30,7 @@ from ...core.errors import InputError, RocsteadyError
 from ...core.events.rejected import Reason
 from ..events.dead_letters import CHUNK_ROWS, Chunk, DeadLetter, DeadLetters
 from ..events.text import json_objects
-from .csv_quotes import CsvFault, cut_records, lines_in
+from .csv_quotes import CsvFault, cut_records, first_record, lines_in
 from .csv_text import NO_TEXT, RecordStream
 from .formats import HEAD_BYTES, SourceFile, unpacked
 from .lines import MARK, SHOWN_BYTES
@@ -55,10 +54,8 @@ def csv_header(source: SourceFile) -> list[str]:
     end, opener, what = cut_records(head, source.delimiter.encode(), is_last=len(head) < HEAD_BYTES - 3)
     is_one_record = opener < 0 and not end
     text = (head if is_one_record else head[:end]).decode("utf-8", "surrogateescape")
-    lines = io.StringIO(re.sub("[\udc80-\udcff]", NO_TEXT, text), newline="")
     try:
-        reader = csv.reader(lines, delimiter=source.delimiter)
-        names = next((record for record in reader if record), [])
+        names = first_record(re.sub("[\udc80-\udcff]", NO_TEXT, text), source.delimiter)
     except csv.Error as error:
         raise InputError(f"{source.name} has no readable header: {error}") from None
     if not names and opener >= 0:
@@ -187,8 +184,7 @@ def _misfit(source: SourceFile, row: pa.csv.InvalidRow) -> DeadLetter:
 def _fields_text(text: str, delimiter: str) -> str:
     """Return the fields of a row as JSON; only the first fields of a long row."""
     shown = text[:SHOWN_BYTES]
-    fields = next(csv.reader(io.StringIO(shown, newline=""), delimiter=delimiter), [])
-    raw = json.dumps(fields, ensure_ascii=False).replace(NO_TEXT, "\ufffd")
+    raw = json.dumps(first_record(shown, delimiter), ensure_ascii=False).replace(NO_TEXT, "\ufffd")
     return raw if shown == text else f"{raw}... ({len(text):,} characters)"
 
 

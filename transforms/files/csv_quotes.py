@@ -92,14 +92,22 @@ def _searched(block: bytes, delimiter: bytes) -> tuple[Int64Array, Int64Array]:
     return starts, ends
 
 
+def first_record(text: str, delimiter: str) -> list[str]:
+    """Return the fields of the first record of a text that is no blank line; an empty list without a record.
+
+    Raises csv.Error where the record cannot be read.
+    """
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    return next((record for record in records if record), [])
+
+
 def header_fields(head: bytes, delimiter: bytes) -> int:
     """Return how many fields the first record of a text has.
 
     0 if there is no record, or if it cannot be read.
     """
-    lines = io.StringIO(head.decode("utf-8", "replace"), newline="")
     try:
-        return len(next((record for record in csv.reader(lines, delimiter=delimiter.decode()) if record), ()))
+        return len(first_record(head.decode("utf-8", "replace"), delimiter.decode()))
     except csv.Error:
         return 0
 

@@ -27,7 +27,7 @@ from ...core.events.columns import TextColumn
 from ...core.events.records import Batch
 from ...core.events.rejected import Reason
 from ...core.events.times import AFTER_LAST_TIME, FIRST_TIME
-from ...core.events.wire import UNORDERED
+from ...core.events.wire import NO_HEAD
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.columns import class_text, json_record
 from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
@@ -242,7 +242,7 @@ def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) 
         sources=None,
         slices=tuple((name, slices[name]) for name in fields.slice_columns),
         source="",
-        sequence=UNORDERED,
+        head=NO_HEAD,
     )
 
 

@@ -35,8 +35,8 @@ from ..files.stored import joined, names_in, read_in
 from ..sinks.table import replaced
 
 MANIFEST = "manifest.json"
-FORMAT = 2
-"""The format of a manifest. In format 1 every shard is a whole file, without an offset in the file."""
+VERSION = 1
+"""The format of a manifest."""
 
 SMALL = 4 << 20
 """Shards of fewer bytes than this are packed together."""
@@ -68,7 +68,7 @@ class Step:
 
     def spread(self) -> Shards:
         """Return the step's shards: the number of shared shards, and the models with a shard of their own."""
-        own = self.settings.get("own_shards", []) if self.name == EVALUATORS else []
+        own = self.settings["own_shards"] if self.name == EVALUATORS else []
         return Shards(self.shards - len(own), own)
 
 
@@ -219,7 +219,7 @@ def _finish(folder: str, name: str, steps: Sequence[Step]) -> None:
         return
     packs.close()
     manifest = {
-        "format": FORMAT,
+        "format": VERSION,
         "rocsteady": __version__,
         "id": name,
         "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z",
@@ -321,9 +321,9 @@ def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
     """
     with reading(path):
         found = whole(content["format"], 1)
-        if found > FORMAT:
+        if found > VERSION:
             raise FutureVersionError(
-                f"{path} is of format {found}: this rocsteady, {__version__}, reads up to {FORMAT}; "
+                f"{path} is of format {found}: this rocsteady, {__version__}, reads up to {VERSION}; "
                 "upgrade it"
             )
         steps: list[Step] = []
@@ -335,9 +335,8 @@ def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
             step.spread()  # raises an error for invalid settings
             steps.append(step)
             for shard, file in enumerate(said["files"]):
-                at = whole(file["at"], 0) if found > 1 else 0
                 files[step.name, shard] = Place(
-                    text_of(file["name"]), at, whole(file["bytes"], 0), whole(file["crc32"], 0)
+                    text_of(file["name"]), *(whole(file[each], 0) for each in ("at", "bytes", "crc32"))
                 )
         if {EVALUATORS} != {step.name for step in steps} - {JOIN}:
             raise ValueError(f"its steps are {[step.name for step in steps]}")

@@ -23,9 +23,6 @@ from ..files.lines import MOST_LINE_BYTES, line_blocks
 from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..sinks.kinds import (
     ALERT_SCHEMA,
-    CLASS_ALERT_SCHEMA,
-    CLASS_CURVE_SCHEMA,
-    CLASS_ROLL_UP_SCHEMA,
     CONFIDENCE_KEY,
     CURVE_SCHEMA,
     PAIR_SCHEMA,
@@ -83,9 +80,6 @@ _KINDS = {
     "pairs": (PAIR_SCHEMA, "rocsteady evaluate --pairs"),
 }
 """The columns of each kind of table, and the command that writes such tables."""
-
-_OF_CLASSES = {"alerts": CLASS_ALERT_SCHEMA, "curves": CLASS_CURVE_SCHEMA, "roll-ups": CLASS_ROLL_UP_SCHEMA}
-"""The columns of tables of models with a score of each class."""
 
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
@@ -158,8 +152,6 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     if what == ANY_ROWS:
         what = CLASS_ROWS if names is not None and "class" in names else "rows"
     schema, command = _KINDS[what]
-    if names is not None and "class" in names:
-        schema = _OF_CLASSES.get(what, schema)
     if names is None:
         return schema.empty_table()
     missing = [name for name in NEEDED[what] if name not in names]
@@ -201,10 +193,8 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
 
 
 def of_all_classes(roll_ups: pa.Table) -> pa.Table:
-    """Return the roll-up rows of all classes together, without the column `class`, as a page shows them."""
-    if "class" not in roll_ups.column_names:
-        return roll_ups
-    return roll_ups.filter(pc.is_null(roll_ups.column("class"))).drop_columns("class")
+    """Return the roll-up rows without a class, as a page shows them."""
+    return roll_ups.filter(pc.is_null(roll_ups.column("class")))
 
 
 def refuse_classes(name: str, columns: Sequence[str]) -> None:

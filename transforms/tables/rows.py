@@ -33,8 +33,8 @@ from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
 from ..kafka.watch import OF_A_TABLE, watch_of
 from ..sinks.kinds import (
+    CLASS_ROWS,
     CONFIDENCE_KEY,
-    OF_CLASSES,
     ROWS,
     SETTINGS_KEY,
     TableKind,
@@ -367,12 +367,12 @@ def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bo
 
 
 _CLASS = re.compile(rb'(?<!\\)"class": ')
-"""The key that only records of models with a score of each class have."""
+"""The key that rows of models with a score of each class have, and other rows have not."""
 
 
 def _table_of(messages: list[Any], topic: KafkaTopic, kind: TableKind) -> pa.Table:
-    if kind.name in OF_CLASSES and any(_CLASS.search(message.value()) for message in messages):
-        kind = OF_CLASSES[kind.name]
+    if kind is ROWS and any(_CLASS.search(message.value()) for message in messages):
+        kind = CLASS_ROWS
     table = _records_in([message.value() for message in messages], kind)
     if table is not None:
         return table

@@ -47,6 +47,19 @@ class Masses(NamedTuple):
     of_classes: Int64Array  # (3, classes, SUM_CHUNKS), by LABELS, PREDICTIONS, CORRECT
     of_all: Int64Array  # (3, SUM_CHUNKS)
 
+    def with_classes(self, classes: int) -> Masses:
+        """Return the same sums with room for at least `classes` classes."""
+        more = classes - self.of_classes.shape[1]
+        if more <= 0:
+            return self
+        new = np.zeros((3, more, SUM_CHUNKS), np.int64)
+        return self._replace(of_classes=np.concatenate([self.of_classes, new], axis=1))
+
+
+def no_masses(classes: int) -> Masses:
+    """Return the sums of a window without events."""
+    return Masses(np.zeros((3, classes, SUM_CHUNKS), np.int64), np.zeros((3, SUM_CHUNKS), np.int64))
+
 
 @allocating
 def difference(sums: Int64Array, others: Int64Array, rest: Int64Array) -> float:

@@ -17,7 +17,6 @@ import numpy as np
 
 from ...arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ...events.times import NO_TIME
-from ...kernels.exact_sums import SUM_CHUNKS
 from ...kernels.rings import FIRST_CAPACITY, with_room
 from ...measures.curve import curve_of_entries
 from ...measures.decisions import HEAD, HELD, LAST_SEEN, MAJORITY_HITS, PERSISTENT_HITS, SEQ
@@ -32,7 +31,7 @@ from ..eviction import GREATEST
 from ..held import RANKING, Classes, Columns
 from ..state import Held
 from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
-from .measures import Masses, masses_of, rarer_before, weighted_measures
+from .measures import masses_of, no_masses, rarer_before, weighted_measures
 from .ranking import WeightedRanking
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
@@ -74,7 +73,7 @@ class WeightedWindow:
         self.is_timed = False
         codes = np.empty(0, classes.dtype)
         self._ring = WeightedRing(codes, codes, NO_INT8, NO_FLOATS, NO_FLOATS, NO_INT64)
-        self._masses = _no_masses(2)
+        self._masses = no_masses(2)
         self._heads = np.zeros(2 if self._half_life else 0, np.int64)
 
     def __len__(self) -> int:
@@ -336,7 +335,7 @@ class WeightedWindow:
         counters, counts = self._counters, self._classes.counts
         counters[[HELD, MAJORITY_HITS, PERSISTENT_HITS]] = 0
         counts[:LAST_SEEN] = 0
-        self._masses = _no_masses(counts.shape[1])
+        self._masses = no_masses(counts.shape[1])
         weigh_all(self._ring, len(slots), counters, counts, self._masses)
         if self._positive >= 0:
             self._rebuild(np.arange(len(slots)))
@@ -359,17 +358,7 @@ class WeightedWindow:
 
     def _make_classes(self) -> None:
         """Make masses for every class that the evaluator has met."""
-        more = self._classes.counts.shape[1] - self._masses.of_classes.shape[1]
-        if more <= 0:
-            return
-        new = np.zeros((3, more, SUM_CHUNKS), np.int64)
-        self._masses = self._masses._replace(
-            of_classes=np.concatenate([self._masses.of_classes, new], axis=1)
-        )
-        if self._half_life:
-            self._heads = np.concatenate([self._heads, np.zeros(more, np.int64)])
-
-
-def _no_masses(classes: int) -> Masses:
-    """Return the sums of a window without events."""
-    return Masses(np.zeros((3, classes, SUM_CHUNKS), np.int64), np.zeros((3, SUM_CHUNKS), np.int64))
+        classes = self._classes.counts.shape[1]
+        self._masses = self._masses.with_classes(classes)
+        if self._half_life and classes > len(self._heads):
+            self._heads = with_room(self._heads, classes)

@@ -34,7 +34,7 @@ from ..features import Column, columns_head, columns_of, columns_of_head
 from ..settings import check_number, check_whole
 from .aum import NO_WEIGHTS, aum_of_classes
 
-MAGIC = b"RSAL"
+MAGIC = b"RSAM"
 VERSION = 1
 _STATE = "the state of an AumLearner"
 

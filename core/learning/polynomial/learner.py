@@ -20,7 +20,7 @@ from ...encoding.json import read_object, reading, whole
 from ...errors import ConfigError, InputError
 from ..features import Column, columns_head, columns_of, columns_of_head
 from ..settings import is_number
-from .objectives import PAIR_FITS, PairFit, PairObjective
+from .objectives import PairFit, PairObjective
 
 MAGIC = b"RSPL"
 VERSION = 1
@@ -95,14 +95,6 @@ class PolynomialAucLearner:
         self._sums = np.zeros((2, degree + 1))
         self._instances = 0.0
         self._square = 0.0
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if "step_fit" not in state:  # pickled by a version without this attribute
-            self.step_fit = next(
-                fit for fit in PAIR_FITS
-                if np.array_equal(PairObjective(self.degree, "polynomial", fit).pairs, self._pairs)
-            )  # fmt: skip
 
     @property
     def weights(self) -> dict[str, float]:

@@ -39,7 +39,7 @@ def meaning_of(job: Evaluation) -> dict[str, Any]:
     inputs = () if job.streams is None else job.streams.inputs
     said = {
         **vars(job.fields),
-        **job.settings.whole_meaning(),
+        **job.settings.meaning(),
         "measures": job.settings.evaluator.measures,
         "curves": job.settings.evaluator.curves and str(job.settings.evaluator.curves),
         "curves_points": job.settings.evaluator.curves_points,

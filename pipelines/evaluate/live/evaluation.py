@@ -39,7 +39,6 @@ from ....transforms.sinks.kinds import (
     TableKind,
     TableSink,
     curve_batches,
-    kind_for,
 )
 from ....transforms.sources.streams.reader import Step
 from ....transforms.state.folder import write_state
@@ -64,15 +63,12 @@ KINDS = {
     "roll-ups": ROLL_UPS,
     "alerts": ALERTS,
 }
-"""The kinds of tables by `Output.content`, for a job whose models have one score."""
+"""The kinds of tables by `Output.content`; `kinds_of` has the columns of a job's rows."""
 
 
 def kinds_of(job: Evaluation) -> dict[str, TableKind]:
     """Return the kinds of a job's tables by `Output.content`."""
-    settings = job.settings
-    has_classes = settings.classes is not None
-    kinds = {content: kind_for(kind, has_classes=has_classes) for content, kind in KINDS.items()}
-    return kinds | {"rows": rows_of(settings.evaluator, settings.classes)}
+    return KINDS | {"rows": rows_of(job.settings.evaluator, job.settings.classes)}
 
 
 Sinks = dict[str, list[TableSink]]

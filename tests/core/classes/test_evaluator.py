@@ -336,7 +336,6 @@ def test_rows_are_shown_with_their_classes_and_macro_aucs():
         ({"classes": ["1", 1.0]}, "'1' is named twice"),
         ({"classes": ["cat", ""]}, "a name is empty"),
         ({"window": rs.Adaptive(), "multi_label": True}, "window='adaptive:0.002:placement'"),
-        ({"sketch_bytes": 4096, "every": rs.EverySeconds("1h")}, "sketch_bytes=4096"),
         ({"positive": "cat"}, "positive='cat'"),
         ({"multi_label": 1}, "multi_label=1"),
     ],

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from rocsteady.core.classes.current import CurrentPairs
-from rocsteady.core.classes.events import ClassEvents, EventBuffer
+from rocsteady.core.classes.events import ClassEvents
 from rocsteady.core.classes.figures import figures_of_window
 from rocsteady.core.classes.orders import WIDTH, buckets_for
+from rocsteady.core.measures.event_buffer import EventBuffer
 from rocsteady.core.measures.steps import ENTERS, ROW_DUE, Steps
 
 

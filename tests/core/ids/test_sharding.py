@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.ids.index import hash64_of_ids
 from rocsteady.core.ids.sharding import shard_key, shard_of, split_by_shard, split_records
 from rocsteady.transforms.beam import progress
@@ -27,9 +28,7 @@ def batch_of(models, **more):
         scores=rng.random(n),
         labels=rng.integers(0, 2, n).astype(np.int8),
         source="file",
-        partition=2,
-        first_position=7,
-        high_water=99,
+        head=PacketHead(2, high_water=99),
         **more,
     )
 
@@ -93,7 +92,7 @@ def test_every_event_is_in_the_shard_of_its_model_in_order(rows, shards):
         assert part.scores.tolist() == batch.scores[rows_of_part].tolist()
         assert part.labels.tolist() == batch.labels[rows_of_part].tolist()
         assert part.weights.tolist() == batch.weights[rows_of_part].tolist()
-        assert (part.source, part.partition, part.first_position, part.high_water) == ("file", 2, 7, 99)
+        assert (part.source, part.head) == ("file", batch.head)
         assert EventBatch.unpack(part.pack()).models.to_list() == part.models.to_list()
         seen += rows_of_part
     assert sorted(seen) == numbers.tolist()
@@ -142,7 +141,9 @@ def test_labels_and_predictions_are_in_the_shard_of_their_id_in_order(names, sha
     predictions = PredictionBatch.of(
         models=TextColumn.of([f"m{i % 3}" for i in range(n)]), scores=times / 2, ids=ids, times=times
     )
-    labels = LabelBatch(ids, times, (times % 2).astype(np.int8), positions=times + 7, high_water=n)
+    labels = LabelBatch(
+        ids, times, (times % 2).astype(np.int8), positions=times + 7, head=PacketHead(high_water=n)
+    )
     for batch in (predictions, labels):
         expected = {}
         for row, shard in enumerate((hash64_of_ids(ids) % np.uint64(shards)).tolist()):

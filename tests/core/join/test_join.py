@@ -17,6 +17,7 @@ from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
 from rocsteady.core.events.rejected import Reason, Rejected
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.against import Against
@@ -97,7 +98,7 @@ def packets_of(
             cut = rng.randint(1, len(rows))
             part, rows = rows[:cut], rows[cut:]
             make: Any = label_batch if is_label else prediction_batch
-            stream.append(make(part, source=f"s{number}", partition=number, sequence=sent).pack())
+            stream.append(make(part, source=f"s{number}", head=PacketHead(number, sent)).pack())
             sent += 1
             if rows:
                 settled = rows[0][1] if is_label else rows[0][2]
@@ -208,7 +209,7 @@ def test_evaluators_behind_a_join_give_the_rows_of_the_joined_stream(
             labels=np.array([label for *_, label in whole], np.int8),
             times=np.array([time for *_, time, _ in whole]),
             ids=IdColumn.of([id_ for id_, *_ in whole]),
-            sequence=0,
+            head=PacketHead(sequence=0),
         )
         direct.apply(batch.pack())
     expected_rows = direct.apply(EndOfPartition("", 0, 1, int(bool(whole))).pack())
@@ -228,8 +229,8 @@ def identity(row: Any) -> tuple[str, int]:
 def test_reading_one_side_first_loses_nothing() -> None:
     predictions = [(str(i), "m", i, 0.5) for i in range(100)]
     labels = [(str(i), i + 3, 1) for i in range(100)]
-    one = prediction_batch(predictions, source="p", partition=0, sequence=0)
-    other = label_batch(labels, source="l", partition=1, sequence=0)
+    one = prediction_batch(predictions, source="p", head=PacketHead(0, 0))
+    other = label_batch(labels, source="l", head=PacketHead(1, 0))
     ends = [EndOfPartition("p", 0, 2, 1, 99).pack(), EndOfPartition("l", 1, 2, 1, 102).pack()]
     for records in (
         [one.pack(), ends[0], other.pack(), ends[1]],
@@ -244,7 +245,7 @@ def test_a_waiting_prediction_takes_64_bytes_and_its_id() -> None:
     n, id_bytes = 20_000, 12
     predictions = [(f"{i:012d}", f"model {i % 3}", i, 0.5) for i in range(n)]
     join = LabelJoin(JoinSettings(ttl=10**9), 0)
-    join.apply(prediction_batch(predictions, source="p", partition=0, sequence=0).pack())
+    join.apply(prediction_batch(predictions, source="p", head=PacketHead(0, 0)).pack())
     join.apply(Clock(n).pack())
     size = len(join.to_bytes())
     assert size <= n * (64 + id_bytes)
@@ -257,7 +258,7 @@ def test_state_is_bounded_by_the_time_to_live() -> None:
     for sequence in range(200):
         first = sequence * 1_000
         predictions = [(str(i), "m", i, 0.5) for i in range(first, first + 1_000)]
-        join.apply(prediction_batch(predictions, source="p", partition=0, sequence=sequence).pack())
+        join.apply(prediction_batch(predictions, source="p", head=PacketHead(0, sequence)).pack())
         join.apply(Heartbeat("p", 0, 1, sequence + 1, first + 1_000).pack())
         largest = max(largest, join.live_bytes())
     assert join.counts()["unmatched"] > 199_000 - 200
@@ -302,7 +303,9 @@ def test_damaged_bytes_are_told() -> None:
 def test_ages_are_those_of_event_time() -> None:
     join = LabelJoin(JoinSettings(ttl=3_600_000_000, evaluator_shards=1), 0)
     hour = 3_600_000_000
-    batch = prediction_batch([("a", "m", 0, 0.1), ("b", "m", 2 * hour, 0.1)], source="p", sequence=0)
+    batch = prediction_batch(
+        [("a", "m", 0, 0.1), ("b", "m", 2 * hour, 0.1)], source="p", head=PacketHead(sequence=0)
+    )
     join.apply(replace(batch).pack())
     long, short = [
         each for each in join.apply(EndOfPartition("p", 0, 1, 1, 2 * hour + 60_000_000).pack())
@@ -385,12 +388,10 @@ def test_a_record_without_a_partner_says_where_none_lies(
 
 
 def test_rows_of_labels_are_taken_with_all_that_their_packet_says() -> None:
-    labels = label_batch(
-        [("a", 1, 0), ("b", 2, 1)], source="s", partition=3, sequence=5, first_position=7, high_water=2
-    )
+    labels = label_batch([("a", 1, 0), ("b", 2, 1)], source="s", head=PacketHead(3, 5, 2))
     taken = labels.take(np.array([1]))
-    assert taken.packet() == labels.packet()
-    assert LabelBatch.unpack(taken.pack()).packet() == labels.packet()
+    read = LabelBatch.unpack(taken.pack())
+    assert (taken.source, taken.head) == (read.source, read.head) == (labels.source, labels.head)
     assert (taken.ids.to_list(), taken.times.tolist(), taken.labels.tolist()) == (["b"], [2], [1])
 
 

@@ -14,6 +14,7 @@ from rocsteady.core.events.batch import EventBatch, LabelBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.ids.sharding import number_of, split_for_comparisons, split_records
 from rocsteady.core.pairs.matching import Matcher
 from rocsteady.core.pairs.settings import PairSettings
@@ -130,7 +131,7 @@ def run(rows, how, seed=None, slices=False):
     if seed is None:
         batch = events(rows, slices)
         records = [
-            EventBatch(**{**vars(batch), "sequence": 0, "high_water": int(batch.times.max())}).pack(),
+            batch.pack(PacketHead(0, 0, int(batch.times.max()))),
             EndOfPartition("", 0, 1, 1, int(batch.times.max())).pack(),
         ]
     else:
@@ -143,8 +144,7 @@ def run(rows, how, seed=None, slices=False):
             for sequence, (first, end) in enumerate(itertools.pairwise(cuts)):
                 batch = events(own[first:end], slices)
                 high = max(high, int(batch.times.max()))
-                packet = {**vars(batch), "sequence": sequence, "partition": partition, "high_water": high}
-                records.append(EventBatch(**packet).pack())
+                records.append(batch.pack(PacketHead(partition, sequence, high)))
                 if rng.random() < 0.5 and end < len(own):
                     settled = own[end][3] * SECOND
                     records.append(Heartbeat("", partition, 2, sequence + 1, settled, high).pack())
@@ -297,7 +297,7 @@ def test_a_snapshot_of_other_settings_or_other_bytes_is_refused():
     how = settings(slices=(("c",),))
     table = PairTable(how)
     batch = events(stream(1, 6), slices=True)
-    table.apply(EventBatch(**{**vars(batch), "sequence": 0}).pack())
+    table.apply(batch.pack(PacketHead(sequence=0)))
     table.apply(Heartbeat("", 0, 2, 1, 4 * SECOND).pack())
     data = table.to_bytes()
     with pytest.raises(OtherConfigurationError, match="every"):

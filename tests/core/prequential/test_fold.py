@@ -25,6 +25,7 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.prequential.fold import FoldOutput, PrequentialFold
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.instances import Task
@@ -66,7 +67,7 @@ def records(batch, cuts=()):
     bounds = [0, *cuts, len(batch)]
     parts = [batch.part(start, end) for start, end in itertools.pairwise(bounds)]
     packets = [
-        replace(part, source="s", partition=0, sequence=place, high_water=int(part.times.max())).pack()
+        replace(part, source="s", head=PacketHead(0, place, int(part.times.max()))).pack()
         for place, part in enumerate(parts)
     ]
     return [*packets, EndOfPartition("s", 0, 1, len(packets), int(batch.times.max())).pack()]

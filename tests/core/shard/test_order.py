@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
 from rocsteady.core.events.rejected import Rejected, in_words
-from rocsteady.core.events.wire import UNORDERED
+from rocsteady.core.events.wire import UNORDERED, PacketHead
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.settings.table import TableSettings
 
@@ -91,7 +91,7 @@ def test_in_order_of_arrival_the_end_of_all_partitions_gives_the_last_rows() -> 
         first = {record: place for place, record in reversed([*enumerate(came)])}
         contents = {record: unpack_record(record) for record in dict.fromkeys(came)}
         batches = [content for content in contents.values() if isinstance(content, EventBatch)]
-        one_by_one = [replace(batch, sequence=UNORDERED).pack() for batch in batches]
+        one_by_one = [replace(batch, head=PacketHead(sequence=UNORDERED)).pack() for batch in batches]
         expected = play(table, [*one_by_one, END]).rows
         played = play(table, came, rng)
         assert played.rows == expected
@@ -126,8 +126,8 @@ def clock_of(records: list[bytes]) -> tuple[int, int]:
     count, greatest = 0, -(2**63)
     for content in map(unpack_record, records):
         if isinstance(content, EventBatch):
-            packets.setdefault(content.partition, set()).add(content.sequence)
-            greatest = max(greatest, content.high_water)
+            packets.setdefault(content.head.partition, set()).add(content.head.sequence)
+            greatest = max(greatest, content.head.high_water)
         elif isinstance(content, Heartbeat | EndOfPartition):
             ends = isinstance(content, EndOfPartition)
             count = content.partitions

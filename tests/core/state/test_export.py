@@ -12,6 +12,7 @@ import rocsteady as rs
 from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.state.reshard import resharded
@@ -168,7 +169,7 @@ def test_waiting_packets_do_not_become_more_in_other_shards() -> None:
     table = EvaluatorTable(settings)
     events = some_events(60, random.Random(1), MODELS)
     for number, event in enumerate(events):
-        table.apply(event_batch([event], sequence=number).pack())
+        table.apply(event_batch([event], head=PacketHead(sequence=number)).pack())
     states = resharded([Snapshot.unpack(table.to_bytes())], 3)
     assert all(len(state.held) <= 1 for state in states)
     waiting = [EventBatch.unpack(record) for state in states for *_, record in state.held]

@@ -13,6 +13,7 @@ from rocsteady.core.errors import InputError, OtherConfigurationError, WireError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.rows.class_rows import ClassRows
 from rocsteady.core.settings.classes import Classes
 from rocsteady.core.settings.table import TableSettings
@@ -62,7 +63,7 @@ def packets(batch, sizes):
     while start < len(batch):
         size = sizes[number % len(sizes)]
         part = batch.part(start, min(start + size, len(batch)))
-        yield replace(part, source="s", sequence=number, first_position=start).pack()
+        yield replace(part, source="s", head=PacketHead(sequence=number)).pack()
         start, number = start + size, number + 1
     yield EndOfPartition("s", 0, 1, number, int(batch.times.max())).pack()
     yield EndOfInput().pack()
@@ -174,7 +175,7 @@ def test_damaged_packets_and_snapshots_are_refused():
         with pytest.raises(WireError):
             EventBatch.unpack(data)
     table = EvaluatorTable(settings)
-    table.apply(replace(batch, sequence=0, source="s").pack())
+    table.apply(replace(batch, head=PacketHead(sequence=0), source="s").pack())
     snapshot = table.to_bytes()
     for data in list(truncations(snapshot))[:: max(len(snapshot) // 40, 1)]:
         with pytest.raises(WireError):

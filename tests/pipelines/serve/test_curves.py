@@ -78,7 +78,7 @@ def test_numbers_that_are_no_numbers_are_not_shown():
 def test_curves_of_classes_are_told_apart_and_the_newest_of_each_class_stays():
     def of(name, seq):
         table = points("a", seq)
-        return table.add_column(2, "class", pa.array([name] * len(table)))
+        return table.set_column(2, "class", pa.array([name] * len(table)))
 
     size = len(points("a", 1))
     curves = Curves(3 * size)

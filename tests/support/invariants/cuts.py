@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rocsteady.core.evaluator.snapshot import Snapshot
+from rocsteady.core.events.batch import PredictionBatch
 from rocsteady.core.events.records import EndOfPartition, Heartbeat, StateImport, StateMarker
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.ids.sharding import number_of, shard_key, split_records, with_packet
+from rocsteady.core.events.wire import PacketHead
+from rocsteady.core.ids.sharding import number_of, shard_key, split_records
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.join.state import JoinState
 from rocsteady.core.rows.rows import Rows
@@ -30,6 +32,14 @@ END = "end"
 
 Plan = list[Any]
 """Batches without a number, moments up to which the partition is settled (int), and END."""
+
+
+def of_source(batch: Any, name: str) -> Any:
+    """Return a batch whose records come from another source."""
+    if isinstance(batch, PredictionBatch):
+        return PredictionBatch(replace(batch.events, source=name))
+    return replace(batch, source=name)
+
 
 Sent = list[tuple[int, bytes]]
 """Records, each with the shard that it is for."""
@@ -82,10 +92,8 @@ def sent(
             else:
                 high_water = max([high_water, *what.packet_times])
                 for shard, part in split_records(what.batch, shards):
-                    packet = with_packet(
-                        part, source=name, partition=number, sequence=packets[shard], high_water=high_water
-                    )
-                    out.append((shard, packet.pack()))
+                    head = PacketHead(number, packets[shard], high_water)
+                    out.append((shard, of_source(part, name).pack(head)))
                     packets[shard] += 1
         if after and END in plan[:start]:
             out = [

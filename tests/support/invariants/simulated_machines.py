@@ -184,7 +184,7 @@ class Joins(_RealMachines):
         if isinstance(content, EventBatch):
             columns = (content.ids, content.models, content.scores, content.times, content.labels)
             rows = [tuple(column) for column in zip(*(_values(column) for column in columns), strict=True)]
-            yield (shard, content.sequence), sorted(rows)
+            yield (shard, content.head.sequence), sorted(rows)
         else:
             said = tuple(vars(content).items())
             yield (shard, type(content).__name__, said), said

@@ -14,7 +14,7 @@ import pyarrow as pa
 from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.columns import REASONS
 from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
-from rocsteady.transforms.sinks.kinds import DEAD_LETTERS, KINDS, OF_CLASSES, TableKind
+from rocsteady.transforms.sinks.kinds import CLASS_ROWS, DEAD_LETTERS, KINDS, TableKind
 
 from tests.support import ROOT
 
@@ -56,8 +56,8 @@ def _property(field: pa.Field) -> dict[str, Any]:
 
 
 def path_of(kind: TableKind) -> Path:
-    """Return the file of a kind's schema; rows and curves of classes are rows and curves, too."""
-    return FOLDER / f"{'class-' if kind in OF_CLASSES.values() else ''}{kind.name}.json"
+    """Return the file of a kind's schema; rows of classes are rows, too."""
+    return FOLDER / f"{'class-' if kind is CLASS_ROWS else ''}{kind.name}.json"
 
 
 def text_of(kind: TableKind) -> str:

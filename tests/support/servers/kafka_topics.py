@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -158,3 +159,11 @@ def follow(url, *words):
         return int(float((fetched(port) or {}).get(f"rocsteady_{name}_total", 0)))
 
     return job, counted
+
+
+def interrupted(job, status=None):
+    """Send SIGINT to a job, wait for its end, and return what it wrote to stderr; None: any exit status."""
+    job.send_signal(signal.SIGINT)
+    _, words = job.communicate(timeout=PATIENCE)
+    assert status in (None, job.returncode), words
+    return words

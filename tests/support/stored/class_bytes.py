@@ -12,6 +12,7 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.events.batch import NO_CLASS, EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition, Heartbeat
+from rocsteady.core.events.wire import UNORDERED, PacketHead
 from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.settings.classes import Classes
 from rocsteady.core.settings.evaluator import EvaluatorSettings
@@ -35,7 +36,6 @@ def columns(start=0, count=40, several=False, weights=False):
         "slices": (("site", TextColumn.of([["a", "b"][number % 2] for number in numbers])),),
         "positions": numbers.astype(np.int64),
         "source": "s.csv",
-        "high_water": int(numbers[-1]) * SECOND,
     }
     if not several:
         made["predicted"] = TextColumn.of([NAMES[number % 2] for number in numbers])
@@ -49,21 +49,23 @@ def label_columns(start=0, count=40, several=False):
     return {"label_classes": TextColumn.of([NAMES[number % 3] for number in numbers])}
 
 
-def class_batch(start=0, count=40, several=False, weights=False, **head):
-    given = columns(start, count, several, weights) | label_columns(start, count, several) | head
-    return EventBatch.of_classes(**given)
+def class_batch(start=0, count=40, several=False, weights=False, sequence=UNORDERED, partition=0):
+    given = columns(start, count, several, weights) | label_columns(start, count, several)
+    head = PacketHead(partition, sequence, int(given["times"][-1]))
+    return EventBatch.of_classes(**given, head=head)
 
 
-def class_predictions(several, **head):
-    return PredictionBatch.of(**columns(several=several), **head)
+def class_predictions(several, sequence=UNORDERED):
+    given = columns(several=several)
+    return PredictionBatch.of(**given, head=PacketHead(0, sequence, int(given["times"][-1])))
 
 
-def class_labels(several, start=0, count=30, **head):
+def class_labels(several, start=0, count=30, sequence=UNORDERED):
     numbers = np.arange(start, start + count)
     return LabelBatch(
         IdColumn.of([f"e{number}" for number in numbers]), numbers * SECOND + 5,
         np.full(count, NO_CLASS, np.int8), **label_columns(start, count, several), source="l.csv",
-        partition=1, high_water=int(numbers[-1]) * SECOND, **head,
+        head=PacketHead(1, sequence, int(numbers[-1]) * SECOND),
     )  # fmt: skip
 
 

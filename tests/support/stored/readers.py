@@ -39,6 +39,7 @@ from rocsteady.core.events.records import (
     unpack_record,
 )
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.evidence.below import EvidenceBelow
 from rocsteady.core.fleet.members import MemberRows, Settled
 from rocsteady.core.fleet.settings import RollUpSettings
@@ -147,9 +148,7 @@ def batch(start=0, count=40, partition=0, sequence=0, ids=True, classes=False, w
         slices=(("site", TextColumn.of([["a", "b"][number % 2] for number in numbers])),),
         positions=numbers.astype(np.int64),
         source="s.csv",
-        partition=partition,
-        sequence=sequence,
-        high_water=int(numbers[-1]) * SECOND,
+        head=PacketHead(partition, sequence, int(numbers[-1]) * SECOND),
     )
 
 
@@ -157,8 +156,8 @@ def labels(start=0, count=30, sequence=0):
     numbers = np.arange(start, start + count)
     return LabelBatch(
         IdColumn.of([f"e{number}" for number in numbers]),
-        numbers * SECOND + 5, (numbers % 2).astype(np.int8), source="l.csv", partition=1, sequence=sequence,
-        high_water=int(numbers[-1]) * SECOND,
+        numbers * SECOND + 5, (numbers % 2).astype(np.int8), source="l.csv",
+        head=PacketHead(1, sequence, int(numbers[-1]) * SECOND),
     )  # fmt: skip
 
 
@@ -416,7 +415,7 @@ def prequential_batch():
         models=TextColumn(np.zeros(60, np.int32), ("",)), scores=np.zeros(60),
         labels=(numbers % 3 == 0).astype(np.int8), times=numbers * SECOND,
         ids=IdColumn.of([f"e{number}" for number in numbers]), features=(("x", numbers / 7),),
-        source="s", sequence=0, high_water=60 * SECOND,
+        source="s", head=PacketHead(sequence=0, high_water=60 * SECOND),
     )  # fmt: skip
 
 

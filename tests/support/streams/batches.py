@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 
 texts = st.text(st.characters(exclude_categories=()), max_size=4)  # lone surrogates too
 words = st.one_of(st.none(), texts)
@@ -45,10 +46,7 @@ def batches(draw: Any, most: int = 6) -> EventBatch:
             for name in draw(st.lists(texts.filter(bool), max_size=2, unique=True))
         ),
         source=draw(texts),
-        partition=draw(st.integers(0, 2**31 - 1)),
-        first_position=draw(positions),
-        high_water=draw(times),
-        sequence=draw(positions),
+        head=PacketHead(draw(st.integers(0, 2**31 - 1)), draw(positions), draw(times)),
     )
 
 

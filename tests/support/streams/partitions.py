@@ -18,6 +18,7 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 
@@ -95,8 +96,7 @@ def records_of(
             part = events[place : place + rng.randint(0, most)]
             place += len(part)
             high_water = max([high_water, *(event.time for event in part)])
-            where = {"source": name, "partition": number, "sequence": packets, "high_water": high_water}
-            records.append(event_batch(part, **where).pack())
+            records.append(event_batch(part, source=name).pack(PacketHead(number, packets, high_water)))
             packets += 1
             if rng.random() < heartbeats and place < len(events):
                 settled = min(event.time for event in events[place:]) - rng.choice((0, 0, 1, SECOND))

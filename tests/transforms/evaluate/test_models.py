@@ -21,6 +21,7 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.costs import BetaCost
@@ -390,7 +391,7 @@ def test_packed_events_that_do_not_fit_the_settings_are_one_dead_letter(
 
 
 def test_of_packed_events_only_what_is_asked_for_counts(tmp_path: Path) -> None:
-    extra = replace(SOME, ids=IdColumn.of(["a", "b"]), source="\ud800", sequence=5)
+    extra = replace(SOME, ids=IdColumn.of(["a", "b"]), source="\ud800", head=PacketHead(sequence=5))
     with pipeline() as p:
         result = p | InOrder([extra.pack()]) | transform(time=None, slices=())
         result.rows | Keep(tmp_path, "rows")

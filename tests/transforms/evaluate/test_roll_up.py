@@ -139,13 +139,9 @@ def test_a_job_of_other_elements_fails_with_a_sentence(rows: Any, said: str) -> 
         p | beam.Create(rows or undue) | rs.RollUp()
 
 
-def test_the_coder_of_rows_keeps_the_word_of_a_shard_and_sketches() -> None:
+def test_the_coder_of_rows_keeps_the_word_of_a_shard() -> None:
     coder = RowsCoder()
     rows = rs.Rows.empty("c")
     rows.settled = (1, 4, -7, 9)
     assert coder.decode(coder.encode(rows)).settled == (1, 4, -7, 9)
     assert coder.decode(coder.encode(make_rows())).settled is None
-    assert coder.decode(coder.encode(make_rows())).sketches == ()
-    rows = make_rows()[:3]
-    rows.sketches = (b"one", b"", b"three")
-    assert coder.decode(coder.encode(rows)).sketches == rows.sketches

@@ -67,7 +67,7 @@ def test_batch_and_dead_letters_are_those_of_the_long_form(role, records):
     events, wanted = (each if role == "event" else each.events for each in (batch, expected))
     positions = [position // len(NAMES) for position in wanted.positions.tolist()]
     assert events.positions.tolist() == positions
-    same = replace(wanted, positions=events.positions, first_position=events.first_position)
+    same = replace(wanted, positions=events.positions)
     assert events.pack() == same.pack()
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -27,9 +27,10 @@ import pyarrow as pa
 from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 
 from ....core.arrays import Int64Array
+from ....core.events.batch import EventBatch
 from ....core.events.records import Batch
 from ....core.events.times import END_OF_TIME, NO_TIME
-from ....core.ids.sharding import Cut, Packets, shard_of, with_packet
+from ....core.ids.sharding import Cut, Packets, shard_of
 from ...beam import progress
 from ...beam.machine import typed
 from ...beam.metrics import count_records
@@ -51,8 +52,8 @@ from .listing import column_names
 class Piece(NamedTuple):
     """The validated records of a chunk of a file.
 
-    batch       the valid records, as a packet without a number; its high_water is the high water of the
-                partition so far
+    batch       the valid records
+    high_water  the greatest time of the file's valid records so far; NO_TIME = none
     letters     dead letters of the other records
     events      the number of all events; a record with several columns of scores is one event for each
     end         the ordinal of the first record after the chunk
@@ -60,6 +61,7 @@ class Piece(NamedTuple):
     """
 
     batch: Batch
+    high_water: int
     letters: DeadLetters
     events: int
     end: int
@@ -155,14 +157,12 @@ class FilePartition:
             )
             seen.note(self.role, fields.time, batch, letters)
             timing = timing.after(batch)
-            located = self.located or self.role != "event"
+            if isinstance(batch, EventBatch) and self.role == "event" and not self.located:
+                batch = replace(batch, positions=None)
             letters = DeadLetters.concat([chunk.dead, letters])
             yield Piece(
-                with_packet(
-                    batch,
-                    high_water=timing.high_water,
-                    positions=batch.positions if located else None,
-                ),
+                batch,
+                timing.high_water,
                 letters,
                 len(batch) + len(letters),
                 chunk.first_position + chunk.records,
@@ -251,8 +251,8 @@ class _ReadFile(_Reader):
         for piece in file.pieces(times):
             yield from self._letters(piece, file, seen)
             seen = piece.bytes_read
-            high_water = piece.batch.packet().high_water
-            yield from packets.split(piece.batch)
+            high_water = piece.high_water
+            yield from packets.split(piece.batch, high_water)
         times.tell()
         progress.add(bytes=file.source.size - seen, files=1)
         yield from packets.ends(high_water)
@@ -270,7 +270,7 @@ class _OpenFile:
     def settled(self, piece: Piece) -> int:
         """Return the time before which the file has no later record, after a piece without late records."""
         settled = self.least.settled(piece.end)
-        lateness, high_water = self.file.timing.lateness, piece.batch.packet().high_water
+        lateness, high_water = self.file.timing.lateness, piece.high_water
         if lateness is not None and high_water != NO_TIME:
             settled = max(settled, high_water - lateness)
         return settled
@@ -297,8 +297,8 @@ class _MergeFiles(_Reader):
             else:
                 yield from self._letters(piece, current.file, current.seen)
                 current.seen = piece.bytes_read
-                high_water = max(high_water, piece.batch.packet().high_water)
-                yield from packets.split(piece.batch)
+                high_water = max(high_water, piece.high_water)
+                yield from packets.split(piece.batch, high_water)
                 heapq.heappush(waiting, (current.settled(piece), number, current))
             if waiting and told < waiting[0][0] < END_OF_TIME:  # END_OF_TIME ends the partition
                 told = waiting[0][0]

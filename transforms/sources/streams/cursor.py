@@ -12,11 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ....core.events.batch import PredictionBatch
+from ....core.events.batch import PacketBatch, PredictionBatch
 from ....core.events.records import Batch
-from ....core.ids.sharding import with_packet
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.doubts import tell_ahead
 from ...events.lateness import time_span
@@ -26,6 +25,8 @@ from .arrow_messages import ArrowMessages
 from .offsets import Position
 from .partition import Fetched, Part, StreamPartition, message_chunk
 from .stream_input import StreamInput
+
+_Rows = TypeVar("_Rows", bound=PacketBatch)
 
 _records_in_message: dict[str, float] = {}
 """How many records a message held in the latest step of a partition, by the partition's name.
@@ -150,14 +151,18 @@ class Cursor:
         """Return the batches of a step as one batch of the partition."""
         name = self.partition.name
         first = batches[0]
-        if len(batches) == 1 and first.packet().source == name:
+        if len(batches) == 1 and first.source == name:
             return first
         whole: Batch = type(first).concat(batches)  # type: ignore[arg-type]
-        named = {"source": name, "high_water": self._timing.high_water}
-        rows = whole.events if isinstance(whole, PredictionBatch) else whole
-        if rows.positions is None:
-            return with_packet(whole, **named)
-        return with_packet(whole, **named, sources=rows.event_sources())
+        if isinstance(whole, PredictionBatch):
+            return PredictionBatch(_of_partition(whole.events, name))
+        return _of_partition(whole, name)
+
+
+def _of_partition(rows: _Rows, name: str) -> _Rows:
+    """Return records as those of a partition; with positions they keep the names of their own sources."""
+    sources = rows.sources if rows.positions is None else rows.event_sources()
+    return replace(rows, source=name, sources=sources)
 
 
 def _up_to(fetched: Fetched, end: int) -> Fetched:

@@ -162,13 +162,11 @@ class LinesFile:
             stream = self._stream(place.byte)
             if stream is None:
                 return _shorter(self._source, place)
-            if place.records < 0:
-                place = place._replace(records=self._records_before(place.byte))
             lines.read(stream, limit, is_done=is_done)
         except DAMAGE as error:
             lines.has_more = False
-            if is_done or not isinstance(error, EOFError):  # otherwise the packed file is being written
-                records = max(place.records, 0) + lines.count
+            if is_done or not isinstance(error, EOFError):  # else the packed file is being written
+                records = place.records + lines.count
                 fault = (None if records else self._wrong_head()) or self._source.damaged(records, error)
         if not lines.has_more:
             self.close()
@@ -196,7 +194,7 @@ class LinesFile:
         elif not place.byte and lines.byte:
             doubt = self._wrong_head()
         fields = self._fields.resolved(["model"] * bool(has_model), self._source.stem)
-        start = max(place.records, 0)
+        start = place.records
         source, role = self._source, self._role
         parts = [
             part._replace(chunk=with_folders(part.chunk, source, fields.columns_of(role)))
@@ -221,15 +219,6 @@ class LinesFile:
     def _opened(self) -> BinaryIO:
         path = self._source.path
         return cast(BinaryIO, gzip.open(path) if self._source.gzipped else open(path, "rb"))  # noqa: PTH123
-
-    def _records_before(self, byte: int) -> int:
-        """Count the records before a byte."""
-        lines = _Lines(0)
-        with self._opened() as stream:
-            while lines.byte < byte:
-                lines.read(stream, 1, is_done=True)
-                lines.blocks()
-        return lines.count
 
     def _wrong_head(self) -> InputError | None:
         """Return an error that says why the first lines are not JSON lines; None if they are JSON lines."""

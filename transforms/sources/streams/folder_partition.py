@@ -152,19 +152,16 @@ class _Reader:
     def _read(self, offset: int, text: str, limit: int) -> Fetched:
         place = FolderPlace.of(text)
         now = _Pass(place.name, place.file, limit)
-        for name in self._listing.look({place.name, *(place.read or ())}):
+        for name in self._listing.look({place.name, *place.read}):
             self._tell_gone(name, FilePlace(), now)
         self._tell_changes(now)
         names = self._listing.names
-        before = place.read
-        if before is None:
-            before = frozenset(name for name in names if name < place.name)
-        now.before = before.intersection(names)
+        now.before = place.read.intersection(names)
         if place.name not in names:
             if not place.file.whole and place.name:
                 self._tell_gone(place.name, place.file, now)
             now.file = FilePlace(whole=True)
-        waiting = [name for name in names if name not in before]
+        waiting = [name for name in names if name not in place.read]
         waiting.sort(key=lambda name: (name != place.name, name < place.name))
         left_out: list[str] = []
         if self._stopped:
@@ -289,7 +286,7 @@ class _Reader:
             why = f"is gone, and was not read behind {place}"
         else:
             why = f"vanished before it was read: {why}"
-        self._tell_unread(now, name, why, max(place.records, 0))
+        self._tell_unread(now, name, why, place.records)
 
     def _tell_changes(self, now: _Pass, read: Collection[str] | None = None) -> None:
         for name, how in self._listing.changes(read):

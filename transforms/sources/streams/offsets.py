@@ -14,7 +14,7 @@ import base64
 import json
 import os
 import zlib
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,8 +22,7 @@ from ....core.encoding.json import MOST_BYTES, read_json, read_object, reading, 
 from ....core.errors import FutureVersionError, InputError
 from ....core.events.times import NO_TIME
 
-_VERSION = 2
-"""Version 1 had neither `asked` nor `place`."""
+VERSION = 1
 
 
 class Position(NamedTuple):
@@ -112,7 +111,7 @@ class ReaderState:
     is_idle     whether the last control record says that the partition is idle.
     asked       the id of the last requested export.
     place       see `Fetched`
-    name        the partition's name; "" = not known
+    name        the partition's name
     origin      where the offsets have a meaning; see `StreamPartition.origin`
     number, partitions  the partition's number in the input, and the number of all partitions of the input,
                 when the job began; -1 and 0 = not known
@@ -136,7 +135,7 @@ class ReaderState:
     known: int = 0
     is_silent: bool = False
     added: list[Position] = field(default_factory=list)
-    version: int = _VERSION
+    version: int = VERSION
 
     def to_bytes(self) -> bytes:
         """Return the state as bytes, for a checkpoint."""
@@ -151,12 +150,12 @@ class ReaderState:
         what = "the position of a reader"
         with reading(what):
             content = read_object(data, what)
-            if whole(content["version"], 1) > _VERSION:
+            if whole(content["version"], 1) > VERSION:
                 raise FutureVersionError(
                     f"{what} is of version {content['version']}, and this rocsteady reads versions up to "
-                    f"{_VERSION}; upgrade it"
+                    f"{VERSION}; upgrade it"
                 )
-            state = replace(cls(**content), version=_VERSION)
+            state = cls(**content)
             state.added = [Position(*each) for each in state.added]
             for number in (state.next, *state.sent, state.partitions, state.known):
                 whole(number, 0)
@@ -177,10 +176,10 @@ class ReaderState:
 class FilePlace(NamedTuple):
     """A place in a file.
 
-    byte       in a file of lines: so many bytes, unpacked, were read
-    whole      whether all of the file was read, so that the file may be gone
-    records    so many records were read; -1 = not known, because an old version did not count them
-    has_model  in a file of lines: whether the file has the column "model"; None if no record has shown it yet
+    byte       of lines: so many bytes, unpacked, were read
+    whole      all was read that was there, so that the file may be gone
+    records    so many records were read
+    has_model  of lines: whether the file has the column "model"; None: no record has told yet
     """
 
     byte: int = 0
@@ -202,35 +201,31 @@ class FolderPlace:
 
     name  the file that was begun last; "" if none was begun
     file  the place in that file
-    read  the names of the existing files that were read to their ends. None, in a place of an old version,
-          means all files whose names come before `name`.
+    read  the names of the existing files that were read to their ends
     """
 
     name: str = ""
     file: FilePlace = _BEGINNING
-    read: frozenset[str] | None = frozenset()
+    read: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, text: str) -> FolderPlace:
-        """Return a place from its text, written by this or an older version. Raises CorruptBytesError."""
+        """Return a place from its text. Raises CorruptBytesError."""
         if not text:
             return cls()
         what = "the place in a folder"
         with reading(what):
             content = read_json(text, what)
-            if isinstance(content, list):
-                name, byte, is_whole = content
-                return cls(text_of(name), FilePlace(whole(byte, 0), bool(is_whole), -1), None)
             name, byte, is_whole, records, has_model = content["file"]
             told = None if has_model is None else bool(has_model)
-            at = FilePlace(whole(byte, 0), bool(is_whole), whole(records, -1), told)
+            at = FilePlace(whole(byte, 0), bool(is_whole), whole(records, 0), told)
             return cls(text_of(name), at, _unpacked(text_of(content["read"])))
 
     def said(self) -> str:
         """Return the place as a text that `of` reads."""
         if not self.name and not self.read:
             return ""
-        content = {"file": [self.name, *self.file], "read": _packed(self.read or frozenset())}
+        content = {"file": [self.name, *self.file], "read": _packed(self.read)}
         return json.dumps(content, separators=(",", ":"))
 
 

@@ -85,8 +85,7 @@ class StreamReader:
         found.number, found.partitions = source.number, source.partitions
         self._state = found
         self._packets = Packets(partition.name, source.number, source.partitions, shards, found.sent)
-        is_silent = found.is_silent or (found.is_idle and not found.added)
-        first = Position(-1, found.next, found.high_water, is_silent, found.place)
+        first = Position(-1, found.next, found.high_water, found.is_silent, found.place)
         self.cursors = [Cursor(source, partition, first)]
         self.cursors += [Cursor(source, partition.sibling(at.number), at) for at in found.added]
         self._stops = False
@@ -150,8 +149,8 @@ class StreamReader:
         cursors = [cursor for cursor in self.cursors if not cursor.ended]
         share, each_waits = max(limit // len(cursors), 1), wait / len(cursors)
         found = [(cursor, cursor.read(share, each_waits)) for cursor in cursors]
-        for _, read in found:
-            packets += [] if read.batch is None else self._packets.split(read.batch)
+        for cursor, read in found:
+            packets += [] if read.batch is None else self._packets.split(read.batch, cursor.high_water)
         packets += self._word()
         packets += self._asked_for()
         if all(cursor.ended for cursor in self.cursors):
@@ -253,7 +252,7 @@ class StreamReader:
 def _as_begun(source: StreamInput, state: ReaderState) -> StreamInput:
     """Return an input with the numbers of partitions of its job's start, for a reader with a state."""
     partition = source.partition
-    if state.name and state.name != partition.name:
+    if state.name != partition.name:
         raise OtherConfigurationError(
             f"the position of {state.name} is in the state of the job where {partition.name} would go on; "
             "name the same topics, in the same order, or begin without the state"

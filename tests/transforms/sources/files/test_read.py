@@ -622,11 +622,12 @@ def test_files_become_numbered_packets_for_every_shard(tmp_path):
             assert [(end.partition, end.partitions) for end in ends] == [(0, 2), (1, 2)]
             assert [end.source for end in ends] == [source.path for source in sources]
             for end in ends:
-                batches = [r for r in records if isinstance(r, EventBatch) and r.partition == end.partition]
-                assert sorted(batch.sequence for batch in batches) == list(range(end.packets))
+                packets = [r for r in records if isinstance(r, EventBatch)]
+                batches = [batch for batch in packets if batch.head.partition == end.partition]
+                assert sorted(batch.head.sequence for batch in batches) == list(range(end.packets))
                 for batch in batches:
                     assert set(shard_of(batch.models.to_list(), shards).tolist()) == {shard}
-                    assert batch.high_water == (2_999_000_000 if end.partition else 5_000_000)
+                    assert batch.head.high_water == (2_999_000_000 if end.partition else 5_000_000)
                     total += zip(batch.models.to_list(), batch.scores.tolist(), strict=True)
         expected = [(model, float(i)) for i, model in enumerate(models) if i not in (17, 18)]
         assert sorted(total) == sorted([*expected, ("a", 1.0)])

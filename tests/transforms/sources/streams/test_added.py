@@ -80,7 +80,7 @@ def test_an_added_partition_is_read_from_its_first_message_and_shares_the_packet
     steps += [reader.step(), *reader.finish()]
     assert reader.added == 1
     batches = [each for each in map(unpack_record, packets_of(steps)) if isinstance(each, EventBatch)]
-    assert [(batch.source, batch.partition, batch.sequence) for batch in batches] == [
+    assert [(batch.source, batch.head.partition, batch.head.sequence) for batch in batches] == [
         ("t[0]", 0, 0), ("t[1]", 0, 1),
     ]  # fmt: skip
     rows, reasons = fed(packets_of(steps))

@@ -1,20 +1,17 @@
-"""Runs a pipeline to its end; returns its counters, or raises an error with the reason in a sentence.
+"""Submits a pipeline to its runner, such as Flink, and waits for the end of the job.
 
-`RunnerLog` filters the log of a remote runner: repeated lines pass rarely, and an error of rocsteady passes
-as one sentence.
+A job that fails raises an error with the reason in a sentence. Ctrl-C cancels the job or leaves the job on
+its cluster.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import signal
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from types import FrameType
 
 import apache_beam as beam
@@ -23,31 +20,18 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, TestOptions
 from apache_beam.runners.portability.job_server import StopOnExitJobServer
 from apache_beam.runners.runner import PipelineResult
 
-from ...core.errors import RocsteadyError
-from ...core.process.console import RareLog, say
-from ...runners.flink_job import JobWatch, cancel, leave, restarted
-from ...runners.listening import close_ports, on_this_machine
-from ...runners.presets import Runner
-from ...transforms.beam.metrics import METRICS_NAMESPACE, letter_metrics
-from ...transforms.events.dead_letters import KINDS
-from ..stopping import MainThreadOnly
-from .job import Outcome
-
-_STEP = re.compile(r" \[while running '.*?'\]")
-"""Beam's remark on the step in which an error occurred. It may be in the middle of an error's text."""
-
-_CANCELLED = "the job was cancelled on its cluster; its counters are not known, and what was written stays"
+from ..core.errors import RocsteadyError
+from ..core.process.console import say
+from ..core.process.standard_streams import MainThreadOnly
+from .flink_job import JobWatch, cancel, leave
+from .listening import close_ports, on_this_machine
+from .presets import Runner
+from .reasons import CANCELLED, reason_of
 
 _LOST = "the server of the job does not answer any more (its process may have ended)"
 
-_CHECKED = "Unparseable argument: "
-"""The start of Beam's warning about options unknown to Beam's Python; rocsteady has checked these options."""
-
 _CHECK_SECONDS = 5.0
 """Seconds between two checks of a job on Flink."""
-
-BESIDE = "Beside"
-"""Prefix of the names of steps that evaluate events again: their counters are not added to the job's."""
 
 
 class _Checked:
@@ -82,8 +66,10 @@ class _Checked:
                 return
 
 
-def run_pipeline(pipeline: beam.Pipeline, runner: Runner, check: Callable[[], None] | None = None) -> Outcome:
-    """Run a pipeline to its end, and return what it counted.
+def run_pipeline(
+    pipeline: beam.Pipeline, runner: Runner, check: Callable[[], None] | None = None
+) -> PipelineResult:
+    """Run a pipeline to its end, and return Beam's result, which has the job's metrics.
 
     check  a function that is called from time to time while a job runs on Flink; an error that it raises ends
            the job
@@ -128,12 +114,10 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner, check: Callable[[], No
     if checked.error is not None:
         raise checked.error
     if str(state) == "CANCELLED":
-        raise RocsteadyError(_CANCELLED)
+        raise RocsteadyError(CANCELLED)
     if str(state) not in ("DONE", "None"):
         raise RocsteadyError(f"the job ended in state {state}; the runner's log says why")
-    if starts_no_job(runner) is not None:
-        return Outcome(Counter(), [], None)
-    return replace(_outcome(result), restarted=restarted(runner))
+    return result
 
 
 def _silence_threads() -> None:
@@ -186,82 +170,4 @@ def starts_no_job(runner: Runner) -> str | None:
         return "--dry_run: the job can be described to Dataflow, and is not started"
     if (place := runner.options.view_as(GoogleCloudOptions).template_location) is not None:
         return f"the job is described in {place}, and Dataflow starts it"
-    return None
-
-
-def _outcome(result: PipelineResult) -> Outcome:
-    metrics = {
-        kind: [metric for metric in found if not (metric.key.step or "").startswith(BESIDE)]
-        for kind, found in result.metrics().query().items()
-    }
-    counts: Counter[str] = Counter()
-    for metric in metrics["counters"]:
-        if metric.key.metric.namespace == METRICS_NAMESPACE:
-            counts[metric.key.metric.name] += int(metric.result)
-    found = {
-        (each.key.metric.namespace, each.key.metric.name): each.result for each in metrics["distributions"]
-    }
-    kind_of = {letter_metrics(kind): kind for kind in KINDS}
-    letters: list[tuple[str, str, int, int]] = [
-        (kind_of[namespace], name, int(told.count), int(told.min))
-        for (namespace, name), told in found.items()
-        if namespace in kind_of
-    ]
-    letters.sort(key=lambda letter: (-letter[2], letter[:2]))
-    times = found.get((METRICS_NAMESPACE, "event_seconds"))
-    return Outcome(counts, letters, None if times is None else (int(times.min), int(times.max)))
-
-
-def reason_of(error: BaseException) -> str:
-    """Return the sentence of a rocsteady error, extracted from the error that a runner raised.
-
-    Runners pass on an error from a worker as text, with the traceback.
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        sentence = str(seen) if isinstance(seen, RocsteadyError) else sentence_in(str(seen))
-        if sentence is not None:
-            return _STEP.sub("", sentence)
-        seen = seen.__cause__ or seen.__context__
-    if "JobCancellationException" in str(error):  # Flink reports a cancellation as an error
-        return _CANCELLED
-    last = (str(error).strip().splitlines() or [""])[-1]
-    name = type(error).__name__
-    # the text of a worker's error includes the class's name
-    said = last if name == "RuntimeError" else f"{name}: {last}"
-    return f"the job failed: {_STEP.sub('', said)}"
-
-
-class RunnerLog(RareLog):
-    """A log filter that passes a runner's lines; similar lines pass once a minute.
-
-    A rocsteady error comes from a worker with several tracebacks, and again at each restart of the job. The
-    filter logs the error's sentence instead of the tracebacks.
-    """
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record may pass.
-
-        Replace tracebacks of a rocsteady error by the error's sentence.
-        """
-        text = record.getMessage()
-        if text.startswith(_CHECKED):
-            return False
-        error = record.exc_info[1] if record.exc_info else None
-        sentence = str(error) if isinstance(error, RocsteadyError) else sentence_in(text)
-        if sentence is not None:
-            record.msg, record.args, record.exc_info, record.exc_text = sentence, (), None, None
-        return super().filter(record)
-
-
-def sentence_in(text: str) -> str | None:
-    r"""Return the sentence of a rocsteady error in a text with tracebacks: the text after the class's name.
-
-    >>> sentence_in("instruction 7: Traceback: ...\nrocsteady.core.errors.InputError: a file is short")
-    'a file is short'
-    """
-    for line in text.splitlines():
-        name, colon, sentence = line.partition(": ")
-        if colon and name.startswith("rocsteady.core.errors."):
-            return sentence
     return None
