@@ -140,7 +140,8 @@ def _leave_out(found: dict[str, Any], why: dict[str, str], names: tuple[str, ...
 def _events(positives: FloatArray, negatives: FloatArray | None) -> FloatArray:
     """Return the members' events in units of the greatest count: masses may be 1e200 or 1e-200."""
     if negatives is None:
-        return positives / positives.max()
+        positives_alone: FloatArray = positives / positives.max()
+        return positives_alone
     most = max(positives.max(), negatives.max())
     events: FloatArray = positives / most + negatives / most
     return events
