@@ -1,4 +1,7 @@
-"""Types of the arrays that modules pass to each other, one name for each type of element; empty arrays."""
+"""The types of the arrays that modules pass to each other, one name for each type of element.
+
+The module also has empty arrays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns that rules may name, and the kinds of rows that have them."""
+"""The columns that rules may name, and the kinds of rows that have these columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..rows.roll_ups import GROUP_NUMBERS
 from ..settings.measure_names import MEASURES, RANKING_MEASURES
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, *MEANS_NUMBERS, "drift")
-"""Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
+"""The columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
 
 A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches groups, or columns of rows of
 pairs (`PAIR_NUMBERS`), and then watches pairs.
@@ -26,17 +26,17 @@ OF_ONE_CLASS = frozenset(
         "members_surely_below", "tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd",
     )
 )  # fmt: skip
-"""Columns that are null in the row of all classes, and in its roll-up: they need a positive class."""
+"""The columns that are null in the row of all classes, and in its roll-up: they need a positive class."""
 
 TESTED = ("auc", *(name for name in MEANS_NUMBERS if f"{name}_low" in MEANS_NUMBERS))
-"""Columns that have an interval, by which a change is tested."""
+"""The columns that have an interval, which decides whether a change is real."""
 
 Kind = Literal["row", "roll-up row", "pair row"]
 """The kinds of rows that rules watch."""
 
 
 def kind_of(columns: Iterable[str]) -> Kind:
-    """Return the kind of rows that have columns of rules, which are of one kind."""
+    """Return the kind of rows that have the columns of a rule, all of one kind."""
     first = next(iter(columns), "")
     return "roll-up row" if first in GROUP_NUMBERS else "pair row" if first in PAIR_NUMBERS else "row"
 

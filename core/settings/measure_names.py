@@ -16,23 +16,26 @@ MEASURES = (
 
 
 RANKING_MEASURES = MEASURES.index("tp")
-"""Number of measures of scores, which come first in `MEASURES`. The other measures are of decisions."""
+"""The number of measures of scores, which come first in `MEASURES`. The measures behind them are measures of
+decisions.
+"""
 
 
 COSTLY_MEASURES = (
     "cost_curve_area", "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish",
     "polynomial_auc", "polynomial_auc_bound",
 )  # fmt: skip
-"""Measures that cost O(k) or O(hull) a row: computed only if asked for by name or by `all`."""
+"""The measures that cost O(k) or O(hull) a row: they are computed only if asked for by name or by `all`."""
 
 
 PROBABILITY_MEASURES = ("brier", "log_loss", "calibration_error")
-"""Measures that have a meaning only if the scores are probabilities."""
+"""The measures that have a meaning only if the scores are probabilities."""
 
 
 EVIDENCE_MEASURES = ("evidence", "evidence_since", "block_events", "evidence_bound")
-"""Measures of all events so far, not of the window: computed whenever there is a bound of the AUC, and only
-then."""
+"""The measures of all events so far, not of the window: they are computed if, and only if, there is a bound
+of the AUC.
+"""
 
 
 _COMPANIONS = {
@@ -45,7 +48,9 @@ _COMPANIONS = {
 def named_measures(
     asked: tuple[str, ...] | str | None, *, probabilities: bool, evidence: bool = False
 ) -> tuple[str, ...]:
-    """Return the names of the measures asked for, in column order. Raises ConfigError.
+    """Return the names of the measures that were asked for, in the order of columns.
+
+    Raises ConfigError for an unknown name.
 
     asked          names, "all", or None for all but `COSTLY_MEASURES`. "auc", "ks" and "polynomial_auc"
                    include the measures that belong to them
