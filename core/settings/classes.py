@@ -81,7 +81,7 @@ def named_classes(names: Iterable[str]) -> dict[str, str]:
 def are_one(labels: Collection[str], predicted: Collection[str]) -> bool:
     """Return whether -1 and 0 are one class.
 
-    This is so if labels and predictions have no other classes than -1, 0 and 1, and each side has either -1 or 0.
+    This is so if labels and predictions have only the classes -1, 0 and 1, and each side has either -1 or 0.
 
     >>> are_one(["1", "-1"], ["1", "0"]), are_one(["1", "-1", "0"], ["1", "0"]), are_one(["2", "-1"], ["0"])
     (True, False, False)
