@@ -1,4 +1,4 @@
-"""Counters of events, or of labels, as sums: what was read, and what became of each record."""
+"""Counters of events, or of labels, as sums: the records read, and the fates of all records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .words import counted
 class Sum(NamedTuple):
     """Counters of events, or of labels, that add up to the records read and taken up.
 
-    taken_up  the counter of records that were read before and came with the state
+    taken_up  the counter of records that were read earlier and came with the state
     kinds     records that were not applied: (singular, plural, counter); dead letters of events are shown
               even if there are none
     """
@@ -35,7 +35,7 @@ class Sum(NamedTuple):
         return f"{source} = {' + '.join(terms)}"
 
     def missing(self, counts: Mapping[str, int]) -> int:
-        """Return how many of the records are in no counter."""
+        """Return how many records no counter has."""
         came = counts.get(self.read, 0) + counts.get(self.taken_up, 0)
         return came - sum(counts.get(name, 0) for name in (self.applied, *(name for *_, name in self.kinds)))
 
@@ -43,7 +43,7 @@ class Sum(NamedTuple):
 def own_applied(counts: Mapping[str, int]) -> int:
     """Return how many of the records that a job read itself were applied: events, or labels of events.
 
-    Events of an imported state are no records of the job, nor are its labels. A label of the job that served
+    Events of an imported state are not records of the job, nor are its labels. A label of the job that served
     a prediction of the state was applied.
     """
     lost = sum(counts.get(name, 0) for *_, name in EVENTS.kinds) - counts.get(EARLIER_LOST, 0)

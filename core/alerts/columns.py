@@ -1,4 +1,4 @@
-"""The columns that rules may name, and the kinds of rows that have them."""
+"""The columns that rules may name, and the kinds of rows that have these columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..rows.pairs import PAIR_NUMBERS
 from ..rows.roll_ups import GROUP_NUMBERS
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, *MEANS_NUMBERS, "drift")
-"""Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
+"""The columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
 
 A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches groups, or columns of rows of
 pairs (`PAIR_NUMBERS`), and then watches pairs.
@@ -31,7 +31,7 @@ Kind = Literal["row", "roll-up row", "pair row"]
 
 
 def kind_of(columns: Iterable[str]) -> Kind:
-    """Return the kind of rows that have columns of rules, which are of one kind."""
+    """Return the kind of rows that have the columns of a rule, all of one kind."""
     first = next(iter(columns), "")
     return "roll-up row" if first in GROUP_NUMBERS else "pair row" if first in PAIR_NUMBERS else "row"
 

@@ -39,7 +39,9 @@ COLUMNS = (
 
 
 def reason_text(codes: Sequence[int]) -> str | None:
-    """Return the reasons of one row in words, None if there are none; `codes` has a code for each measure.
+    """Return the reasons of one row in words, or None if no measure has a reason.
+
+    `codes` has a code for each measure.
 
     >>> reason_text([1, 1] + [0] * (len(MEASURES) - 2))
     'auc, auc_low: one class in window'
@@ -48,9 +50,9 @@ def reason_text(codes: Sequence[int]) -> str | None:
 
 
 def reason_clauses(why: Mapping[str, str]) -> str | None:
-    """Return the text of the reasons of measures, in the order of `why`; an empty reason is left out.
+    """Return the text of the reasons of measures, by the order of `why`; an empty reason is left out.
 
-    Every reason has one clause; clauses are in the order of their first measures. None: no measure has a
+    Every reason has one clause; clauses come in the order of their first measures. None if no measure has a
     reason.
 
     >>> reason_clauses({"auc": "one class in window", "kappa": "chance agreement is certain", "h": ""})
@@ -66,7 +68,7 @@ def reason_clauses(why: Mapping[str, str]) -> str | None:
 def reasons_by_measure(text: str | None) -> dict[str, str]:
     """Return the reason of every measure that a row's reason names.
 
-    A clause without a colon concerns the row, and is left out.
+    A clause without a colon concerns the row, so the function leaves it out.
 
     >>> reasons_by_measure("the learner failed at 2 events; auc, h: one class in window")
     {'auc': 'one class in window', 'h': 'one class in window'}

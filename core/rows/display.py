@@ -1,9 +1,9 @@
-"""How the figures of measures, rows and evaluators look in a console and in a notebook.
+"""Shows the figures of measures, rows and evaluators in a console and in a notebook.
 
 Numbers are rounded for display only: fields stay exact. Null measures are left out, and the reason says why
 they are null. No function here applies an event. No function raises, whatever the state of the shown object.
 Names of models and slices come from users. In tables, `name_text` (process/console.py) makes names visible
-and short; notebooks get HTML's escapes too. Lines of one record show names as Python literals.
+and short; notebooks get the escapes of HTML, too. Lines of one record show names as Python literals.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
 
 _WIDTH = 100
 _LISTED = 10
-"""Most values of a list, such as that of classes, that are shown."""
+"""The most values of a list, such as the list of classes, that are shown."""
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
 def figure(name: str, value: Any) -> str:
-    """Return a field as it is shown: counts whole, fractions to four decimals, scores to six digits.
+    """Return the value of a field as it is shown.
+
+    Counts are shown as whole numbers, fractions with four decimals, scores with six digits.
 
     >>> figure("auc", 2 / 3), figure("weight", 12_000.0), figure("ks_threshold", 1e-9)
     ('0.6667', '12,000', '1e-09')
@@ -59,7 +61,7 @@ def _moment(microseconds: int) -> str:
 
 
 def figures(record: tuple[Any, ...], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return (name, figure) of the fields of a named tuple that are there and not null.
+    """Return the (name, figure) of those fields of a named tuple that exist and are not null.
 
     The ends of the interval of an AUC are part of the AUC's figure.
     """
@@ -77,7 +79,7 @@ def figures(record: tuple[Any, ...], names: Iterable[str]) -> list[tuple[str, st
 
 
 def reasons_of(names: Sequence[str], reason: str | None) -> str | None:
-    """Return the part of a row's reason that concerns some measures.
+    """Return the clauses of a row's reason that concern some measures.
 
     >>> reasons_of(("auc", "kappa"), "auc, h: one class in window; kappa: chance agreement is certain")
     'auc: one class in window; kappa: chance agreement is certain'
@@ -87,6 +89,9 @@ def reasons_of(names: Sequence[str], reason: str | None) -> str | None:
 
 
 def folded(text: str) -> list[str]:
-    """Return lines of at most `_WIDTH` characters, broken at blanks; a null byte is a no-break blank."""
+    """Return the lines of a text, with at most `_WIDTH` characters each, broken at blanks.
+
+    A null byte stands for a blank at which no line breaks.
+    """
     lines = textwrap.wrap(text, _WIDTH - 3, break_long_words=False, break_on_hyphens=False)
     return ["  " + line.replace("\0", " ") for line in lines]

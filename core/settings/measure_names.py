@@ -15,7 +15,9 @@ from ..rows.measure_table import (
 def named_measures(
     asked: tuple[str, ...] | str | None, *, probabilities: bool, evidence: bool = False
 ) -> tuple[str, ...]:
-    """Return the names of the measures asked for, in column order. Raises ConfigError.
+    """Return the names of the measures that were asked for, in the order of columns.
+
+    Raises ConfigError for an unknown name.
 
     asked          names, "all", or None for all but `COSTLY_MEASURES`. "auc", "ks" and "polynomial_auc"
                    include the measures that belong to them

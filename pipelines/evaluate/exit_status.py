@@ -42,7 +42,7 @@ _WORDS = {
     "duplicates": "duplicate",
     "rows": "rows_written",
 }
-"""Names that the summary line or dead letters use, by the counter's own name where it differs."""
+"""The names of counters in the summary line or in dead letters, by the counter's own name, if both differ."""
 
 _SHARES = frozenset(
     (
@@ -54,9 +54,9 @@ _SHARES = frozenset(
 
 
 class FailRule(NamedTuple):
-    """A comparison of a counter with a number; the exit status is 4 where the comparison holds.
+    """A comparison of a counter with a number; the exit status is 4 if the comparison holds.
 
-    percent  whether the number is a percentage of the events read, or of the labels read for label counters
+    percent  whether the number is a percentage of the events read, or for label counters of the labels read
     """
 
     text: str
@@ -70,7 +70,7 @@ class FailRule(NamedTuple):
         return "labels_read" if self.counter.startswith("labels") else "events_read"
 
     def holds(self, counts: Mapping[str, int]) -> bool:
-        """Tell whether the rule holds, in exact arithmetic. A percentage of zero records never holds."""
+        """Return whether the rule holds, in exact arithmetic. A percentage of zero records never holds."""
         count, limit = Decimal(counts.get(self.counter, 0)), self.number
         if self.percent:
             whole = counts.get(self._whole, 0)
@@ -89,7 +89,7 @@ class FailRule(NamedTuple):
 
 
 def parse_fail_rule(text: str) -> FailRule:
-    """Read a rule, such as "dead_letters > 1%". Raises ConfigError.
+    """Read a rule, such as "dead_letters > 1%". Raises ConfigError for a text that is no rule.
 
     >>> rule = parse_fail_rule("dead letters > 1%")
     >>> rule.counter, rule.holds({"events_read": 200, "dead_letters": 2}), rule.holds({"dead_letters": 3})
@@ -132,8 +132,8 @@ def status_of(
     """Return the exit status of a job by its counters, and print on stderr why the status is not 0.
 
     applied  the name of the counter of applied events: "events_applied", "instances_tested"
-    goes_on  whether the job was stopped, not ended: records may wait in its state
-    unread   the number of files that could not be read, or not to their end
+    goes_on  whether the job was stopped, not ended: records may then wait in its state
+    unread   the number of files that could not be read to their ends
 
     Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost. Events of
     an imported state that were applied do not make the status 0.

@@ -91,7 +91,7 @@ def windows(window: str, every: str, whose: str, *more: Argument) -> Group:
     """Return the group of options on windows, rows and order.
 
     window, every  the defaults
-    whose          whose events `every` counts, for the help
+    whose          whose events the option `every` counts, for the help
     """
     return Group("windows and rows", (
         Argument("--window", None,
