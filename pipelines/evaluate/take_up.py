@@ -3,10 +3,10 @@
 Flink resumes a job from a savepoint. A worker refuses a state of other settings, but only when the first
 event reaches a shard: minutes after the start. So `check_savepoint` looks for the settings before the start.
 
-Every stored snapshot begins with a head that holds the settings. Flink's "canonical" format stores state
-values unchanged, so the savepoint's files contain these heads. A hash inside a head confirms the head. The
-search may find no head: RocksDB's "native" format is compressed, the storage cannot be read from here, or too
-little input came for a snapshot. Then the worker still refuses a state of other settings.
+Every stored snapshot begins with a head that holds the settings, and a hash that confirms the head. Flink's
+"canonical" format stores these heads unchanged. The search may find no head: RocksDB's "native" format is
+compressed, the storage cannot be read from here, or too little input came for a snapshot. Then the worker
+still refuses a state of other settings.
 """
 
 from __future__ import annotations
