@@ -79,7 +79,6 @@ class JoinSettings:
     def meaning(self) -> dict[str, object]:
         """Return the settings that decide what the bytes of a state mean, by name."""
         lead = self.ttl if self.lead is None else self.lead
-        own = Shards.of(self.evaluator_shards).own
         return {
             "ttl": duration_text(self.ttl),
             "label_lead": duration_text(lead),
@@ -87,7 +86,7 @@ class JoinSettings:
             "deduplicate": self.deduplicate and duration_text(self.deduplicate),
             "shards": self.shards,
             "evaluator_shards": int(self.evaluator_shards),  # a number, as it is stored
-            **({"own_shards": [*own]} if own else {}),
+            "own_shards": [*Shards.of(self.evaluator_shards).own],
         }
 
 

@@ -224,11 +224,8 @@ def reshard(export: Export, shards: Mapping[str, Shards], folder: str) -> Export
 
 def _over(shards: Shards, step: Step) -> Step:
     """Return a step with other shards, also in its settings."""
-    settings = step.settings | {"shards": int(shards)}
-    if step.name == EVALUATORS:
-        settings.pop("own_shards", None)
-        settings |= {"own_shards": [*shards.own]} if shards.own else {}
-    return Step(step.name, shards, settings)
+    own = {"own_shards": [*shards.own]} if step.name == EVALUATORS else {}
+    return Step(step.name, shards, step.settings | {"shards": int(shards)} | own)
 
 
 def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:

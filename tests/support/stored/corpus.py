@@ -236,7 +236,8 @@ def _of_classes(evaluator: Any) -> Any:
 
 def _of_fold(fold: Any) -> Any:
     ends = EndOfPartition("s", 0, 1, 2, 60 * SECOND)
-    return _outputs(fold, [replace(readers.prequential_batch(), sequence=1).pack(), ends.pack()])
+    later = readers.prequential_batch()
+    return _outputs(fold, [later.pack(replace(later.head, sequence=1)), ends.pack()])
 
 
 def _of_learner(learner: Any) -> Any:

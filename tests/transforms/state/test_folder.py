@@ -15,7 +15,7 @@ from rocsteady.transforms.state.folder import Step, read_export, write_state
 from tests.support.streams.url_files import url
 
 ID = "20260101T000000.000000-00000000"
-STEPS = (Step("join", 3, {"ttl": "7d"}), Step("evaluators", 64, {"window": "last:10"}))
+STEPS = (Step("join", 3, {"ttl": "7d"}), Step("evaluators", 64, {"window": "last:10", "own_shards": []}))
 
 
 def state(step, shard, content=b"state", folder="x"):
