@@ -29,6 +29,7 @@ from ..core.compare.comparisons import (
 from ..core.errors import ConfigError, InputError
 from ..core.process.console import say
 from ..core.rows.class_rows import ClassRow
+from ..core.rows.columns import measure_of
 from ..core.rows.records import MeasureRow
 from ..core.settings.table import parse_slice
 from ..transforms.sinks.comparisons import comparisons_to_arrow
@@ -75,7 +76,7 @@ def compared_measures(option: str, names: Sequence[str]) -> tuple[str, ...]:
     """
     measures = tuple(dict.fromkeys(names))
     for name in measures:
-        if name not in COMPARED:
+        if (measure_of(name) or name) not in COMPARED:
             raise ConfigError(
                 f"{option} {name} does not say who is better; there are {', '.join(sorted(COMPARED))}"
             )
@@ -96,6 +97,9 @@ def compare_command(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"--measure {of_classes}: only models with a score of each class have it; name another measure"
         )
+    for name in filter(measure_of, measures):
+        if name not in table.column_names:
+            raise InputError(f"--measure {name}: the rows have no such column; evaluate with --measures")
     learners, folds, moments = _arranged(table, options.over, measures)
     of_one_stream = options.over == "fold"
     rows = [

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ..errors import ConfigError
 from ..process.near_names import near_names
 from ..rows.class_columns import MEANS_NUMBERS
-from ..rows.columns import COUNT_COLUMNS, MASS_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from ..rows.columns import COUNT_COLUMNS, MASS_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS, measure_of
 from ..rows.measure_table import CLASS_TABLE, MEASURE_TABLE, POSITIVE_MEASURES
 from ..rows.pairs import PAIR_NUMBERS
 from ..rows.roll_ups import GROUP_NUMBERS
@@ -16,12 +16,20 @@ from ..rows.roll_ups import GROUP_NUMBERS
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, *MEANS_NUMBERS, "drift")
 """The columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
 
+A rule may also name the column of a measure that was asked for with a value, such as `tpr_at_fpr_0_05`.
+
 A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches groups, or columns of rows of
 pairs (`PAIR_NUMBERS`), and then watches pairs.
 """
 
 OF_ONE_CLASS = frozenset((*MASS_COLUMNS[1:], *POSITIVE_MEASURES, "members_surely_below"))
 """Columns that are null in the row of all classes, and in its roll-up: they need a positive class."""
+
+
+def is_of_one_class(column: str) -> bool:
+    """Return whether a column is null in the row of all classes: one of `OF_ONE_CLASS`, at any value."""
+    return (measure_of(column) or column) in OF_ONE_CLASS
+
 
 TESTED = tuple(measure.name for measure in (*MEASURE_TABLE, *CLASS_TABLE) if measure.interval)
 """Columns that have an interval, by which a change is tested."""
@@ -38,7 +46,7 @@ def kind_of(columns: Iterable[str]) -> Kind:
 
 def check_column(name: Any) -> None:
     """Raise ConfigError unless a rule may name the column."""
-    if name in (*RULE_COLUMNS, *GROUP_NUMBERS, *PAIR_NUMBERS):
+    if name in (*RULE_COLUMNS, *GROUP_NUMBERS, *PAIR_NUMBERS) or measure_of(str(name)):
         return
     if name == "verdict":
         raise ConfigError(

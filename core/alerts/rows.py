@@ -23,7 +23,7 @@ from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
 from ..rows.class_columns import MEANS_COLUMNS, as_numbers
 from ..rows.class_rows import ClassRow, ClassRows
-from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
+from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS, measure_of
 from ..rows.differences import comparable_half_width
 from ..rows.pairs import PairRow, pair_name
 from ..rows.records import MeasureRow
@@ -142,6 +142,8 @@ class WatchedRows(NamedTuple):
             if name == "drift":
                 return np.where(rows.drift < 0, np.nan, rows.drift)
             if name not in MEANS_COLUMNS:
+                if measure_of(name) and name not in rows.columns:
+                    raise InputError(f"the rows have no {name!r}, which a rule reads; ask for the measure")
                 return rows.number(name)
             if rows.classes is None and len(rows):
                 raise InputError(f"rows of models with one score have no {name!r}, which a rule reads")

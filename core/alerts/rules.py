@@ -22,7 +22,7 @@ from ..settings.durations import duration_text
 from ..settings.evidence import PeriodBound
 from ..settings.periods import REMEDY_PERIOD, Period
 from ..settings.windows import is_count, number_text
-from .columns import OF_ONE_CLASS, TESTED, Kind, check_column, kind_of
+from .columns import TESTED, Kind, check_column, is_of_one_class, kind_of
 from .surely import Surely
 
 Comparison = Literal["<", "<=", ">", ">="]
@@ -306,7 +306,7 @@ class AlertRule:
         If not, it watches the row of all classes. The rule watches single classes if it names a column that
         the row of all classes lacks, or tests `class`.
         """
-        return not OF_ONE_CLASS.isdisjoint(self.columns) or self.tests_class
+        return any(map(is_of_one_class, self.columns)) or self.tests_class
 
     @property
     def needs_classes(self) -> str | None:
@@ -346,7 +346,7 @@ class AlertRule:
                 raise ConfigError(f"where {test}: every class has a name; give the name of one")
         means = [column for column in self.columns if column in MEANS_NUMBERS]
         if means and self.watches_classes:
-            others = [column for column in self.columns if column in OF_ONE_CLASS]
+            others = [column for column in self.columns if is_of_one_class(column)]
             raise ConfigError(
                 f"{means[0]} is a column of the row of all classes, and {[*others, 'where class'][0]!r} is "
                 "of the rows of one class; give a rule for each"

@@ -10,7 +10,7 @@ from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64A
 from ..encoding.fields import packed_text
 from ..evaluator.engine import Fixed, of_settings
 from ..evaluator.eviction import CLOCK, GREATEST, NEXT_ROW, TIME_HEAD, WINDOW_FIELDS, next_due
-from ..evaluator.ranking import asked_of_rows, stride_of
+from ..evaluator.ranked import asked_of_rows, stride_of
 from ..evaluator.state import EvaluatorState, evaluator_bytes
 from ..evaluator.unit_window import refuse_infinite
 from ..events.times import END_OF_TIME, NO_TIME

@@ -271,7 +271,7 @@ class MulticlassEvaluator:
     def _clear(self, rows: Rows) -> None:
         """Set to null, in rows of the model, the measures of one class, and the measures not asked for."""
         asked = self.settings.evaluator.measures or ()
-        not_asked = np.array([name not in asked for name in MEASURES])
+        not_asked = np.array([name not in asked for name in (*MEASURES, *rows.columns)])
         if self.settings.multi_label:
             rows.numbers[:, slots.POSITIVES :] = np.nan
             not_asked[:] = True

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import Int64Array
 from ..encoding.json import read_object
 from ..errors import ConfigError, InputError
-from ..evaluator.ranking import z_of
+from ..evaluator.ranked import z_of
 from ..events.columns import TextColumn
 from ..rows.class_columns import MOST_PAIRED
 from ..settings.classes import MINUS_ONE, ZERO, class_name, class_text, named_classes
@@ -116,9 +116,10 @@ class ClassSettings:
     @cached_property
     def of_model(self) -> EvaluatorSettings:
         """The settings of the decision measures of all classes together."""
+        with_values = tuple(each.text for each in self.evaluator.with_values)
         return replace(
             self.evaluator,
-            measures=None,
+            measures=(*(EvaluatorSettings().measures or ()), *with_values) if with_values else None,
             curves=None,
             probabilities=self.evaluator.window.signal == "brier",  # only this signal asks for probabilities
             evidence_below=None,

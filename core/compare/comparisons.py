@@ -21,6 +21,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
+from ..rows.columns import measure_of
 from ..rows.measure_table import CLASS_TABLE, MEASURE_TABLE
 from .significance import SignTest, WilcoxonTest, check_level, friedman_nemenyi, holm, sign_test, wilcoxon
 
@@ -187,7 +188,7 @@ def compare_learners(
         raise InputError(
             f"{len(learners)} learners over {values.shape[1]} folds: a comparison needs two of both"
         )
-    signed = -values if measure in LOWER_IS_BETTER else values
+    signed = -values if (measure_of(measure) or measure) in LOWER_IS_BETTER else values
     pairs = [
         _pair(learners, signed, pair, measure, at, alpha) for pair in combinations(range(len(learners)), 2)
     ]
@@ -240,7 +241,7 @@ def last_usable(folds: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
 
 def check_measure(measure: str) -> None:
     """Raise ConfigError unless learners can be compared by a measure (one of `COMPARED`)."""
-    if measure not in COMPARED:
+    if (measure_of(measure) or measure) not in COMPARED:
         raise ConfigError(
             f"measure {measure!r} does not say who is better; compare by one of {', '.join(sorted(COMPARED))}"
         )

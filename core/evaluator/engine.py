@@ -20,7 +20,7 @@ from ..measures.decisions import CLASSES, HELD, LAST_LABEL, LAST_SEEN, SEQ
 from ..rows import slots
 from ..rows.columns import INTEGER_COLUMNS
 from ..rows.measure_table import MEASURES
-from ..rows.reasons import NOT_ASKED
+from ..rows.reasons import NO_POSITIVE_CLASS, NOT_ASKED
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.windows import Adaptive
@@ -55,12 +55,14 @@ class Fixed(NamedTuple):
 
     no_rows       an empty table of rows
     not_asked     bool of each measure: True if the settings do not ask for the measure
+    bases         the slots of the measures that are asked for with values of their own
     tree_sizes    see `unit_window.tree_sizes`
     needs_times   name of the setting that needs the time of every event; None: no setting does
     """
 
     no_rows: Rows
     not_asked: BoolArray
+    bases: tuple[int, ...]
     tree_sizes: range
     rule: WindowRule
     needs_times: str | None
@@ -74,6 +76,9 @@ class Fixed(NamedTuple):
         """Write the pane of rows; make the measures null that the settings do not ask for."""
         if pane is not None:
             rows.integers[:, [_PANE_START, _PANE_END]] = pane
+        if self.bases:
+            unranked = rows.reasons[:, self.bases] == NO_POSITIVE_CLASS
+            rows.reasons[:, len(MEASURES) :][unranked] = NO_POSITIVE_CLASS
         rows.numbers[:, slots.MEASURES :][:, self.not_asked] = np.nan
         rows.reasons[:, self.not_asked] = NOT_ASKED
 
@@ -81,9 +86,11 @@ class Fixed(NamedTuple):
 @functools.lru_cache(maxsize=64)
 def of_settings(settings: EvaluatorSettings) -> Fixed:
     """Return the values that follow from `settings`; cached, so that models of equal settings share them."""
+    bases = tuple(MEASURES.index(each.measure) for each in settings.with_values)
     return Fixed(
-        Rows.empty(settings.config_hash()),
-        np.array([name not in (settings.measures or ()) for name in MEASURES]),
+        Rows.blank(0, (), settings.config_hash(), tuple(each.column for each in settings.with_values)),
+        np.array([name not in (settings.measures or ()) for name in MEASURES] + [False] * len(bases)),
+        bases,
         tree_sizes(settings),
         WindowRule(*settings.window.rule, settings.every.events, settings.every.micros),
         settings.needs_times,
@@ -259,7 +266,8 @@ class WindowEngine:
         return rows
 
     def _blank(self, rows: int) -> Rows:
-        return Rows.blank(rows, (self._names,), self.fixed.no_rows.config)
+        none = self.fixed.no_rows
+        return Rows.blank(rows, (self._names,), none.config, none.columns)
 
     def _complete(self, rows: Rows, drift: Any) -> None:
         """Write pane and drift of rows; make the measures null that the settings do not ask for."""

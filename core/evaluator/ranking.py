@@ -15,76 +15,26 @@ import sys
 from typing import Any
 
 import numpy as np
-import scipy
 
 from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from ..kernels.rings import capacity_for, unrolled, with_room, write_ring
-from ..measures.at_row import curvature_of, made_at_row, write_at_row
+from ..measures.at_row import write_at_row
 from ..measures.scan import EXACT_EVENTS, scan_windows, write_tree_rows
-from ..measures.sorted import group_ties, insert_shifted, merge_sorted, place
+from ..measures.sorted import group_ties, insert_shifted, merge_sorted
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..measures.sums import LEAST_CAPACITY, fixed_point_scale
 from ..rows import slots
-from ..rows.measure_table import MEASURES
 from ..score_tree.rows import Ask
 from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from ..settings.evaluator import EvaluatorSettings
-
-_STRIDE_OF_GRID = 100
-
-_Z = 1.959963984540054
-"""The normal quantile of the default confidence: `scipy.special` takes .1 s of processor time to import."""
+from .ranked import Ranked, stride_of
 
 _FEW = 1_000
 """Number of events up to which one sort by two keys is faster than a sort of each class."""
 
 
-def stride_of(settings: EvaluatorSettings) -> int:
-    """Return the number of events between rows; for rows on a grid of times, a guess."""
-    return settings.every.events or _STRIDE_OF_GRID
-
-
-def z_of(settings: EvaluatorSettings) -> float:
-    """Return the normal quantile of the AUC interval: its half-width in standard errors."""
-    if settings.confidence == EvaluatorSettings.confidence:
-        return _Z
-    return float(scipy.special.ndtri(0.5 + settings.confidence / 2.0))
-
-
-@functools.lru_cache(maxsize=64)
-def asked_of_rows(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | None]:
-    """Return flags of the measures asked for, `z_of` and `curvature_of`; cached, for models to share."""
-    asked = np.array([name in (settings.measures or ()) for name in MEASURES], np.int8)
-    return asked, z_of(settings), curvature_of(settings)
-
-
-class _Ranking:
-    """What the settings say of the rows of a ranking, and the placements of coming events."""
-
-    def __init__(self, settings: EvaluatorSettings) -> None:
-        self._settings = settings
-        self._at_row = made_at_row(settings)
-        self._asked, self._z, self._curvature = asked_of_rows(settings)
-
-    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """Return the placement values of the `chosen` events, if all events enter and no event leaves.
-
-        docs/architecture/math.md, "Placement values", defines placement values. NaN for an event if the other
-        class is empty. The cost of `_ranks` and of `place`.
-
-        chosen  indices, ascending
-        """
-        placements = np.empty(len(chosen))
-        place(labels, scores, chosen, *self._ranks(scores[chosen]), placements)
-        return placements
-
-    def _ranks(self, scores: FloatArray) -> tuple[Int64Array, int, int]:
-        """Return the ranks of scores in the window (`ScoreTree.ranks`), and its negatives and positives."""
-        raise NotImplementedError
-
-
-class SortedRanking(_Ranking):
+class SortedRanking(Ranked):
     """A ranking that is sorted when a row needs it, by a merge with the events entered and left since.
 
     The sorted arrays lack the newest events held, `_fresh` of them, and still have the events `_removed`.
@@ -118,7 +68,7 @@ class SortedRanking(_Ranking):
             start, row = end, row + 1
 
     def _ranks(self, scores: FloatArray) -> tuple[Int64Array, int, int]:
-        """See `_Ranking`. O(k)."""
+        """See `Ranked`. O(k)."""
         self._sort()
         positives = np.concatenate([[0], np.cumsum(self._sorted_labels, dtype=np.int64)])
         first, last = (np.searchsorted(self._sorted_scores, scores, side) for side in ("left", "right"))
@@ -239,6 +189,7 @@ class SortedRanking(_Ranking):
         if edges and wanted.anything:
             hull = edge_negatives[:edges], edge_positives[:edges]
             write_at_row(settings, wanted, self._asked, hull, self.to_entries, numbers, reasons)
+        self._write_with_values(numbers, reasons)
 
     def _fixed_point(self) -> float:
         """Return the scale of the loss that a tree of this window would keep; 0 if a tree would keep none."""
@@ -252,26 +203,21 @@ class SortedRanking(_Ranking):
         return headers + 9 * (self._gone + len(self._scores) + len(self._sorted_scores))
 
 
-class TreeRanking(_Ranking):
+class TreeRanking(Ranked):
     """A ranking that is current after every event, with the methods of `SortedRanking`.
 
     O(log k) an event for AUC, O(log^2 k) with the hull.
     """
 
+    _ask: Ask
+
     def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         super().__init__(settings)
-        asked = settings.measures or ()
-        self._ask = Ask(
-            h=int("h" in asked and not self._at_row.h),
-            ks=int("ks" in asked or "ks_threshold" in asked),
-            tpr_at_fpr=int("tpr_at_fpr" in asked),
-            cost_threshold=int("cost_threshold" in asked),
-            aum=int("aum" in asked),
-            losses=int("brier" in asked or "log_loss" in asked),
-            **settings.points._asdict(),
-        )
         size = settings.window.size
-        self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold or self._at_row.hull)
+        self._needs_hull = any(
+            under["_ask"].h or under["_ask"].ks or under["_ask"].cost_threshold or under["_at_row"].hull
+            for under in (vars(self), *(attributes for _, attributes in self._with_values))
+        )
         self._stride = stride_of(settings)
         self._window = ScoreWindow(
             size,
@@ -279,6 +225,22 @@ class TreeRanking(_Ranking):
             keeps_hull=self._needs_hull and keeps_hull_for(size or len(scores), self._stride),
         )
         self._window.load(labels, scores)
+
+    @classmethod
+    @functools.lru_cache(maxsize=128)
+    def _under(cls, settings: EvaluatorSettings) -> dict[str, Any]:
+        """See `Ranked`."""
+        attributes, asked = super()._under(settings), settings.measures or ()
+        ask = Ask(
+            h=int("h" in asked and not attributes["_at_row"].h),
+            ks=int("ks" in asked or "ks_threshold" in asked),
+            tpr_at_fpr=int("tpr_at_fpr" in asked),
+            cost_threshold=int("cost_threshold" in asked),
+            aum=int("aum" in asked),
+            losses=int("brier" in asked or "log_loss" in asked),
+            **settings.points._asdict(),
+        )
+        return {**attributes, "_ask": ask}
 
     def follow(
         self, labels: Int8Array, scores: FloatArray, steps: Steps, numbers: FloatArray, reasons: Int8Array
@@ -305,7 +267,7 @@ class TreeRanking(_Ranking):
             raise InputError(f"{row} rows fell due where {len(numbers)} were expected")
 
     def _ranks(self, scores: FloatArray) -> tuple[Int64Array, int, int]:
-        """See `_Ranking`. O(log k) for each score."""
+        """See `Ranked`. O(log k) for each score."""
         tree = self._window.tree
         return tree.ranks(scores), tree.negatives, tree.positives
 
@@ -339,6 +301,8 @@ class TreeRanking(_Ranking):
             write_at_row(
                 self._settings, self._at_row, self._asked, edges, self.to_entries, numbers[0], reasons[0]
             )
+        if self._with_values:
+            self._write_with_values(numbers[0], reasons[0])
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """See `SortedRanking`."""

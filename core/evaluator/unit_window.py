@@ -26,7 +26,8 @@ from ..rows.reasons import NO_POSITIVE_CLASS, OUT_OF_RANGE
 from ..rows.rows import Rows
 from ..settings.evaluator import CurvePoints, EvaluatorSettings
 from .held import RANKING, Classes, Columns
-from .ranking import SortedRanking, TreeRanking, stride_of
+from .ranked import stride_of
+from .ranking import SortedRanking, TreeRanking
 from .state import Codes, Held
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")

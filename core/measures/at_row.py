@@ -51,17 +51,19 @@ class AtRow(NamedTuple):
     flips    H is asked for, and is a sum over hull edges of the flipped scores if the AUC is below one half.
     hull     A measure of `OF_HULL`, or H by `h`, is asked for.
     entries  A measure of `OF_ENTRIES` is asked for.
+    values   A measure is asked for with a value of its own.
     """
 
     h: bool
     flips: bool
     hull: bool
     entries: bool
+    values: bool
 
     @property
     def anything(self) -> bool:
         """Whether any measure must be computed at the row."""
-        return self.flips or self.hull or self.entries
+        return self.flips or self.hull or self.entries or self.values
 
 
 def made_at_row(settings: EvaluatorSettings) -> AtRow:
@@ -73,6 +75,7 @@ def made_at_row(settings: EvaluatorSettings) -> AtRow:
         flips="h" in asked and settings.flip_if_below_half,
         hull=h or not OF_HULL.isdisjoint(asked),
         entries=not OF_ENTRIES.isdisjoint(asked),
+        values=bool(settings.with_values),
     )
 
 

@@ -33,7 +33,7 @@ from ..events.rejected import Rejected
 from ..events.times import NO_TIME
 from ..rows.pairs import PairRow
 from ..settings.against import Against
-from ..settings.evaluator import checked_order
+from ..settings.orders import checked_order
 from ..settings.table import checked_slices
 from ..shard.order import check_joined
 from ..shard.orders import order_of

@@ -63,6 +63,11 @@ class PrequentialSettings:
         if self.task.scores:
             _ = self.rows_of_classes  # makes the checks of these settings
 
+        for each in self.evaluator.with_values:
+            raise ConfigError(
+                f"measure {each.text!r}: the rows of learners have no columns of measures at other values; "
+                "leave the value out, and set it for the measure itself"
+            )
         object.__setattr__(self, "compared", self.comparison.measures)
         for name in self.compared:
             if name in OF_CLASSES:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ..arrays import Int32Array
 from ..errors import InputError
 from .class_columns import ClassColumns
-from .columns import TEXT_COLUMNS
+from .columns import COLUMNS, TEXT_COLUMNS
 from .display import figures
+from .records import with_fields
 from .rows import Rows
 
 if TYPE_CHECKING:  # type checkers alone import these: an evaluation needs neither pyarrow nor pandas
@@ -169,9 +170,12 @@ class ClassRows(Sequence[ClassRow]):
         if isinstance(index, slice):
             return ClassRows(self.rows[index])
         columns = self.columns
-        model, slice_, *rest, drift, reason, config = self.rows[index]
+        row: tuple[Any, ...] = self.rows[index]
+        place = COLUMNS.index("drift")
         means = columns.means[index][:-1]
-        return ClassRow._make((model, slice_, columns.name(index), *rest, *means, drift, reason, config))
+        values = (*row[:2], columns.name(index), *row[2:place], *means, *row[place:])
+        made: ClassRow = with_fields(ClassRow, self.rows.columns)._make(values)
+        return made
 
     def __iter__(self) -> Iterator[ClassRow]:
         return (self[index] for index in range(len(self)))

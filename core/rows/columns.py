@@ -7,9 +7,10 @@ words of reasons are `REASONS`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from .measure_table import MEASURES
+from .measure_table import MEASURE_TABLE, MEASURES
 from .reasons import REASONS
 
 COUNT_COLUMNS = ("row", "seq", "window_events")
@@ -38,15 +39,40 @@ COLUMNS = (
 """Every column of a row, in the order in which sinks write them."""
 
 
-def reason_text(codes: Sequence[int]) -> str | None:
+def column_of(text: str) -> str:
+    """Return the column of a measure that is asked for with a value.
+
+    >>> column_of("tpr_at_fpr:0.05"), column_of("partial_auc:0:1e-05")
+    ('tpr_at_fpr_0_05', 'partial_auc_0_1e_05')
+    """
+    return re.sub(r"[^A-Za-z0-9]", "_", text)
+
+
+def measure_of(column: str) -> str | None:
+    """Return the measure of which a column has a value of its own; None: it is no such column.
+
+    >>> measure_of("tpr_at_fpr_0_05"), measure_of("tpr_at_fpr"), measure_of("auc_0_05")
+    ('tpr_at_fpr', None, None)
+    """
+    found = WITH_VALUE.fullmatch(column)
+    return found[1] if found else None
+
+
+_NAMES = "|".join(measure.name for measure in MEASURE_TABLE if measure.parameter)
+WITH_VALUE = re.compile(f"({_NAMES})(?:_[0-9]+(?:e_?[0-9]+)?)+")
+"""The columns of measures with values: `measure_of`."""
+
+
+def reason_text(codes: Sequence[int], columns: Sequence[str] = ()) -> str | None:
     """Return the reasons of one row in words, or None if no measure has a reason.
 
-    `codes` has a code for each measure.
+    codes    a code for each measure, and for each of `columns`
+    columns  the columns of measures with values, behind those of MEASURES
 
     >>> reason_text([1, 1] + [0] * (len(MEASURES) - 2))
     'auc, auc_low: one class in window'
     """
-    return reason_clauses(dict(zip(MEASURES, (REASONS[code] for code in codes), strict=True)))
+    return reason_clauses(dict(zip((*MEASURES, *columns), (REASONS[code] for code in codes), strict=True)))
 
 
 def reason_clauses(why: Mapping[str, str]) -> str | None:

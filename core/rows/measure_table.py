@@ -52,7 +52,8 @@ class Measure(NamedTuple):
     beside      the measure with which the column is always asked for, such as "auc" of "auc_low"
     reads       what the measure reads at each row: "entries" (distinct scores) cost O(k) a row, the "hull"
                 O(hull). Such a measure is computed only if asked for. Empty: the window keeps it current
-    parameters  the settings on which its value depends, and which are its own
+    parameter   the setting whose value it takes; it may be asked for at other values, too, such as
+                tpr_at_fpr:0.05
     interval    how its interval is made, in the columns NAME_low and NAME_high: "delong"; "" without interval
     by_itself   whether the better value is good by itself, so that pages say which is better. False: always
                 predicting one class makes it perfect, or it grows with the window
@@ -69,7 +70,7 @@ class Measure(NamedTuple):
     reasons: tuple[int, ...] = ()
     beside: str = ""
     reads: tuple[Literal["entries", "hull"], ...] = ()
-    parameters: tuple[str, ...] = ()
+    parameter: str = ""
     interval: Literal["delong", ""] = ""
     by_itself: bool = True
 
@@ -105,11 +106,11 @@ MEASURE_TABLE = (
         about="The mean of -ln of the probability that was given to what happened: 0 is perfect, always "
         "saying one half gives 0.693, and being sure and wrong is punished most."),
     Measure("tpr_at_fpr", "TPR at a fixed FPR", "ranking", "share", "higher",
-        needs=(POSITIVE_CLASS,), reasons=(ONE_CLASS,), parameters=("at_fpr",),
+        needs=(POSITIVE_CLASS,), reasons=(ONE_CLASS,), parameter="at_fpr",
         about="The share of positives that is found when only a fixed small share of the negatives may be "
         "flagged (1% unless --at-fpr said otherwise), interpolated linearly along the ROC curve."),
     Measure("cost_threshold", "Cost threshold", "ranking", "score", "",
-        needs=(POSITIVE_CLASS,), reasons=(ONE_CLASS,), parameters=("false_positive_cost",),
+        needs=(POSITIVE_CLASS,), reasons=(ONE_CLASS,), parameter="false_positive_cost",
         about="The smallest score to act on so that expected costs are least, for the stated cost of a "
         "false positive (--false-positive-cost, 0.2 unless said otherwise); infinite where no score is "
         "worth it."),
@@ -132,11 +133,11 @@ MEASURE_TABLE = (
         "calibration finds at the same scores, on average over the events: 0 means that they can be taken "
         "at their word."),
     Measure("partial_auc", "Partial AUC", "ranking", "share", "higher",
-        needs=(POSITIVE_CLASS,), reasons=(ONE_CLASS,), parameters=("partial_fpr",), reads=("entries",),
+        needs=(POSITIVE_CLASS,), reasons=(ONE_CLASS,), parameter="partial_fpr", reads=("entries",),
         about="The area under the ROC curve over a range of false positive rates alone (up to 10% unless "
         "said otherwise): at most the width of the range, so compare it only where the range is the same."),
     Measure("partial_auc_mcclish", "Partial AUC, standardised", "ranking", "share", "higher",
-        needs=(POSITIVE_CLASS,), reasons=(ONE_CLASS,), parameters=("partial_fpr",), reads=("entries",),
+        needs=(POSITIVE_CLASS,), reasons=(ONE_CLASS,), parameter="partial_fpr", reads=("entries",),
         about="The same area on McClish's scale, which takes the width of the range out: 1 is perfect "
         "within the range and 0.5 is what chance gives there."),
     Measure("polynomial_auc", "Polynomial AUC", "ranking", "share", "higher",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from html import escape
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 from ..process.console import name_text
 from .columns import TEXT_COLUMNS
@@ -188,6 +190,41 @@ class MeasureRow(NamedTuple):
 
     def _repr_html_(self) -> str:
         return record_html(self)
+
+
+Record = TypeVar("Record", bound=tuple[Any, ...])
+
+
+@lru_cache(maxsize=64)
+def with_fields(record: type[Record], columns: tuple[str, ...]) -> type[Record]:
+    """Return a type of records that have a field for each of some columns, behind the fields of `record`.
+
+    The type is a subclass of `record`. Without columns, it is `record` itself.
+    """
+    if not columns:
+        return record
+    fields = (*vars(record)["_fields"], *columns)
+    return type(
+        record.__name__,
+        (record,),
+        {
+            "__slots__": (),
+            "__module__": record.__module__,
+            "__doc__": record.__doc__,
+            "_fields": fields,
+            "_make": classmethod(tuple.__new__),
+            "_asdict": lambda self: dict(zip(fields, self, strict=True)),
+            "_replace": lambda self, **new: type(self)._make((self._asdict() | new).values()),
+            "__reduce__": lambda self: (_remade, (record, columns, tuple(self))),
+            **{name: property(itemgetter(fields.index(name))) for name in columns},
+        },
+    )
+
+
+def _remade(record: type[Record], columns: tuple[str, ...], values: tuple[Any, ...]) -> Record:
+    """Return a record from its parts, for pickles and copies."""
+    made: Record = with_fields(record, columns)._make(values)
+    return made
 
 
 def record_html(record: Measures | MeasureRow) -> str:

@@ -13,16 +13,28 @@ import math
 import numbers
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..errors import ConfigError
+from ..rows.columns import column_of
 from .classes import class_text
 from .costs import BetaCost, Cost, parse_cost
 from .durations import duration_text, microseconds, parse_lateness
 from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_bound, checked_evidence
-from .measure_names import named_measures
-from .windows import Emission, EveryEvents, LastEvents, Window, check_emission, needs_times, read_number
+from .measure_names import column_order, named_measures, value_of, with_and_without
+from .orders import checked_order
+from .windows import (
+    Emission,
+    EveryEvents,
+    LastEvents,
+    Window,
+    check_emission,
+    needs_times,
+    number_text,
+    read_number,
+)
 
 _KEY = "declared"
 
@@ -121,7 +133,8 @@ class EvaluatorSettings:
     every               when a row is due.
     measures            names of measures; "all" = every measure; None = all but the measures that take a pass
                         over the window or its hull, such as "average_precision". "auc" includes its interval,
-                        "ks" its threshold and "polynomial_auc" its bound.
+                        "ks" its threshold and "polynomial_auc" its bound. "tpr_at_fpr:0.05" is the measure at
+                        another value than that of the settings, in a column of its own, tpr_at_fpr_0_05.
     cost                the distribution of misclassification costs in the H-measure.
     priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1).
     threshold           an event is predicted positive if its score >= threshold.
@@ -229,10 +242,12 @@ class EvaluatorSettings:
         of_evidence = checked_evidence(self.evidence_below, self.evidence_blocks, self.block_gap)
         for name, value in zip(("evidence_below", "evidence_blocks", "block_gap"), of_evidence, strict=True):
             object.__setattr__(self, name, value)
-        measures = named_measures(
-            self.measures, probabilities=self.probabilities, evidence=self.evidence_below is not None
-        )
+        named, texts = with_and_without(self.measures)
+        evidence = self.evidence_below is not None
+        measures = named_measures(named, probabilities=self.probabilities, evidence=evidence)
         object.__setattr__(self, "measures", measures)
+        texts = tuple({self._with_value(text).text: None for text in texts})
+        object.__setattr__(self, "measures", (*measures, *sorted(texts, key=column_order)))
 
     @property
     def by_time(self) -> bool:
@@ -270,6 +285,23 @@ class EvaluatorSettings:
         """The number of events between curves; 0 if there is a curve only at the end, or no curve."""
         return self.curves.n if isinstance(self.curves, EveryEvents) else 0
 
+    @property
+    def with_values(self) -> tuple[WithValue, ...]:
+        """The measures that are asked for with values of their own, in column order."""
+        return _with_values_of(self) if any(":" in name for name in self.measures or ()) else ()
+
+    def _with_value(self, text: str) -> WithValue:
+        name, parameter, value = value_of(text)
+        try:
+            parse = declared(EvaluatorSettings)[parameter].parse or partial(read_number, what=parameter)
+            chosen: dict[str, Any] = {"measures": (name,), parameter: parse(value)}
+            settings = replace(self, **chosen)
+        except ConfigError as error:
+            raise ConfigError(f"measure {text!r}: {error}") from None
+        found = getattr(settings, parameter)
+        values = found if isinstance(found, tuple) else (found,)
+        return WithValue(":".join((name, *map(number_text, values))), settings)
+
     def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
         value = getattr(self, name)
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -303,6 +335,36 @@ class EvaluatorSettings:
         return config_of(self.canonical())
 
 
+class WithValue(NamedTuple):
+    """A measure that is asked for with a value of its own, beside the value of the settings.
+
+    text      the measure and its value, such as "tpr_at_fpr:0.05"
+    settings  the same settings with this value, which ask for the measure alone
+
+    >>> [each] = EvaluatorSettings(measures=("auc", "tpr_at_fpr:.05")).with_values
+    >>> each.text, each.column, each.settings.at_fpr
+    ('tpr_at_fpr:0.05', 'tpr_at_fpr_0_05', 0.05)
+    """
+
+    text: str
+    settings: EvaluatorSettings
+
+    @property
+    def measure(self) -> str:
+        """The name of the measure."""
+        return self.text.partition(":")[0]
+
+    @property
+    def column(self) -> str:
+        """The name of its column: letters, digits and underscores, which every sink takes."""
+        return column_of(self.text)
+
+
+@lru_cache(maxsize=256)
+def _with_values_of(settings: EvaluatorSettings) -> tuple[WithValue, ...]:
+    return tuple(settings._with_value(text) for text in settings.measures or () if ":" in text)
+
+
 _NO_VALUES = ("measures", "positive", "curves", "curves_points")
 """The settings that change no value of a row."""
 
@@ -317,28 +379,6 @@ def checked_points(name: str, points: CurvePoints) -> CurvePoints:
             f"{name}={points!r}: give 'thinned', for a curve that looks the same as the whole curve, or 'all'"
         )
     return points
-
-
-def checked_order(order: str) -> str:
-    """Return the canonical spelling of an order. Raises ConfigError for any other text.
-
-    >>> checked_order("time:60s")
-    'time:1m'
-    """
-    if order in ("position", "time", "arrival"):
-        return order
-    kind, limited, text = order.partition(":") if isinstance(order, str) else ("", "", "")
-    if kind != "time" or not limited:
-        raise ConfigError(
-            f"order={order!r}: give 'position', 'time' or 'arrival', or 'time:10m' where events may come up "
-            "to 10 minutes late"
-        )
-    try:
-        return f"time:{duration_text(parse_lateness(text))}"
-    except ConfigError:
-        raise ConfigError(
-            f"order={order!r}: {text!r} is no length of time; say how late events may come, as in 'time:10m'"
-        ) from None
 
 
 def config_of(canonical: str) -> str:

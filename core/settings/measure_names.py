@@ -47,6 +47,44 @@ def named_measures(
             )
         else:
             wanted.update(each.name for each in MEASURE_TABLE if name in (each.name, each.beside))
+    return tuple(name for name in MEASURES if name in wanted)
+
+
+def with_and_without(
+    asked: tuple[str, ...] | str | None,
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Return what is asked for in two parts: names, or None for the usual measures, and texts with values.
+
+    Raises ConfigError if nothing is asked for.
+
+    >>> with_and_without(("auc", "tpr_at_fpr:0.05"))
+    (('auc',), ('tpr_at_fpr:0.05',))
+    """
+    if asked is None:
+        return None, ()
+    names = (asked,) if isinstance(asked, str) else tuple(asked)
     if not names:
         raise ConfigError("measures=(): name at least one, or leave it out for the usual ones")
-    return tuple(name for name in MEASURES if name in wanted)
+    texts = tuple(name for name in names if isinstance(name, str) and ":" in name)
+    return tuple(name for name in names if name not in texts), texts
+
+
+def value_of(text: str) -> tuple[str, str, str]:
+    """Return the measure of a text with a value, the setting that the value replaces, and the value's text.
+
+    Raises ConfigError for a measure that takes no value.
+
+    >>> value_of("partial_auc:0:0.2")
+    ('partial_auc', 'partial_fpr', '0:0.2')
+    """
+    name, _, value = text.partition(":")
+    settings = {measure.name: measure.parameter for measure in MEASURE_TABLE if measure.parameter}
+    if name not in settings:
+        raise ConfigError(f"measure {text!r}: {name!r} takes no value; {', '.join(settings)} do")
+    return name, settings[name], value
+
+
+def column_order(text: str) -> tuple[int, list[float]]:
+    """Return the key by which texts with values are sorted: the order of measures, then of values."""
+    name, *values = text.split(":")
+    return MEASURES.index(name), list(map(float, values))

@@ -14,7 +14,7 @@ from ...core.alerts.rules import AlertRule, Change
 from ...core.alerts.surely import Surely, parse_budget
 from ...core.classes.settings import ClassSettings
 from ...core.errors import ConfigError, InputError
-from ...core.rows.columns import MASS_COLUMNS
+from ...core.rows.columns import MASS_COLUMNS, measure_of
 from ...core.rows.measure_table import (
     COSTLY_MEASURES,
     EVIDENCE_MEASURES,
@@ -28,10 +28,10 @@ from ...core.settings.evaluator import (
     POINTS_THINNED,
     EvaluatorSettings,
     check_signal,
-    checked_order,
     declared,
 )
 from ...core.settings.evidence import DEFAULT_BLOCKS, Bound, PeriodBound, bound_text, check_evidence
+from ...core.settings.orders import checked_order
 from ...core.settings.table import Shards, TableSettings, is_slice_of, slice_forms
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...runners.presets import Runner, RunnerError, choose_runner
@@ -350,7 +350,10 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
     if rule.kind == "roll-up row":
         return
     for column in rule.columns:
-        if column in MEASURES and column not in (settings.measures or ()):
+        computed = (*(settings.measures or ()), *(each.column for each in settings.with_values))
+        if column not in computed and (measure := measure_of(column)):
+            raise refuse(f"{column} is not computed; ask for it with --measures, such as {measure}:0.05")
+        if column in MEASURES and column not in computed:
             remedy = f"ask for it with --measures {column}"
             if column in PROBABILITY_MEASURES and not settings.probabilities:
                 remedy = "it needs scores that are probabilities, --probabilities"
@@ -364,7 +367,7 @@ def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventField
                 f"only an adaptive window has a drift, and this is {settings.window}; see --window adaptive"
             )
         is_named = classes is not None or settings.positive is not None
-        if column in _OF_POSITIVES and fields.predicted is not None and not is_named:
+        if (measure_of(column) or column) in _OF_POSITIVES and fields.predicted is not None and not is_named:
             raise refuse(
                 f"with --predicted labels are classes, and {column} needs the one that is positive; name it "
                 "with --positive VALUE"

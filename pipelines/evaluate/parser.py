@@ -121,7 +121,8 @@ _COSTLY = [
 
 MEASURES = Group("measures", (
     Argument("--measures", "NAME,...",
-        f"names of measures, or all [all but the costly ones: {', '.join(_COSTLY)}]"),
+        "names of measures, or all; a value such as tpr_at_fpr:0.05 or partial_auc:0:0.2 has a column of its "
+        f"own [all but the costly ones: {', '.join(_COSTLY)}]"),
     *(setting_option(EvaluatorSettings, name) for name in declared(EvaluatorSettings)),
 ))  # fmt: skip
 

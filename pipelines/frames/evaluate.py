@@ -24,12 +24,12 @@ from ...core.events.records import Batch, EndOfInput
 from ...core.events.rejected import Rejected
 from ...core.events.times import END_OF_TIME, NO_TIME
 from ...core.ids.sharding import Packet, Packets
-from ...core.rows.arrow import rows_to_arrow
+from ...core.rows.arrow import rows_to_arrow, with_columns
 from ...core.rows.rows import Rows
 from ...core.settings.choices import MeasureChoices
 from ...core.settings.costs import Cost
 from ...core.settings.durations import Duration, microseconds
-from ...core.settings.evaluator import checked_order
+from ...core.settings.orders import checked_order
 from ...core.settings.table import TableSettings
 from ...core.settings.windows import Emission, EveryEvents, LastEvents, Window
 from ...core.table.table import EvaluatorTable
@@ -183,11 +183,10 @@ class _FrameEvaluation:
         self._apply(packets.ends(high_water))
         self._apply([("", EndOfInput().pack())])
         rows = Rows.concat(self._rows)
+        kind, values = CLASS_ROWS if self._settings.classes else ROWS, self._settings.evaluator.with_values
+        kind = kind._replace(schema=with_columns(kind.schema, (each.column for each in values)))
         tables = {
-            "rows": _sorted(
-                CLASS_ROWS if self._settings.classes else ROWS,
-                [rows_to_arrow(rows)] if len(rows) else [],
-            ),
+            "rows": _sorted(kind, [rows_to_arrow(rows)] if len(rows) else []),
             "dead letters": _sorted(DEAD_LETTERS, [letters.batch for letters in self._letters]),
             "curves": _sorted(CURVES, curve_batches(rows)),
         }

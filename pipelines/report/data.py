@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.arrays import FloatArray, Int64Array
-from ...core.rows.columns import reasons_by_measure
+from ...core.rows.columns import measure_of, reasons_by_measure
 from ...core.rows.curves import RESOLUTION, points_kept
 from ...core.rows.measure_table import CLASS_TABLE, CONTENT_TABLE, MEASURE_TABLE, MEASURES, Measure
 from ..words import counted
@@ -98,17 +98,24 @@ DRAWN = tuple(name for name in (*MEASURES, *CONTEXT) if name not in ("auc_low", 
 
 def meanings_of(rows: ReportRows) -> dict[str, Meaning]:
     """Return the meanings of the columns of rows, in the order in which a page shows them."""
+    with_values = {}
+    for name in filter(measure_of, rows.columns):
+        base = MEANINGS[measure_of(name) or name]
+        about = f"{base.label} at the value that stands in {name}, in place of the usual value."
+        with_values[name] = base._replace(label=f"{base.label} ({name})", sentence=about)
     if rows.classes is None:
-        return MEANINGS
-    return {"auc": CLASS_MEANINGS["auc"]} | CLASS_MEANINGS | MEANINGS | {"auc": CLASS_MEANINGS["auc"]}
+        return MEANINGS | with_values
+    of_auc = {"auc": CLASS_MEANINGS["auc"]}
+    return of_auc | CLASS_MEANINGS | MEANINGS | of_auc | with_values
 
 
 def drawn_columns(rows: ReportRows) -> tuple[str, ...]:
     """Return the columns of rows that may have a chart of their own; see `DRAWN`."""
+    with_values = filter(measure_of, rows.columns)
     if rows.classes is None:
-        return DRAWN
+        return (*DRAWN, *with_values)
     first, *others = DRAWN
-    return (first, *CLASS_NUMBERS, *others)
+    return (first, *CLASS_NUMBERS, *others, *with_values)
 
 
 ROWS_DRAWN = 60_000

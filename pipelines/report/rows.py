@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.arrays import FloatArray, Int64Array
-from ...core.rows.columns import COLUMNS, TEXT_COLUMNS
+from ...core.rows.columns import COLUMNS, TEXT_COLUMNS, measure_of
 from ..words import counted
 from .classes.rows import (
     AS_AUC,
@@ -162,7 +162,8 @@ def row_columns(table: pa.Table) -> dict[str, FloatArray]:
 
     The AUC of a model with classes is the macro AUC.
     """
-    columns = {name: floats(table.column(name)) for name in COLUMNS if name not in TEXT_COLUMNS}
+    names = (*COLUMNS, *filter(measure_of, table.column_names))
+    columns = {name: floats(table.column(name)) for name in names if name not in TEXT_COLUMNS}
     if CLASS in table.column_names:
         of_model = np.asarray(pc.is_null(table.column(CLASS)))
         for name, of_means in AS_AUC.items():

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.classes.settings import ClassSettings
 from ...core.errors import ConfigError
-from ...core.evaluator.ranking import stride_of
+from ...core.evaluator.ranked import stride_of
 from ...core.settings.choices import read_choices
 from ...core.settings.evaluator import EvaluatorSettings, check_signal
 from ...core.settings.evidence import check_evidence

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ...core.alerts.rules import AlertRule
 from ...core.errors import ConfigError
+from ...core.rows.columns import measure_of
 from ...core.rows.measure_table import MEASURES
 from ...core.settings.classes import Classes
 from ..events.fields import EventFields
@@ -89,7 +90,7 @@ def check_rule(rule: AlertRule, classes: Classes | None) -> None:
     if not classes.multi_label or rule.watches_classes:
         return
     for column in rule.columns:
-        if column in MEASURES:
+        if (measure_of(column) or column) in MEASURES:
             raise ConfigError(
                 f"alert {str(rule)!r}: with several labels an event, {column} is of each class; write "
                 "where class like '*' for all of them"

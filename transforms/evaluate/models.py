@@ -22,7 +22,8 @@ from ...core.rows.class_rows import ClassRow, ClassRows
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
 from ...core.settings.choices import EvaluatorChoices, check_kind, read_choices
-from ...core.settings.evaluator import EvaluatorSettings, checked_order
+from ...core.settings.evaluator import EvaluatorSettings
+from ...core.settings.orders import checked_order
 from ...core.settings.table import TableChoices, TableSettings
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp, unchanged
@@ -203,6 +204,7 @@ def single_rows(
 
     Beam would assign a `TimestampedValue` to windows again, by a time that may be outside its pane.
     """
+    rows = rows.without_columns()  # Beam's coder of records knows the fields of MeasureRow and ClassRow alone
     for row in rows if rows.classes is None else ClassRows(rows):
         micros = row.time if row.due is None else row.due
         yield WindowedValue(row, time if micros is None else timestamp(micros), (window,))

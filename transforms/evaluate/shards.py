@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import struct
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
@@ -52,10 +52,6 @@ class RowsCoder(Coder):
     """The coder of `Rows` between stages of a pipeline: a JSON head, the rows' arrays, the curves' arrays."""
 
     _HEAD = struct.Struct("<II")
-    _COLUMNS: _Columns = (
-        ("integers", "<i8", len(INTEGER_COLUMNS)), ("numbers", "<f8", len(NUMBER_COLUMNS)),
-        ("key_codes", "<i4", None), ("reasons", "i1", len(MEASURES)), ("drift", "i1", None),
-    )  # fmt: skip
     _CURVE: _Columns = (
         ("threshold", "<f8", None), ("tp", "<f8", None), ("fp", "<f8", None), ("on_hull", "?", None),
         ("block_score", "<f8", None),
@@ -71,8 +67,9 @@ class RowsCoder(Coder):
         classes = rows.classes
         of_classes = None if classes is None else [classes.names, classes.codes.tolist(), [*classes.means]]
         content = [rows.keys, rows.config, curves, failures, rows.settled, of_classes]
+        content += [rows.columns] if rows.columns else []
         head = json.dumps(content).encode()
-        parts = [self._HEAD.pack(len(head), len(rows)), head, *_columns_of(rows, self._COLUMNS)]
+        parts = [self._HEAD.pack(len(head), len(rows)), head, *_columns_of(rows, _arrays(rows.columns))]
         for curve in rows.curves:
             parts += _columns_of(curve.curve, self._CURVE)
         return b"".join(parts)
@@ -82,15 +79,16 @@ class RowsCoder(Coder):
         """Return the rows that `encode` was given."""
         reader = Reader(memoryview(encoded))
         length, n = reader.numbers(self._HEAD.format)
-        keys, config, heads, failures, settled, of_classes = read_json(
+        keys, config, heads, failures, settled, of_classes, *more = read_json(
             bytes(reader.read(length)), "rows between two stages"
         )
-        arrays = _read_columns(reader, self._COLUMNS, n)
+        (columns,) = more or [()]
+        arrays = _read_columns(reader, _arrays(columns), n)
         curves = []
-        for (model, slice_, pane, *moment), events, positives, negatives, points, class_ in heads:
-            columns = _read_columns(reader, self._CURVE, points)
-            curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
-            curves.append(WindowCurve._make((model, slice_, pane and tuple(pane), *moment, curve, class_)))
+        for (model, slice_, pane, *rest), events, positives, negatives, points, class_ in heads:
+            found = _read_columns(reader, self._CURVE, points)
+            curve = RocCurve(**found, events=events, positives=positives, negatives=negatives)
+            curves.append(WindowCurve._make((model, slice_, pane and tuple(pane), *rest, curve, class_)))
         if reader.at != len(encoded):
             raise CorruptBytesError(
                 f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
@@ -103,6 +101,7 @@ class RowsCoder(Coder):
             failures=None if failures is None else np.array(failures, np.int64),
             settled=None if settled is None else _whole_numbers(settled),
             classes=None if of_classes is None else _classes_of(*of_classes),
+            columns=tuple(columns),
             **arrays,
         )
 
@@ -127,6 +126,15 @@ def _classes_of(names: Any, codes: Any, means: Any) -> ClassColumns:
 def _whole_numbers(values: Any) -> tuple[int, int, int, int]:
     shard, shards, since, until = map(whole, values)
     return shard, shards, since, until
+
+
+def _arrays(columns: Sequence[str]) -> _Columns:
+    """Return the arrays of rows with columns of measures with values."""
+    more = len(columns)
+    return (
+        ("integers", "<i8", len(INTEGER_COLUMNS)), ("numbers", "<f8", len(NUMBER_COLUMNS) + more),
+        ("key_codes", "<i4", None), ("reasons", "i1", len(MEASURES) + more), ("drift", "i1", None),
+    )  # fmt: skip
 
 
 def _columns_of(record: Any, columns: _Columns) -> Iterator[bytes]:

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from apache_beam.pvalue import PCollection
 
 from ...core.errors import InputError, RocsteadyError
+from ...core.rows.columns import measure_of
 from ..beam.metrics import count
 from ..events.text import by_type, json_objects, rfc3339
 from ..kafka.client import client_settings, make_client, reason_of
@@ -250,13 +251,16 @@ class WriteKafka(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]])
 def kind_of(schema: pa.Schema) -> TableKind | None:
     """Return the kind whose columns are those of a schema; None for other columns.
 
+    Rows may have columns of measures with values beside those of the kind.
+
     >>> kind_of(KINDS[0].schema).name
     'row'
     """
     from .comparisons import COMPARISONS, MEANS
 
     kinds = (*KINDS, COMPARISONS, MEANS)
-    return next((kind for kind in kinds if kind.schema.names == schema.names), None)
+    names = [name for name in schema.names if not measure_of(name)]
+    return next((kind for kind in kinds if kind.schema.names == names), None)
 
 
 class _Send(beam.DoFn):

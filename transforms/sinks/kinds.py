@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ...core.alerts.rows import AlertRow
 from ...core.classes.settings import ClassSettings
-from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
+from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA, with_columns
 from ...core.rows.curves import WindowCurve
 from ...core.rows.pairs import PairRow
 from ...core.rows.roll_ups import RollUpRow
@@ -42,6 +42,7 @@ def row_schema(settings: EvaluatorSettings, classes: Classes | None = None) -> p
     if classes is not None:
         schema = CLASS_ROW_SCHEMA
         canonical = ClassSettings(classes.names, settings, classes.multi_label).canonical()
+    schema = with_columns(schema, (each.column for each in settings.with_values))
     return schema.with_metadata(
         {CONFIDENCE_KEY: repr(settings.confidence).encode(), SETTINGS_KEY: canonical.encode()}
     )

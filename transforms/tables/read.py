@@ -14,7 +14,8 @@ import pyarrow.parquet
 
 from ...core.encoding.json import read_json
 from ...core.errors import InputError
-from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
+from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA, with_columns
+from ...core.rows.columns import measure_of
 from ...core.settings.evaluator import config_of
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from ..files.csv_chunks import CsvBatches
@@ -95,7 +96,8 @@ def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
     if what == ANY_ROWS:
         return joined_rows(tables), list(dict.fromkeys(notes))
     tables = tables or [_KINDS[what][0].empty_table()]
-    return pa.concat_tables(tables, promote_options="default"), list(dict.fromkeys(notes))
+    table = pa.concat_tables(tables, promote_options="default")
+    return in_order(table) if what in ("rows", CLASS_ROWS) else table, list(dict.fromkeys(notes))
 
 
 def joined_rows(tables: Sequence[pa.Table]) -> pa.Table:
@@ -108,7 +110,17 @@ def joined_rows(tables: Sequence[pa.Table]) -> pa.Table:
         raise InputError(
             "some of these rows are of models with a score of each class, and others are not; give them apart"
         )
-    return pa.concat_tables(found)
+    return in_order(pa.concat_tables(found, promote_options="default"))
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """Return rows with their columns in the order of their schema."""
+    return table.select(schema_of_rows(table.column_names).names)
+
+
+def schema_of_rows(names: Sequence[str]) -> pa.Schema:
+    """Return the schema of rows whose columns have these names: of classes or not, with which values."""
+    return with_columns(CLASS_ROW_SCHEMA if "class" in names else ROW_SCHEMA, filter(measure_of, names))
 
 
 def rows_confidence(paths: Sequence[str]) -> set[float]:
@@ -170,6 +182,8 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
             f"{source.name} holds no {what} of rocsteady: it has no column {missing[0]!r} (it has {shown}); "
             f"give a file that {command} wrote"
         )
+    if what in ("rows", CLASS_ROWS):
+        schema = with_columns(schema, filter(measure_of, names))
     known = [column for column in schema if column.name in names]
     try:
         schema_of_file = pa.schema(known)

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ...core.errors import ConfigError, InputError, RocsteadyError
-from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
 from ...core.rows.class_rows import ClassRow
-from ...core.rows.records import MeasureRow
+from ...core.rows.columns import WITH_VALUE, measure_of
+from ...core.rows.records import MeasureRow, with_fields
 from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
 from ..kafka.client import check_topic, client_settings, make_client, reason_of
@@ -41,7 +41,7 @@ from ..sinks.kinds import (
 )
 from ..sinks.open import is_folder
 from ..sources.files.listing import list_sources
-from .read import ANY_ROWS, file_metadata, first_line, joined_rows, parse_lines, read_table
+from .read import ANY_ROWS, file_metadata, first_line, joined_rows, parse_lines, read_table, schema_of_rows
 
 REMEMBERED = 100_000
 """The number of rows whose hashes are kept; they take some 30 MB."""
@@ -81,7 +81,7 @@ class RowsOnce:
 
         Raises InputError if an earlier row with the same identity differs.
         """
-        places = _PLACES if len(values) == len(MeasureRow._fields) else _PLACES_OF_CLASS
+        places = _PLACES if isinstance(values[2], int) else _PLACES_OF_CLASS  # the row's number, or its class
         identity = tuple(values[place] for place in places)
         *series, row = identity
         if self._add(self._runs.setdefault(tuple(series), []), row):
@@ -153,7 +153,8 @@ def read_rows(
 
 def record_of(table: pa.Table) -> type[MeasureRow] | type[ClassRow]:
     """Return the named tuple of the rows of a table."""
-    return ClassRow if "class" in table.column_names else MeasureRow
+    columns = tuple(filter(measure_of, table.column_names))
+    return with_fields(ClassRow if "class" in table.column_names else MeasureRow, columns)
 
 
 def row_values(table: pa.Table) -> Iterator[tuple[Any, ...]]:
@@ -258,7 +259,7 @@ def distinct_rows(sources: Sequence[str], options: Iterable[str] = ()) -> tuple[
             if batch.metadata not in metadata:
                 metadata.append(batch.metadata)
     table = joined_rows(tables)
-    schema = CLASS_ROW_SCHEMA if "class" in table.column_names else ROW_SCHEMA
+    schema = schema_of_rows(table.column_names)
     try:
         return table.cast(schema.with_metadata(metadata[0] if len(metadata) == 1 else None)), once.repeats
     except (pa.ArrowInvalid, ValueError) as error:
@@ -366,13 +367,14 @@ def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bo
     return asked and message.value() is not None and kinds in ([], [kind.name.encode()])
 
 
-_CLASS = re.compile(rb'(?<!\\)"class": ')
-"""The key that rows of models with a score of each class have, and other rows have not."""
+_KEYS = re.compile(rb'(?<!\\)"(class|%b)": ' % WITH_VALUE.pattern.replace("(", "(?:", 1).encode())
+"""The keys that only some rows have: of models with a score of each class, of measures with values."""
 
 
 def _table_of(messages: list[Any], topic: KafkaTopic, kind: TableKind) -> pa.Table:
-    if kind is ROWS and any(_CLASS.search(message.value()) for message in messages):
-        kind = CLASS_ROWS
+    if kind is ROWS:
+        keys = {key.decode() for message in messages for key in _KEYS.findall(message.value())}
+        kind = (CLASS_ROWS if "class" in keys else ROWS)._replace(schema=schema_of_rows(sorted(keys)))
     table = _records_in([message.value() for message in messages], kind)
     if table is not None:
         return table

@@ -8,6 +8,7 @@ With weights of 1 the rows are those of `scan_window`, up to rounding (1e-12); t
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from ...measures.at_row import (
     write_polynomial_auc,
 )
 from ...rows import slots
+from ...rows.columns import NUMBER_COLUMNS
 from ...rows.measure_table import MEASURES
 from ...rows.reasons import OUT_OF_RANGE
 from ...settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
@@ -38,7 +40,7 @@ from ...weighted_tree.measures import (
 from ...weighted_tree.rows import NO_EVENTS, NO_ROWS, RAREST, Batch, RowAsk, RowPlan, one_row
 from ...weighted_tree.tree import WeightedTree
 from ...weighted_tree.update import MISSING, NEEDS_REBUILD
-from ..ranking import z_of
+from ..ranked import z_of
 
 _POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
 _OF_ENTRIES = OF_ENTRIES | {"brier", "log_loss"}
@@ -80,6 +82,11 @@ class WeightedRanking:
         scores: npt.ArrayLike = (),
         weights: npt.ArrayLike = (),
     ) -> None:
+        self._set(settings)
+        self.tree = WeightedTree(labels, scores, weights)
+
+    def _set(self, settings: EvaluatorSettings) -> None:
+        """Set the attributes that the settings of rows decide."""
         self._settings = settings
         self._asked = frozenset(settings.measures or ())
         # with fixed priors, too, H is a polynomial in an edge
@@ -93,10 +100,10 @@ class WeightedRanking:
             area=int("cost_curve_area" in self._asked),
             **settings.points._asdict(),
         )
-        self._python = bool(self._asked & _OF_ENTRIES) or (
+        self._with_values = settings.with_values
+        self._python = bool(self._asked & _OF_ENTRIES or self._with_values) or (
             "h" in self._asked and (settings.flip_if_below_half or not self._compiled_h)
         )
-        self.tree = WeightedTree(labels, scores, weights)
 
     def take_rows(
         self, batch: Batch, plan: RowPlan = NO_ROWS, placements: FloatArray = NO_FLOATS
@@ -127,6 +134,8 @@ class WeightedRanking:
             progress = self._run(Batch(*(column[part] for column in batch)), of_row, placements[part])
             measures = plan.numbers[row, slots.MEASURES :]
             if progress.needs_rebuild or not self._write_in_python(measures, plan.reasons[row]):
+                return Progress(end, row, True)
+            if not self._write_with_values(of_row):
                 return Progress(end, row, True)
             done = end
         self._run(Batch(*(column[done:] for column in batch)), NO_ROWS, placements[done:])
@@ -162,6 +171,23 @@ class WeightedRanking:
                 "leave"
             )
         return Progress(done, int(course[1]), code == NEEDS_REBUILD)
+
+    def _write_with_values(self, plan: RowPlan) -> bool:
+        """Write the measures that are asked for with values into the row of a plan, after all others.
+
+        Return False if rounding would decide a value, and the tree must be built again.
+        """
+        for place, each in enumerate(self._with_values, len(MEASURES)):
+            other = copy.copy(self)
+            other._set(each.settings)
+            row, why = np.full((1, len(NUMBER_COLUMNS)), np.nan), np.zeros((1, len(MEASURES)), np.int8)
+            alone = plan._replace(ends=np.zeros(1, np.int64), numbers=row, reasons=why)
+            if other.take_rows(NO_EVENTS, alone).needs_rebuild:
+                return False
+            slot = MEASURES.index(each.measure)
+            plan.numbers[0, slots.MEASURES + place] = row[0, slots.MEASURES + slot]
+            plan.reasons[0, place] = why[0, slot]
+        return True
 
     def _write_in_python(self, measures: FloatArray, reasons: Int8Array) -> bool:
         """Write the measures that need every entry, and H for costs that are not polynomials.

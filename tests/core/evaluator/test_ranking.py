@@ -10,7 +10,8 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.evaluator.eviction import sliding_steps
-from rocsteady.core.evaluator.ranking import SortedRanking, TreeRanking, z_of
+from rocsteady.core.evaluator.ranked import z_of
+from rocsteady.core.evaluator.ranking import SortedRanking, TreeRanking
 from rocsteady.core.evaluator.unit_window import Ranking, keeps_form, steps_until_switch, tree_sizes
 from rocsteady.core.measures import decisions
 from rocsteady.core.measures.scan import EXACT_EVENTS

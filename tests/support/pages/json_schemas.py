@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from rocsteady.core.events.rejected import Reason
+from rocsteady.core.rows.columns import WITH_VALUE
 from rocsteady.core.rows.reasons import REASONS
 from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
 from rocsteady.transforms.sinks.kinds import CLASS_ROWS, DEAD_LETTERS, TableKind
@@ -19,6 +20,8 @@ FOLDER = ROOT / "docs" / "schemas"
 REASONS_PAGE = FOLDER.parent / "reference/reasons.md"
 WORDS = {"kind": [*LETTER_KINDS], "reason": [reason.value for reason in Reason]}
 """The columns of a dead letter that hold one of a few words."""
+OF_VALUES = {f"^{WITH_VALUE.pattern}$": {"type": ["number", "null"]}}
+"""The columns of measures that are asked for with values."""
 
 
 def json_schema(kind: TableKind) -> dict[str, Any]:
@@ -33,6 +36,7 @@ def json_schema(kind: TableKind) -> dict[str, Any]:
             for field in kind.schema
         },
         "required": kind.schema.names,
+        **({"patternProperties": OF_VALUES} if kind.name == "row" else {}),
     }
 
 
