@@ -313,7 +313,8 @@ def fleet() -> Picture:
         rows += ev.update(labels, rng.normal(separation * labels), times=np.arange(1_200).astype("M8[s]"))
         rows += ev.advance_to(7_200_000_000)
     rows = [row for row in rows if row.due == 3_600_000_000]
-    [found] = [rs.RollUpRow(**row) for row in rs.roll_up(rows).to_pylist()]
+    table = rs.FleetTable(rs.RollUpSettings())
+    [found] = table.take(rows) + table.finish()
     picture = Picture(
         "The members of a roll-up row, and what the row says of them",
         680,

@@ -15,16 +15,21 @@ from tests.support import ROOT
 
 FACE = """
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
 from .core.version import VERSION
-if TYPE_CHECKING:
-    from .core.join.join import Join
-_HOMES = {"core.tree": ("Tree",)}
+STUB = Path(__file__).with_name("__init__.pyi")
 def __getattr__(name):
     return getattr(import_module(name), name)
 """
+STUB = """
+from .core.tree import Tree as Tree
+try:
+    from .core.join.join import Join as Join
+except ImportError: ...
+"""
 TREE = {
     "__init__.py": FACE,
+    "__init__.pyi": STUB,
     "core/__init__.py": "",
     "core/version.py": "VERSION = 1",
     "core/tree.py": "class Tree: ...",
@@ -80,6 +85,10 @@ def of(*paths: str, tree: dict[str, str] = TREE) -> set[str]:
     return {*choice.tests} - {"tests/test_rooms.py"}
 
 
+OF_FACE = {
+    *(path for path in TESTS if "rocsteady" in TREE[path] and not path.endswith("test_types.py")),
+    "tests/test_examples.py",
+}
 JOIN = {"tests/core/test_join.py", "tests/core/test_late.py", "tests/pipelines/test_all_names.py"}
 
 
@@ -89,6 +98,7 @@ JOIN = {"tests/core/test_join.py", "tests/core/test_late.py", "tests/pipelines/t
         ("core/join/join.py", JOIN),
         ("core/tree.py", {*JOIN, "tests/core/test_tree.py", "tests/test_examples.py"}),
         ("core/join/late.py", {"tests/core/test_late.py"}),
+        ("__init__.pyi", OF_FACE),
         ("pipelines/show.py", {"tests/pipelines/test_cli.py"}),
         ("pipelines/report/page/page.js", {"tests/pipelines/test_cli.py", "tests/pipelines/test_render.py"}),
         ("benchmarks/start/__main__.py", {"tests/pipelines/test_start.py"}),

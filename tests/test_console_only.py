@@ -12,7 +12,7 @@ WRITER = "core/process/console.py"
 STREAMS = {
     "core/process/standard_streams.py": "opens closed streams, and writes data to stdout",
     "pipelines/cli.py": "swaps stderr for one without threads",
-    "pipelines/evaluate/run.py": "swaps stderr for one without threads",
+    "runners/submit.py": "swaps stderr for one without threads",
 }
 """Modules that use sys.stdout or sys.stderr for more than to ask whether it is a terminal, and why."""
 
@@ -20,9 +20,9 @@ LOGGERS = {
     "core/process/imports.py": "drops a remark of Beam",
     "pipelines/cli.py": "the root logger gets the handler whose formatter is safe",
     "pipelines/evaluate/command.py": "the root logger gets the handler whose formatter is safe",
-    "pipelines/evaluate/run.py": "the root logger is silenced after an interruption",
     "pipelines/monitoring/otlp.py": "silences the logger of OpenTelemetry while metrics are sent",
     "runners/preflight.py": "sets a level of Beam's logger",
+    "runners/submit.py": "the root logger is silenced after an interruption",
     "runners/servers/__main__.py": "sets the level of the root logger",
     "runners/servers/packages.py": "sets a level of Beam's logger",
     "transforms/kafka/client.py": "makes a logger that writes nothing",

@@ -26,7 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 def in_the_tree() -> set[str]:
     """Return the files of the package, by their paths in an installation."""
-    found = {"__init__.py", "py.typed"}
+    found = {"__init__.py", "__init__.pyi", "py.typed"}
     for room in ROOMS:
         found |= {path.relative_to(ROOT).as_posix() for path in (ROOT / room).rglob("*") if path.is_file()}
     return {f"rocsteady/{name}" for name in found if not name.endswith(".pyc")}

@@ -1,6 +1,6 @@
 """Beam PTransforms and DoFns, in rooms (folders).
 
-Rooms, from the lowest layer up. A room imports only rooms in the lines above its own:
+The list goes from the lowest layer up. A room imports only rooms in the lines above its own:
 
     `events`, `kafka`, `combine`    records to columns, and dead letters; a topic and its clients; CombineFns.
     `files`, `beam`                 formats of files; the stateful DoFn, metrics, progress.

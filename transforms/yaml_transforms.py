@@ -31,7 +31,7 @@ Outputs = dict[str, beam.PCollection[Any]]
 
 
 class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
-    """`EvaluateModels`; outputs rows, dead_letters, late and duplicates.
+    """`EvaluateModels`; the outputs are rows, dead_letters, late and duplicates.
 
     The settings are those of `EvaluateModels`, with the same names and texts. A cross of slices is "a,b".
     Raises ConfigError for an invalid setting.
@@ -44,13 +44,15 @@ class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
         self._models = _made(EvaluateModels, _read(settings))
 
     def expand(self, events: Any) -> Outputs:
-        """Evaluate."""
+        """Evaluate the events."""
         result = _one(events, "EvaluateModels") | "Evaluate" >> self._models
         return {name: getattr(result, name) for name in ("rows", "dead_letters", "late", "duplicates")}
 
 
 class JoinLabelsYaml(beam.PTransform[Any, Outputs]):
-    """`JoinLabels`; inputs: predictions and labels, or one with both; outputs: those of `JoinedLabels`.
+    """`JoinLabels`; the inputs are predictions and labels, or one input with both.
+
+    The outputs are those of `JoinedLabels`.
 
     The output `events` has packed events for EvaluateModels, whose order must then be "time:D". D is
     label_lead (ttl if label_lead is not given), plus an eighth of ttl, plus lateness. With second_label
@@ -62,7 +64,7 @@ class JoinLabelsYaml(beam.PTransform[Any, Outputs]):
         self._join = _made(JoinLabels, _read(settings))
 
     def expand(self, inputs: Any) -> Outputs:
-        """Join."""
+        """Join the inputs."""
         if isinstance(inputs, Mapping):
             if {*inputs} != {"predictions", "labels"} and len(inputs) != 1:
                 raise ConfigError(
@@ -76,7 +78,7 @@ class JoinLabelsYaml(beam.PTransform[Any, Outputs]):
 
 
 class AlertYaml(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
-    """`Alert`; rules are texts as on the command line: a list, or a single text."""
+    """`Alert`; rules are texts in the form of the command line: a list, or a single text."""
 
     def __init__(self, rules: Sequence[str] | str) -> None:
         super().__init__()
@@ -84,13 +86,13 @@ class AlertYaml(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
         self._alert = Alert(*texts)
 
     def expand(self, rows: Any) -> beam.PCollection[Any]:
-        """Watch rows."""
+        """Watch the rows."""
         alerts: beam.PCollection[Any] = _one(rows, "Alert") | "Alert" >> self._alert
         return alerts
 
 
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with the crosses of slices as tuples, as the Python transforms take them."""
+    """Return settings with the crosses of slices as tuples, the form that the Python transforms take."""
     read = dict(settings)
     if (slices := read.get("slices")) is not None:
         texts = [slices] if isinstance(slices, str) else slices

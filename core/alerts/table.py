@@ -1,10 +1,10 @@
 """AlertTable: the state machine of a shard of models that applies alert rules to rows.
 
 The result of a rule for one row
-    A limit holds, or does not. A change `COLUMN drops by X against REFERENCE` holds iff value(reference) -
-    value(row) > X; of the AUC, iff the whole interval of that difference, at the confidence of the rows, is
-    above X: difference - root(half width^2 + half width of the reference^2) > X (`rows.differences`).
-    `rises` is the same with the opposite sign.
+    A limit holds if the comparison of the column with the number is true. A change `COLUMN drops by X against
+    REFERENCE` holds iff value(reference) - value(row) > X; for the AUC, iff the whole interval of the
+    difference, at the confidence of the rows, is above X: difference - root(half width^2 + half width of the
+    reference^2) > X (`rows.differences`). `rises` is the same with the opposite sign.
 
     The reference is an earlier row of the same (model, slice, pane) whose window shares no event with the
     row's, and, of the AUC, that can be compared (FEWEST events of a class, an interval with a width):
@@ -28,29 +28,27 @@ From rows to alerts
     A streak begins at a row where the condition holds and ends at a row where it does not. `for N rows`: the
     alert opens at the N-th row of the streak at which the condition holds; `for DURATION`: at the first row
     at least DURATION after the streak's first row by row time (`due`, or else `time`). An open alert closes
-    at the first row at which the condition does not hold; with `until`, once the `until` condition has held
-    for its own rows or duration, counted from the row after the opening. A row never both opens and closes an
-    alert. An alert that is open at the end of the input stays open.
+    at the first row at which the condition does not hold; with `until`, as soon as the `until` condition has
+    held for its own rows or duration, counted from the row after the opening. A row never both opens and
+    closes an alert. An alert that is open at the end of the input stays open.
 
 Order
     In each (model, slice, class, pane), rows are applied by their ordinals 0, 1, 2, ..., whatever their order
-    of arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end
-    of the input, waiting rows are applied although rows before them are missing.
+    of arrival: early rows wait, and repeated rows are dropped. So alerts are a function of the set of rows.
+    At the end of the input, waiting rows are applied although rows before them are missing.
 
 Scope and cap
-    A rule watches the rows of the models, slices and classes that its `where` covers. Of a model with a score
-    of each class, a rule watches either the row of all classes or the row of each class
-    (`AlertRule.watches_classes`). Other rows cost no state, and do
-    not count as rows that were watched. `at most N a day` decides which alerts are told, not which open
-    (`caps`). An alert beyond the cap is told neither when it opens nor when it closes, on whatever day.
+    A rule watches the rows of the models, slices and classes that its `where` covers. For a model with a
+    score of each class, a rule watches either the row of all classes or the row of each class
+    (`AlertRule.watches_classes`). Other rows need no state, and do not count as watched rows. `at most N a
+    day` decides which alerts are told, not which alerts open (`caps`). An alert beyond the cap is told
+    neither when it opens nor when it closes, on whatever day.
 
-Snapshot, versions 1 to 4: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts),
-then keys (u32 count). Each key: model and slice (texts); `_KEY`: pane, next row, number of rows that wait;
-each row that waits, as `_ROW` and an f64 for each watched column; a `Watch` for every rule that covers the
-key, and of a rule with a cap one byte behind it, whether the open alert is untold. From version 2 on the
-counts of `caps` follow. In version 1 no rule has a `where` or a cap, in version 2 no rule is on evidence, in
-version 3 no key has a class: a snapshot has the lowest version that can hold it. In version 4 every key
-begins with a u8, the number of its texts: of a model with classes the class follows the slice.
+Snapshot, version 1: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts), then
+keys (u32 count). Each key: a u8, the number of its texts; model and slice (texts), and the class of a model
+with classes; `_KEY`: pane, next row, number of rows that wait; each row that waits, as `_ROW` and an f64 for
+each watched column; a `Watch` for every rule that covers the key, and of a rule with a cap one byte behind
+it, whether the open alert is untold. The counts of `caps` follow.
 """
 
 from __future__ import annotations
@@ -87,7 +85,7 @@ from .surely import Figures, Surely
 from .watch import REFERENCE_BYTES, Reference, Watch, WatchedRow
 
 MAGIC = b"RSAL"
-VERSION = 4
+VERSION = 1
 
 _Place = tuple[Key, Pane]
 """The names of a series of rows, and the pane."""
@@ -96,13 +94,12 @@ _Place = tuple[Key, Pane]
 class AlertTable:
     """The alerts of many models, slices and classes: a `StateMachine` whose records are packed `WatchedRows`.
 
-    rules  one or more distinct rules; the rows must have their columns (`watched_columns`)
+    rules  one or more distinct rules; the watched rows must have the columns of the rules (`watched_columns`)
 
-    A row costs 2.5 microseconds, 0.4 more for every limit and 2 for every change. State, on the wire: 54
-    bytes for every rule and key that the rule covers, and of a change 48 for each row between a row and its
-    reference, up to 4,096.
-    Raises ConfigError for an empty or repeated set of rules; `apply` raises a `WireError` for bytes that are
-    no record.
+    A row takes 2.5 microseconds, 0.4 more for every limit and 2 more for every change. On the wire, the state
+    takes 54 bytes for every rule and key that the rule covers. A change takes 48 bytes more for each row
+    between a row and its reference, for up to 4,096 rows. Raises ConfigError for an empty or repeated set of
+    rules; `apply` raises a `WireError` for bytes that are not a record.
 
     >>> table = AlertTable([parse_alert("auc < 0.8 for 2 rows")])
     >>> from rocsteady import Rows
@@ -125,7 +122,6 @@ class AlertTable:
         self._opens = [place(rule.opens.column) for rule in self.rules]
         self._until = [-1 if rule.until is None else place(rule.until.column) for rule in self.rules]
         self._series: dict[_Place, Series] = {}
-        self._has_classes = False
         self._counts = dict.fromkeys(
             ("alert_rows", "alert_rows_repeated", "alerts_opened", "alerts_closed", "alerts_capped"), 0
         )
@@ -137,7 +133,10 @@ class AlertTable:
         self._series_bytes = self._waiting = self._references = 0
 
     def apply(self, record: bytes) -> list[AlertRow]:
-        """Take packed `WatchedRows`, or the `EndOfInput`; return the alerts of the rows that were applied."""
+        """Apply packed `WatchedRows`, or the `EndOfInput`.
+
+        Return the alerts of the rows that were applied.
+        """
         if record[:4] == WORD_MAGIC:
             word = unpack_record(record)
             if not isinstance(word, EndOfInput):
@@ -152,7 +151,7 @@ class AlertTable:
         return list(self._taken(rows))
 
     def watch(self, rows: SomeRows) -> list[AlertRow]:
-        """Take rows that are not packed, as in a notebook or a service; return their alerts."""
+        """Apply rows that are not packed, as in a notebook or a service; return their alerts."""
         return list(self._taken(WatchedRows.of(rows, self.columns)))
 
     def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
@@ -191,7 +190,6 @@ class AlertTable:
         series, size = Series.begun(names, rules)
         self._series[key] = series
         self._series_bytes += size
-        self._has_classes = self._has_classes or len(names) > 2
         return series
 
     def _drained(self, key: _Place) -> Iterator[AlertRow]:
@@ -211,7 +209,7 @@ class AlertTable:
                 yield alert
 
     def _watched(self, key: _Place, place: int, watch: Watch, row: WatchedRow) -> AlertRow | None:
-        """Apply one rule to a row; return the alert that opens or closes, or None."""
+        """Apply one rule to a row; return the alert if it opens or closes, else None."""
         rule, value = self.rules[place], row.numbers[self._opens[place]]
         reference = None
         if isinstance(rule.opens, Limit):
@@ -237,7 +235,10 @@ class AlertTable:
     def _alert(
         self, key: _Place, place: int, watch: Watch, row: WatchedRow, reference: Reference | None
     ) -> AlertRow | None:
-        """Open or close the alert of a rule; return its record, or None if the rule's cap keeps it untold."""
+        """Open or close the alert of a rule.
+
+        Return its record, or None if the cap of the rule lets no more alerts be told.
+        """
         rule, ((model, slice_, *class_), pane) = self.rules[place], key
         opens = not watch.is_open
         if opens:
@@ -255,6 +256,7 @@ class AlertTable:
             state="open" if opens else "closed",
             model=model,
             slice=slice_,
+            class_=(class_ and class_[0]) or None,
             pane_start=_known(pane[0]),
             pane_end=_known(pane[1]),
             row=row.row,
@@ -267,7 +269,6 @@ class AlertTable:
             reference_row=None if reference is None else reference.row,
             reference_value=watch.period_bound if reference is None else reference.value,
             message="",
-            class_=(class_ and class_[0]) or None,
         )
         half_width = None
         if reference is not None and reference.half_width:
@@ -283,67 +284,57 @@ class AlertTable:
 
     # ---- state
 
-    @property
-    def _version(self) -> int:
-        """The lowest version of a snapshot that can hold the state."""
-        if self._has_classes:
-            return VERSION
-        if any(self._sure):
-            return 3
-        return 2 if self._has_cap or any(rule.where for rule in self.rules) else 1
-
     def counts(self) -> dict[str, int]:
         """Return counts since the table was made: rows applied and repeated, alerts opened and closed."""
         return dict(self._counts)
 
     def gauges(self) -> dict[str, int]:
-        """Return how many models, slices and panes are watched."""
+        """Return how many models, slices and panes the table watches."""
         return {"alert_series": len(self._series)}
 
     def snapshot_bytes(self) -> int:
-        """Return the length of `to_bytes()` in bytes. O(rules)."""
+        """Return the length of `to_bytes()` in bytes, without packing the state. O(rules)."""
         rules = sum(len(packed_text(text)) for text in self._texts)
         waiting = self._waiting * row_bytes(len(self.columns))
         references = self._references * REFERENCE_BYTES
-        told = self._told.wire_bytes if self._version >= 2 else 0
-        series = self._series_bytes + len(self._series) * self._has_classes
-        return HEAD_BYTES + 8 + rules + series + waiting + references + told
+        return HEAD_BYTES + 8 + rules + self._series_bytes + waiting + references + self._told.wire_bytes
 
     def live_bytes(self) -> int:
         """Estimate the table's memory in bytes: objects take some five times their wire form."""
         return 2_000 + 5 * self.snapshot_bytes()
 
     def describe(self) -> str:
-        """Describe the state in words."""
+        """Describe the state of the table in words."""
         waiting = self._waiting
         return lines_text(
             [
-                f"rocsteady alerts, version {self._version}",
+                f"rocsteady alerts, version {VERSION}",
                 *(f"rule: {text}" for text in self._texts),
                 f"series of rows watched: {len(self._series):,}; rows that wait for others: {waiting:,}",
             ]
         )
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot. A table loaded from the snapshot gives the same later alerts. O(state)."""
+        """Return a snapshot of the table. A table loaded from the snapshot gives the same later alerts.
+
+        O(state).
+        """
         parts = [struct.pack("<I", len(self.rules)), *map(packed_text, self._texts)]
         parts.append(struct.pack("<I", len(self._series)))
         for (names, pane), series in self._series.items():
-            parts.append(packed_key(names, counted=self._has_classes))
+            parts.append(packed_key(names))
             parts += series.pack(pane, self.rules)
-        if self._version >= 2:
-            parts += self._told.pack()
-        return framed(MAGIC, self._version, b"".join(parts))
+        parts += self._told.pack()
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def from_bytes(cls, data: bytes, rules: Sequence[AlertRule] | None = None) -> AlertTable:
-        """Read a snapshot, `data`. Without `rules`, the rules of the snapshot are used.
+        """Read a table from a snapshot, `data`. Without `rules`, the rules of the snapshot are used.
 
         Raises OtherConfigurationError if the snapshot has other rules than `rules`, a `WireError` for any
         other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "a snapshot of alerts"))
-        (version,) = struct.unpack_from("<H", data, 4)
         with reading("a snapshot of alerts"):
             texts = [reader.text() for _ in range(reader.number("<I"))]
             table = cls([parse_alert(text) for text in texts])
@@ -352,14 +343,9 @@ class AlertTable:
                     f"a snapshot of alerts spells its rules {texts}, as no rocsteady does"
                 )
             for _ in range(reader.number("<I")):
-                table._read_series(reader, counted=version >= 4)
-            if table._version >= 2:
-                table._told = ToldAlerts.read(reader, table.rules)
+                table._read_series(reader)
+            table._told = ToldAlerts.read(reader, table.rules)
             reader.end()
-        if version != table._version:
-            raise CorruptBytesError(
-                f"a snapshot of alerts says version {version} and is one of {table._version}"
-            )
         if rules is not None and list(rules) != list(table.rules):
             raise OtherConfigurationError(
                 f"the state was made under other rules: they were {texts} and are now {[*map(str, rules)]}. "
@@ -367,8 +353,8 @@ class AlertTable:
             )
         return table
 
-    def _read_series(self, reader: Reader, *, counted: bool) -> None:
-        names = read_key(reader, counted=counted)
+    def _read_series(self, reader: Reader) -> None:
+        names = read_key(reader)
         pane, next_row, waiting = Series.read_head(reader)
         key = names, pane
         if key in self._series:

@@ -5,6 +5,6 @@ its part of the shared arrays. `follow` has the kernel that applies events and m
 events of a window in order of their scores. `wire` writes and reads the windows of a snapshot.
 
 An arena holds windows of events that count 1 each, with labels 1 and 0, as long as scans of the window are
-faster than a tree (`arena.most_events`). All other windows are `ModelEvaluator`s. Rows are equal to the last
-bit. The room imports the rooms `evaluator`, `measures`, `rows` and those below them.
+faster than a tree (`arena.most_events`). All other windows are in `ModelEvaluator`s. Rows are equal to the
+last bit. The room imports the rooms `evaluator`, `measures`, `rows` and those below them.
 """

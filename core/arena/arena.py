@@ -43,24 +43,22 @@ from .sorting import DUE, MOST_ROOM, REPORTED, ROOM, START, TIMED
 from .wire import write_windows
 
 _WINDOWS_AT_ONCE = 1 << 16
-"""Events of sorted windows that are scanned at once: their arrays stay in the processor's cache."""
+"""How many events of sorted windows are scanned at once: their arrays stay in the processor's cache."""
 
 SCANS_WORTH = 12
-"""How many strides a window may hold so that scans of it, a row each, cost no more than a tree."""
+"""A window of at most so many strides is scanned, a row each, at no more cost than a tree has."""
 
 
 def most_events(settings: EvaluatorSettings) -> int:
-    """Return how many events a window may hold in an arena; 0: such windows are in no arena.
+    """Return how many events a window may hold in an arena; 0 if no such window may be in an arena.
 
-    A pure function. It decides speed and memory only: rows are the same. A scan takes some .02 us a row and
-    event held; a tree takes .3 us an event, five times the memory, and 30 us of Python for each call.
+    A pure function. The function decides speed and memory only: rows are the same. A scan takes some .02 us a
+    row and event held; a tree takes .3 us an event, five times the memory, and 30 us of Python for each call.
     """
     window = settings.window
     if window.signal is not None or window.ticks or settings.curves is not None:
         return 0
     if made_at_row(settings).anything or settings.evidence_below is not None:
-        return 0
-    if settings.sketch_bytes is not None:
         return 0
     return min(MOST_ROOM, max(64, SCANS_WORTH * stride_of(settings)))
 
@@ -71,10 +69,10 @@ def is_bounded(settings: EvaluatorSettings) -> bool:
 
 
 class Runs(NamedTuple):
-    """The events of a packet, those of one evaluator after those of another.
+    """The events of a packet, grouped by evaluator, one group after another.
 
-    numbers  the evaluators, in the order of their first events
-    counts   how many events each has
+    numbers  the numbers of the evaluators, in the order of their first events
+    counts   how many events of the packet each evaluator has
     """
 
     numbers: Int64Array
@@ -85,7 +83,7 @@ class Runs(NamedTuple):
 
 
 class Arena:
-    """Windows of the same settings, in one pane.
+    """Windows of the same settings, in one Beam window (pane).
 
     most  how many events a window may hold (`most_events`, not 0)
 
@@ -135,7 +133,7 @@ class Arena:
         return names
 
     def begin(self, number: int, model: str, slice_: str) -> None:
-        """Make an evaluator without events. Its number is one more than the greatest so far, or more."""
+        """Make an evaluator without events. Its number must be above the greatest number so far."""
         self._names += [None] * (number + 1 - len(self._names))
         self._names[number] = model, slice_
         self._places.begin(number)
@@ -145,7 +143,7 @@ class Arena:
         self._state_bytes += evaluator_bytes(0, names, 0, False, False, bool(self._fixed.rule.grid))
 
     def accepts(self, state: EvaluatorState) -> bool:
-        """Return whether an evaluator with this state may be here."""
+        """Return whether the arena can hold an evaluator with this state."""
         plain = not (state.multiclass or state.signal or state.weights is not None)
         return plain and (self._is_bounded or len(state.scores) <= self.most)
 
@@ -164,7 +162,7 @@ class Arena:
     def runs(
         self, numbers: Int64Array, scores: FloatArray, labels: Int8Array, times: Int64Array | None
     ) -> Runs:
-        """Put the events of each evaluator together. O(events)."""
+        """Group the events of each evaluator. O(events)."""
         self._fixed.check_times(times)
         events = len(numbers)
         if len(self._cells) < len(self._names):
@@ -241,7 +239,10 @@ class Arena:
         return np.array([scales[room] for room in held.tolist()])
 
     def advance(self, clock: int) -> Rows:
-        """Advance time to `clock` where a grid point before it has no row; return the rows."""
+        """Advance time to `clock` for windows that have no row for a grid point before it.
+
+        Return the rows.
+        """
         if not self._fixed.rule.grid:
             return self._fixed.no_rows
         overdue = np.flatnonzero(self._places.shared.places[: len(self._names), DUE] < clock)
@@ -253,7 +254,7 @@ class Arena:
             return self._follow(Runs(numbers, nothing, NO_FLOATS, NO_INT8, None), clock, is_last)
 
     def finish(self, clock: int) -> Rows:
-        """Advance time to `clock` (NO_TIME: do not), then make the last rows; return the rows."""
+        """Advance time to `clock` (if it is not NO_TIME), then make the last rows; return the rows."""
         shared, numbers = self._places.shared, np.array(self.numbers, np.int64)
         started = numbers[shared.counters[numbers, SEQ] > 0]
         rows = self._fixed.no_rows
@@ -268,7 +269,7 @@ class Arena:
         return Filled(evaluators, ends, blank.integers, blank.numbers, blank.reasons, blank.drift)
 
     def _rows(self, filled: Filled, count: int) -> Rows:
-        """Return the first `count` rows that are filled, completed as those of `WindowEngine`."""
+        """Return the first `count` rows that are filled, completed as `WindowEngine` completes its rows."""
         if not count:
             return self._fixed.no_rows
         evaluators, integers = filled.evaluators[:count], filled.integers[:count]
@@ -285,7 +286,7 @@ class Arena:
     # ---- state
 
     def state(self, number: int) -> EvaluatorState:
-        """Return everything that an evaluator's later rows depend on. O(events held)."""
+        """Return the state on which an evaluator's later rows depend. O(events held)."""
         self._places.refuse_broken()
         shared, (model, slice_) = self._places.shared, self.name(number)
         of, place = shared.counters[number], shared.places[number]
@@ -312,7 +313,8 @@ class Arena:
         texts = [packed_text(text) for number in numbers.tolist() for text in self.name(number)]
         names = np.frombuffer(b"".join(texts), np.uint8)
         ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-        name_ends = ends[1::2].copy()  # of one layout: a view of one number would be another type of array
+        # a copy has the one layout of arrays: a view of one number would be another type of array
+        name_ends = ends[1::2].copy()
         course = np.array(WINDOW_FIELDS if self._fixed.rule.grid else (), np.int64)
         pane = np.array(self._pane or (), np.int64)
         out = np.empty(self.snapshot_bytes, np.uint8)
@@ -373,7 +375,7 @@ class Arena:
 
 
 def warm_up(settings: EvaluatorSettings) -> None:
-    """Compile the kernels that an arena with these settings needs, or load them from the cache folder."""
+    """Compile the kernels of an arena with these settings, or load them from the cache folder."""
     arena, number = Arena(settings, None), np.zeros(2, np.int64)
     arena.begin(0, "", "")
     times = np.arange(2) if settings.needs_times else None

@@ -1,4 +1,4 @@
-"""The kernels of an arena: events to their windows, and the rows that fall due.
+"""The kernels of an arena, which apply events to their windows and make the rows that fall due.
 
 A run is the events of one evaluator in a packet, in their order. `group` and `gather` make runs of a packet;
 `follow` applies all runs. The steps of a run, its decisions and its scans are those of other windows
@@ -45,11 +45,12 @@ STEPS_AT_ONCE = 4_096
 """Steps that are planned at once: their arrays stay in the processor's cache."""
 
 TICKS = 16
-"""How many more steps than events are planned at once if rows are on a grid."""
+"""If rows are on a grid, so many more steps than events are planned at once."""
 
 RUN, BEGUN, ROW, USED, HELD_MORE = range(5)
-"""Fields of the progress of a call, int64. In order: the run to go on with; 1 if the run has begun; rows
-written; events written to the sorted windows; by how many events all windows together have grown."""
+"""Fields of the progress of a call, int64. In order: the run that comes next; 1 if the run has begun; rows
+written; events written to the sorted windows; by how many events all windows together have grown.
+"""
 
 PROGRESS_FIELDS = 5
 
@@ -91,7 +92,9 @@ class Sorted(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """Columns of steps, `STEPS_AT_ONCE` of each: as `plan_steps` writes them, and the values of events.
+    """Columns of steps, `STEPS_AT_ONCE` each.
+
+    As `plan_steps` writes them, and the values of the steps' events.
 
     recalls  room for a number of each class
     """
@@ -108,9 +111,11 @@ class Planned(NamedTuple):
 
 @entry
 def group(numbers: Int64Array, cells: Int64Array, runs: Int64Array, ends: Int64Array) -> int:
-    """Find the evaluators of events, in the order of their first events; return how many there are.
+    """Find the evaluators of events, in the order of their first events.
 
-    cells       by number of evaluator: zeros; filled with the place of the evaluator's first event
+    Return the number of evaluators found.
+
+    cells       by number of evaluator: zeros on entry; filled with the place of the evaluator's first event
     runs, ends  filled with the evaluators' numbers, and where their runs end
     """
     count = 0
@@ -137,7 +142,7 @@ def gather(
     for event in range(len(numbers)):
         at = cells[numbers[event]]
         cells[numbers[event]] = at + 1
-        of_runs[at] = scores[event] + 0.0  # makes 0.0 of -0.0, which are the same score
+        of_runs[at] = scores[event] + 0.0  # makes 0.0 of -0.0, which is the same score
         labels_of_runs[at] = labels[event]
         if len(times) > 0:
             times_of_runs[at] = times[event]
@@ -147,7 +152,7 @@ def gather(
 
 @inlined
 def _ring(shared: Shared, place: Int64Array) -> Any:
-    """Return the part of a window: scores, labels, predictions, hits, times, order."""
+    """Return the part of a window in the shared arrays: scores, labels, predictions, hits, times, order."""
     start, end = place[START], place[START] + place[ROOM]
     return (
         shared.scores[start:end], shared.labels[start:end], shared.predictions[start:end],
@@ -162,7 +167,10 @@ def _plan(
     is_last: int, of: Int64Array, ring_times: Int64Array, planned: Planned, most: int, filled: Filled,
     row: int,
 ) -> int:  # fmt: skip
-    """Plan up to `most` steps of a run; return how many. The last row is a step without an event."""
+    """Plan up to `most` steps of a run; return the number of steps.
+
+    The last row is a step without an event.
+    """
     if is_last:
         planned.events[0], planned.flags[0], planned.leaving[0], planned.shifts[0] = -1, ROW_DUE, 0, 0
         write_row(of, ring_times, NO_TIME, filled.integers, filled.drift, row)
@@ -179,7 +187,7 @@ def _enter(
     scores: FloatArray, flags: Int8Array, leaving: Int64Array, shifts: Int64Array, head: int, held: int,
     place: Int64Array, ring_scores: FloatArray,
 ) -> None:  # fmt: skip
-    """Write the scores of steps to the ring, as `apply_decisions` writes the decisions."""
+    """Write the scores of entering events to the ring, as `apply_decisions` writes their decisions."""
     room = len(ring_scores)
     for step in range(len(flags)):
         gone = leaving[step]

@@ -1,4 +1,4 @@
-"""The parts of the shared arrays that windows have: rings that grow, and the free parts between them.
+"""The parts of the shared arrays that windows have: rings that grow, and the free parts between rings.
 
 A ring has 4 slots at first, and twice as many when it is full, up to the number of events that the window
 holds at most. A part that a window leaves goes to other windows: parts of one size are a chain, whose links
@@ -26,10 +26,12 @@ _FRESH = fresh_counters()
 
 _LEAST_ROOM = 4
 _LEAST_SLOTS = 1_024
-"""By how many slots the shared arrays grow at the least."""
+"""The least number of slots by which the shared arrays grow."""
 
 _SIZES = 64
-"""Chains of free parts. The chain of parts of 2^n slots has the number n; the last is of full windows."""
+"""Chains of free parts. The chain of parts of 2^n slots has the number n; the last chain is of the parts of
+full windows.
+"""
 
 
 @inlined
@@ -46,7 +48,7 @@ def _size_of(room: int, limit: int) -> int:
 
 @inlined
 def _free(place: Int64Array, limit: int, links: Int64Array, chains: Int64Array) -> None:
-    """Give back the part of a window."""
+    """Free the part of a window, for other windows."""
     if place[ROOM] > 0:
         size = _size_of(place[ROOM], limit)
         links[place[START]] = chains[size]
@@ -110,14 +112,14 @@ def make_room(
 
 @entry
 def give_back(number: int, limit: int, shared: Shared, links: Int64Array, chains: Int64Array) -> None:
-    """Give back the part of a window, which then has no slot."""
+    """Free the part of a window, which then has no slot."""
     place = shared.places[number]
     _free(place, limit, links, chains)
     place[ROOM] = 0
 
 
 class Places:
-    """The shared arrays, and who has which part. An evaluator is named by its number.
+    """The shared arrays, and the part of each window in them. An evaluator is named by its number.
 
     limit     number of events of a full window; 0: a window has no greatest number
     is_timed  whether the events of a window have times
@@ -140,7 +142,10 @@ class Places:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Do a change of windows; if it does not come to its end, the windows are broken."""
+        """Return a context for a change of windows.
+
+        If the change does not come to its end, the windows count as broken.
+        """
         self.refuse_broken()
         self._is_whole = False
         yield
@@ -153,7 +158,7 @@ class Places:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the parts that were ever given take, and the counters."""
+        """How many bytes the counters take, and the parts that any window ever had."""
         shared = self.shared
         slot = 13 + (8 if self.is_timed else 0)
         return int(self._used[0]) * slot + sum(of.nbytes for of in shared[:3])
@@ -163,7 +168,7 @@ class Places:
         counters, counts, places = self.shared[:3]
         if number >= len(counters):
             room = max(64, number + 1, number + number // 4)
-            # in place: the system moves the pages of a large array, and copies none
+            # This works in place: the system moves the pages of a large array, and copies none.
             for column in (counters, counts, places):
                 column.resize((room, *column.shape[1:]), refcheck=False)
         counters[number] = _FRESH
@@ -190,7 +195,7 @@ class Places:
             self._lengthen(max(2 * of_next, int(counts[run:].sum())))
 
     def _lengthen(self, slots: int) -> None:
-        """Make room for at least so many new slots, and for a quarter more than there are."""
+        """Make room for at least `slots` new slots, and for a quarter of the slots in use."""
         used = int(self._used[0])
         room = used + max(slots, used // 4, _LEAST_SLOTS)
         for column in self.shared[3:]:
@@ -198,6 +203,6 @@ class Places:
                 column.resize(room, refcheck=False)
 
     def give_back(self, number: int) -> None:
-        """Give back the part of a window, which then has no slot."""
+        """Free the part of a window, which then has no slot."""
         give_back(number, self.limit, self.shared, self.shared.scores.view(np.int64), self._chains)
         self.shared.places[number, DUE] = END_OF_TIME

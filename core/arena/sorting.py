@@ -21,11 +21,14 @@ MOST_ROOM = 1 << 16
 """Most slots of a ring: `order` has numbers of 16 bits."""
 
 PLACE_FIELDS = 8
-"""Fields of a place; the last is not used. A place fills a cache line."""
+"""Fields of a place; the last field is not used. A place fills a cache line."""
 
 
 class Workspace(NamedTuple):
-    """Arrays of a kernel, longer than the longest ring: scores and slots of three runs of events."""
+    """Arrays in which a kernel works, longer than the longest ring.
+
+    They hold scores and slots of three runs of events.
+    """
 
     old_scores: FloatArray
     old_slots: Int32Array
@@ -36,14 +39,14 @@ class Workspace(NamedTuple):
 
 
 _RUN = 8
-"""Events that are sorted by insertion, before runs are merged."""
+"""So many events are sorted by insertion, before runs are merged."""
 
 
 @kernel
 def _sort(
     scores: FloatArray, slots: Int32Array, count: int, other_scores: FloatArray, other_slots: Int32Array
 ) -> bool:
-    """Sort events by score; return whether the result is in the `other` arrays.
+    """Sort events by score; return whether the result is in the `other` arrays, not in the first arrays.
 
     Runs are merged without branches: half of the branches of a merge of random runs are mispredicted.
     `np.argsort` in a kernel takes 1 s of processor time to compile.

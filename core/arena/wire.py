@@ -1,4 +1,6 @@
-"""The wire form of windows in an arena: that of `evaluator.state`, written by one kernel for all windows.
+"""The wire form of windows in an arena, written by one kernel for all windows.
+
+It is the wire form of `evaluator.state`.
 
 Python took 14 us for the state of a window of 20 events, and the kernel takes 1.5 us.
 """
@@ -16,7 +18,7 @@ from .sorting import REPORTED, ROOM, START, TIMED
 
 @inlined
 def _write(value: int, size: int, out: ByteArray, at: int) -> int:
-    """Write the `size` low bytes of a whole number, little-endian; return where they end."""
+    """Write the `size` low bytes of a whole number, little-endian; return the place behind them."""
     for byte in range(size):
         out[at + byte] = (value >> (8 * byte)) & 0xFF
     return at + size
@@ -27,12 +29,12 @@ def write_windows(
     numbers: Int64Array, names: ByteArray, name_ends: Int64Array, pane: Int64Array, course: Int64Array,
     shared: Shared, score_bits: Int64Array, out: ByteArray,
 ) -> int:  # fmt: skip
-    """Write the wire forms of windows, one after another; return where the last one ends.
+    """Write the wire forms of windows, one after another; return the place behind the last one.
 
     numbers     of the evaluators
     names       model and slice of each as packed texts, one after another; `name_ends`: where they end
     pane        start and end of the pane; empty: there is none
-    course      counters of the course; empty if these are no part of a state
+    course      counters of the course; empty if the counters are not part of a state
     score_bits  the column of scores, as whole numbers
     out         long enough
     """

@@ -1,17 +1,18 @@
 """The signal of an adaptive window of a model with a score of each class.
 
-One signal decides how many events all windows of the model hold: that of the model, and that of each class.
+One signal decides how many events all windows of the model hold: the signal of the model, computed from the
+scores of all classes.
 
 placement  The placement value of the event in the window before the event: its score of its own class, among
            the scores of this class of all events of other classes. The mean placement over the events of a
            class is the AUC of the class. An event is placed if its class has no more mass than all other
-           classes together; of two classes with equal masses the second alone.
-error      1 if the class decided is not the label, else 0.
+           classes together; of two classes with equal masses only the second class is placed.
+error      1 if the decided class is not the label, else 0.
 brier      Half the sum over classes of (score - 1 if the event is of the class, else score)^2.
 
-Of two classes with scores 1 - p and p, placements and errors are those of a binary evaluator with the score p
-and the threshold 1/2, where the second class is the positive one. Squared errors are those up to the rounding
-of 1 - p.
+For two classes with scores 1 - p and p, placements and errors are those of a binary evaluator with the score
+p and the threshold 1/2, where the second class is the positive class. Squared errors are equal up to the
+rounding of 1 - p.
 """
 
 from __future__ import annotations
@@ -56,11 +57,12 @@ class ClassSignal(AdaptiveSignal):
         times: Int64Array | None,
         decided: Int64Array,
     ) -> Iterator[tuple[list[Rows], list[ClassMeans]]]:
-        """Apply events in parts that end where curves are due, if any are.
+        """Apply events in parts; a part ends where a curve is due.
 
-        Yields the rows of each evaluator that fall due, with their curves, and what `window` says of them.
+        Yields the rows of each evaluator that fall due, with their curves, and the means of `window` for
+        these rows.
 
-        evaluators  of the model, then of the classes
+        evaluators  the evaluator of the model, then those of the classes
         decided     the number of the class decided for each event
         """
         model, *classes = evaluators
@@ -87,7 +89,8 @@ class ClassSignal(AdaptiveSignal):
     ) -> tuple[list[Rows], list[ClassMeans]]:
         engines = [evaluator.prepare(each) for evaluator, each in zip(evaluators, given, strict=True)]
         pairs = list(zip(engines, given, strict=True))
-        # The model comes last: what cannot be applied is refused by a class, before anything has changed.
+        # The model comes last: if an event cannot be applied, a class refuses the event before anything has
+        # changed.
         columns = [engine.begin(each) for engine, each in pairs[::-1]][::-1]
         parts: list[list[Rows]] = [[] for _ in engines]
         means: list[ClassMeans] = []
@@ -116,7 +119,9 @@ class ClassSignal(AdaptiveSignal):
 
 
 class ClassWindows:
-    """The windows of a model and of its classes as one, for `AdaptiveSignal`: a label is a class's number.
+    """The windows of a model and of its classes, in the form that `AdaptiveSignal` takes.
+
+    A label is a class's number.
 
     model    the engine of the decisions of all classes
     classes  the engines of the classes; empty if nothing is placed
@@ -161,18 +166,21 @@ class ClassWindows:
         return placements
 
     def masses(self) -> tuple[float, float]:
-        """Return equal masses: about half of the events, or more, are placed. It decides speed alone."""
+        """Return equal masses, because about half of the events, or more, are placed.
+
+        The masses decide speed alone.
+        """
         return 1.0, 1.0
 
     def placement(self, label: int, score: FloatArray) -> float:
-        """Return the placement of an event that would come now; NaN where all events are of its class."""
+        """Return the placement of an event that would come now; NaN if all events are of its class."""
         window = self._classes[label].window
         assert not isinstance(window, UnitWindow)
         return window.placement(1, float(score[label]))
 
 
 def _of_class(columns: Columns, number: int) -> Columns:
-    """Return columns of one class against all others."""
+    """Return columns of one class against all others, given the number of the class."""
     labels = (columns.labels == number).view(np.int8)
     scores = np.ascontiguousarray(columns.scores[:, number])
     return columns._replace(scores=scores, labels=labels, label_codes=labels, predicted_codes=labels)

@@ -1,8 +1,8 @@
 """The kernel that scans a window of events that count 1 each, for the AUCs of its classes.
 
-All masses are counts, so that a class needs no order of all events. It needs the sorted scores of its own
-events, and of every other event the place among them. What `scan_order` and `add_changes` (scan.py) sum with
-weights has the same bits here, with weights of 1.
+All masses are counts, so that a class needs no order of all events. It needs the sorted scores of the class's
+own events, and for every other event its place among these scores. The sums have the same bits as those of
+`scan_order` and `add_changes` (scan.py) with weights of 1.
 
 The places among n scores
     The sorted scores are cut into `PARTS` of equal size. A part is divided into `SLOTS` of equal width, and a
@@ -24,16 +24,16 @@ from ..kernels.compile import Integer, entry, inlined, kernel
 from ..kernels.records import whole
 
 FEW: Final = 96
-"""The most scores of a class that are compared one after another, without a table."""
+"""The most scores of a class that are compared one after another, without a table of places."""
 
 PARTS: Final = 16
-"""Parts of a table of places."""
+"""The number of parts of a table of places."""
 
 SLOTS: Final = 256
-"""Slots of a part."""
+"""The number of slots of a part."""
 
 SPAN: Final = 512
-"""Events whose parts are found in one loop."""
+"""How many events have their parts found in one loop."""
 
 
 @entry
@@ -56,9 +56,10 @@ def scan_counted(
     scores   float64[k, at least C], finite
     columns  the column of `scores` of each class that is scanned
     codes    the class of each event
-    order    the events of these classes: those of each class by rising score of the class
+    order    the events of the scanned classes: class after class, the events of a class by rising score of
+             the class
     counts   the events of each of the C classes, each more than 0
-    shares   float64[2, scanned], of each class in two means of AUCs
+    shares   float64[2, scanned], the share of each class in two means of AUCs
     scales   float64[2, scanned], see `add_changes`, of each class and of its rest; float64[2, 0]: nothing is
              added to `changes`
     pairs    int64[scanned, C], filled: see `scan_order`
@@ -117,7 +118,7 @@ def scan_counted(
         mean = reference + moved / counts[own]
         for place in range(first, end):
             event = by_class[place]
-            missed[event] = mean_of_rest  # so that nothing is added for it below
+            missed[event] = mean_of_rest  # so that the loop below adds nothing for this event
             change = (mean - of_rest[places[event] >> 1]) * scales[0, own]
             changes[0, event] += shares[0, own] * change
             changes[1, event] += shares[1, own] * change
@@ -140,7 +141,7 @@ def _miss_rest(
     missed: FloatArray,
     missed_in_pairs: FloatArray,
 ) -> float:
-    """Write by which share of class `own` each other event is missed; return the mean of these shares."""
+    """Write the share of class `own` by which each other event is missed; return the mean of these shares."""
     first = others = 0
     while codes[first] == own:
         first += 1
@@ -149,7 +150,7 @@ def _miss_rest(
     for event in range(len(codes)):
         at = places[event] >> 1
         share = (before[at] + before[at + (places[event] & 1)]) * own_share
-        is_other = codes[event] != own  # a factor, for a branch is guessed wrong too often
+        is_other = codes[event] != own  # a factor, because a processor guesses this branch wrong too often
         missed[event] = share
         missed_in_pairs[event] += share * is_other
         moved += (share - reference) * is_other
@@ -170,7 +171,7 @@ def _miss_own(
     """Add the shares that each score of a class misses of another class's events; return the missed pairs.
 
     bins    how many of these events are at each place, see `_find_places`; emptied
-    before  how many events of the class have lower scores; behind it all of them
+    before  how many events of the class have lower scores; behind the last score all of them
     """
     above = missed_pairs = 0
     for at in range(different - 1, -1, -1):
@@ -197,9 +198,9 @@ def _add_changes(
 
 @inlined
 def _slot(score: float, least: float, scale: float) -> int:
-    """Return the slot of a score; it never falls when the score rises, whatever the rounding."""
+    """Return the slot of a score; if the score rises, the slot never falls, whatever the rounding."""
     slot = (score - least) * scale
-    return int(min(slot, SLOTS - 1.0)) if slot >= 1.0 else 0  # of NaN 0: differences may overflow
+    return int(min(slot, SLOTS - 1.0)) if slot >= 1.0 else 0  # 0 for NaN: differences may overflow
 
 
 @kernel
@@ -214,7 +215,9 @@ def _find_places(
     lefts: Int32Array,
     places: Int32Array,
 ) -> None:
-    """Write 2 p of each score, p how many of the rising scores `known` are below; one more if p equals it.
+    """Write 2 p for each score, where p of the rising scores `known` are below it.
+
+    Write 2 p + 1 if `known` has the score at place p.
 
     Behind `known` is infinity.
     """
@@ -259,7 +262,7 @@ def _find_places(
 
 
 def scratch(events: int, classes: int, most: int) -> tuple[tuple[FloatArray, ...], tuple[Int32Array, ...]]:
-    """Return scratch space for `scan_counted`; `most`: the events of the greatest class."""
+    """Return scratch space for `scan_counted`; `most` is the number of events of the largest class."""
     floats = events, events, most + 1, most, most, PARTS, PARTS
     integers = [events] * 3 + [most + 1, 2 * most + 1, PARTS * SLOTS + 1] + [classes + 1] * 2 + [SPAN] * 2
     return tuple(map(np.empty, floats)), tuple(np.empty(size, np.int32) for size in integers)

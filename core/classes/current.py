@@ -1,4 +1,4 @@
-"""CurrentPairs: the means of a window after every event, from orders that are kept current (orders.py)."""
+"""CurrentPairs: the means of a window after every event, from orders that follow each event (orders.py)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from .settings import ClassSettings
 from .values import FIGURES
 
 MOST_ORDERED: Final = 127
-"""Most classes for which orders are kept: the number of a class is an int8, and each order counts the events
-of each class in each bucket."""
+"""The most classes for which orders are kept: the number of a class is an int8, and each order counts the
+events of each class in each bucket.
+"""
 
 SPARSE: Final = 800
-"""Events between rows from which a scan of the window is faster. With 10 classes and 10,000 events a scan
-takes 1.4 ms, and an event of kept orders 1.7 us."""
+"""If so many events lie between two rows, a scan of the window is faster than orders. With 10 classes and
+10,000 events a scan takes 1.4 ms, and an event of kept orders 1.7 us.
+"""
 
 
 def keeps_orders(settings: ClassSettings) -> bool:
-    """Return whether a window keeps orders: if its rows are dense, without intervals and rows of classes.
+    """Return whether a window keeps orders.
 
-    A pure function. It decides speed alone: rows are the same to the last bit.
+    It does if its rows are dense, and have neither intervals nor rows of classes.
+
+    A pure function. The result decides speed alone: rows are the same to the last bit.
     """
     evaluator = settings.evaluator
     return (
@@ -40,9 +44,9 @@ def keeps_orders(settings: ClassSettings) -> bool:
 
 
 class CurrentPairs:
-    """The orders of the events of a buffer; the events count 1 each.
+    """The orders of the events of a buffer, whose events count 1 each.
 
-    buffer  holds the events, and follows the same steps
+    buffer  holds the same events, and follows the same steps
     """
 
     def __init__(self, classes: int, buffer: EventBuffer[ClassEvents]) -> None:
@@ -52,7 +56,7 @@ class CurrentPairs:
         self._make_room(0)
 
     def follow(self, coming: ClassEvents, steps: Steps) -> FloatArray:
-        """Apply steps to the orders and the buffer; return a line of figures for each row that falls due.
+        """Apply steps to the orders and the buffer; return the means as one line for each row that falls due.
 
         coming  the events that enter, in order
         """
@@ -80,17 +84,23 @@ class CurrentPairs:
         return lines
 
     def now(self) -> FloatArray:
-        """Return the line of figures of the events held."""
+        """Return the line of the means of the events held."""
         return self._line_after(0, 0)
 
     def take_out(self, place: int) -> FloatArray:
-        """Take out the event at a place, as from the buffer; return the line of figures of the others."""
+        """Remove the event at a place from the orders and the buffer.
+
+        Return the line of the means of the other events.
+        """
         line = self._line_after(place, 1)
         self._buffer.take_out(place)
         return line
 
     def _line_after(self, place: int, gone: int) -> FloatArray:
-        """Return the line of figures after `gone` events from a place on have left the orders."""
+        """Remove `gone` events from a place on from the orders.
+
+        Return the line of the means of the others.
+        """
         line: FloatArray = np.full((1, FIGURES + self._classes), np.nan)
         step = Steps(np.array([-1]), np.array([ROW_DUE], np.int8), np.array([gone]), np.zeros(0, np.int64))
         self._apply(self._buffer.events(), len(self._buffer), step, line, place)
@@ -107,7 +117,7 @@ class CurrentPairs:
         )  # fmt: skip
 
     def _make_room(self, coming: int) -> None:
-        """Make the orders anew, with more room, if not all events fit."""
+        """Make the orders again, with more room, if they have no room for the coming events."""
         held = len(self._buffer)
         if held + coming <= self._room:
             return

@@ -1,4 +1,4 @@
-"""MulticlassEvaluator: a model with a score of each class, in a notebook or a service."""
+"""MulticlassEvaluator: evaluates a model with a score of each class, in a notebook or a service."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ..events.inputs import TimesReader, as_array, as_binary, as_score_numbers, 
 from ..rows import slots
 from ..rows.class_columns import ClassColumns, ClassMeans
 from ..rows.class_rows import ClassRows
-from ..rows.columns import NO_POSITIVE_CLASS, NOT_ASKED
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import NO_POSITIVE_CLASS, NOT_ASKED
 from ..rows.records import Measures
 from ..rows.rows import Rows
 from ..settings.choices import SettingsChoices, settings_with
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import MEASURES
 from ..settings.windows import Adaptive
 from .adaptive import ClassSignal
 from .events import ClassEvents
@@ -80,7 +80,7 @@ class MulticlassEvaluator:
     ) -> None:
         if not isinstance(classes, ClassSettings):
             settings = settings_with(choices, settings, EvaluatorSettings)
-            names: Any = classes  # what is no list of names is refused by the settings
+            names: Any = classes  # the settings refuse any value that is no list of names
             if isinstance(classes, Iterable) and not isinstance(classes, str | set | frozenset):
                 names = tuple(classes)
             classes = ClassSettings(names, settings, multi_label, class_rows, intervals)
@@ -137,8 +137,8 @@ class MulticlassEvaluator:
         times      as `ModelEvaluator.update` takes them; windows and rows by time need them
         time_unit  "s", "ms", "us" or "ns": the unit of times that are numbers
         weights    n finite numbers above 0; all are 1 by default
-        predicted  the class decided for each event; without it the class of the greatest score, the first of
-                   several. With `multi_label` a class is decided for where its score is at the threshold or
+        predicted  the class decided for each event; by default the class of the greatest score, the first of
+                   several. With `multi_label` a class is decided for if its score is at the threshold or
                    above.
 
         Raises InputError, and applies nothing, if a value cannot be used.
@@ -160,7 +160,7 @@ class MulticlassEvaluator:
     def _checked(
         self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike | None
     ) -> ClassEvents:
-        """Return events in columns, or raise InputError."""
+        """Return the events in columns; raise InputError for values that cannot be used."""
         names = self.settings.classes
         found = as_score_numbers("scores", scores)
         if not found.size:
@@ -220,7 +220,7 @@ class MulticlassEvaluator:
     def apply(
         self, events: ClassEvents, times: Int64Array | None = None, decided: Int64Array | None = None
     ) -> ClassRows:
-        """Apply columns that were checked before; return the rows, as `update` does.
+        """Apply columns that were checked before; return rows as `update` does.
 
         decided  the number of the class decided for each event; None with `multi_label`
         """
@@ -232,7 +232,8 @@ class MulticlassEvaluator:
             parts = [self._joined(rows[0], rows[1:], means).rows for rows, means in found]
             return ClassRows(Rows.concat(parts) if len(parts) > 1 else parts[0])
         given = of_each(self.settings, len(self._of_classes), events, times, decided)
-        # First the classes: what cannot be applied is refused by the first of them.
+        # First the classes: if an event cannot be applied, the first class refuses it before anything has
+        # changed.
         pairs = list(zip(evaluators, given, strict=True))
         class_rows = [evaluator.apply(*each) for evaluator, each in pairs[1:]]
         model_rows = self._of_model.apply(*given[0])
@@ -268,7 +269,7 @@ class MulticlassEvaluator:
         return ClassRows(rows.with_curves(curves))
 
     def _clear(self, rows: Rows) -> None:
-        """Make null in rows of the model what only a row of one class says, or what is not asked for."""
+        """Set to null, in rows of the model, the measures of one class, and the measures not asked for."""
         asked = self.settings.evaluator.measures or ()
         not_asked = np.array([name not in asked for name in MEASURES])
         if self.settings.multi_label:
@@ -292,11 +293,11 @@ class MulticlassEvaluator:
 
     @property
     def next_due(self) -> int:
-        """The grid point at which the next row is due if no event comes; END_OF_TIME: there is none."""
+        """The grid point at which the next row is due if no event comes; END_OF_TIME if no row is due."""
         return self._of_model.next_due
 
     def finish(self) -> ClassRows:
-        """Return the last rows, unless the last event applied has made them already."""
+        """Return the last rows, unless the last event has already made them."""
         rows = self._of_model.finish()
         of_classes = [each.finish() for each in self._of_classes]
         return self._joined(rows, of_classes, self._window.finish() if len(rows) else [])
@@ -319,7 +320,7 @@ class MulticlassEvaluator:
     # ---- what the window says now
 
     def means(self) -> ClassMeans:
-        """Return what the window says of all classes now."""
+        """Return the means over all classes for the window now."""
         return self._window.means()
 
     def measures(self, name: str) -> Measures:
@@ -385,6 +386,6 @@ class MulticlassEvaluator:
 
 
 def _some(names: Iterable[str]) -> str:
-    """Return the first names of a list in words."""
+    """Return the first names of a list, in words."""
     known = list(names)
     return ", ".join(map(repr, known[:5])) + (f" and {len(known) - 5:,} more" if len(known) > 5 else "")

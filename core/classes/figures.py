@@ -5,26 +5,25 @@ An event of class i has a score of each class. Classes without an event in the w
 Values
     A(i|j) is the share of the pairs of an event of class i and one of class j in which the event of class i
     has the higher score of class i; a tie counts one half (Hand & Till 2001, eq. 3). The AUC of class c
-    against the rest is that of its score, with all other events as negatives. `macro` is the mean over
+    against the rest is the AUC of its score, with all other events as negatives. `macro` is the mean over
     classes, `weighted` the mean by the classes' masses, and `m` the mean of all A(i|j) (eq. 7).
 Sums
     Without weights pairs are whole numbers, halves counted double. With two classes and scores p and 1 - p
-    all values are the AUC of p to the last bit: a mean of two equal numbers is that number, and the weighted
-    mean adds differences from `macro`, which are then 0.
+    all values are the AUC of p to the last bit: the mean of two equal numbers is that number, and the
+    weighted mean adds differences from `macro`, which are then 0.
 Variances
     An event has a placement in each AUC: the share of the other side that it ranks right, or that ranks it
     right. The variance of a mean of AUCs is that of the same mean of placements (DeLong, DeLong &
-    Clarke-Pearson 1988, for several AUCs over the same events).
-    `m` is a mean of A(i|j), whose placements vary within each class. Its variance is the sum over classes of
-    the sample variance of the mean placements, divided by the number of the class's events. That is the sum
-    of all covariances of two A(i|j), each of them a sum over the classes that both share (Xu 2024).
-    `macro` and `weighted` are means of AUCs against rests. The rest of a class is one sample, as in the row
-    of the class: which other class an event belongs to is chance. So the variance is the sum over events of
-    the squared sum, over classes, of (placement - AUC) / sqrt(n (n - 1)), n the events of the event's side.
-    `weighted` has one more term, (AUC of the event's class - weighted) / sqrt(N (N - 1)), since the masses
-    that weigh the classes are chance, too. For one class this is DeLong's variance. For two classes and
-    scores p and 1 - p all three variances are DeLong's.
-    With weights, n is the effective size (sum w)^2 / sum w^2, and means are weighted.
+    Clarke-Pearson 1988, for several AUCs over the same events). `m` is a mean of A(i|j), whose placements
+    vary within each class. Its variance is the sum over classes of the sample variance of the mean
+    placements, divided by the number of the class's events. This is the sum of all covariances of two A(i|j),
+    where each covariance is a sum over the classes that both share (Xu 2024). `macro` and `weighted` are
+    means of AUCs against rests. The rest of a class is one sample, as in the row of the class: to which other
+    class an event belongs is chance. So the variance is the sum over events of the squared sum, over classes,
+    of (placement - AUC) / sqrt(n (n - 1)), n the events of the event's side. `weighted` has one more term,
+    (AUC of the event's class - weighted) / sqrt(N (N - 1)), since the masses that weigh the classes are
+    chance, too. For one class this is DeLong's variance. For two classes and scores p and 1 - p all three
+    variances are DeLong's. With weights, n is the effective size (sum w)^2 / sum w^2, and means are weighted.
 
 Cost of a window of k events: O(C k), and with weights C sorts. With intervals and without weights, 1.4 ms
 for 10 classes and 10,000 events.
@@ -51,10 +50,11 @@ _NOTHING = 1e-30
 class ClassFigures:
     """The AUCs of a window of some classes.
 
-    classes    the numbers of the classes that have events, ascending; of several labels an event those that
-               also have other events
+    classes    the numbers of the classes that have events, ascending; if events have several labels: the
+               classes that have events and do not have all events
     values     AUCs of these classes, of their pairs, and their means
-    variances  of macro, weighted and m, NaN where one is unknown; None with fewer than two events of a class
+    variances  the variances of macro, weighted and m, NaN if unknown; None with fewer than two events of a
+               class
     """
 
     classes: Int64Array
@@ -122,7 +122,7 @@ def figures_of_labels(
 
     members  bool[k, C]: whether an event is of a class
 
-    `m` and the pairs of classes have no value. None if no class divides the events.
+    `m` and the pairs of classes have no value. None if each class has all events or none.
     """
     counts = np.count_nonzero(members, axis=0)
     classes = np.flatnonzero((counts > 0) & (counts < len(members)))
@@ -160,7 +160,7 @@ def _known(variances: list[float]) -> FloatArray:
 
 
 class Scan:
-    """The scans of the orders of one population, and what events change in its means."""
+    """Scans the orders of one population, and sums what events change in its means."""
 
     def __init__(self, population: Population, changes: FloatArray | None = None) -> None:
         events, classes, dtype = len(population.codes), population.classes, population.masses.dtype
@@ -207,7 +207,10 @@ class Scan:
         pairs: FloatArray,
         has_variances: bool,
     ) -> float:
-        """Scan weighted events for class `own`, whose score is `column`; as `count` for one class."""
+        """Scan weighted events for class `own`, whose score is `column`.
+
+        See `count`, which does the same for events that count 1 each.
+        """
         column = np.ascontiguousarray(column)
         rest = self._follow(np.argsort(column), column, own, factors, pairs)
         if has_variances:
@@ -236,7 +239,7 @@ class Scan:
         return mass
 
     def _add_changes(self, own: int, factors: FloatArray, rest: float, shares: FloatArray) -> None:
-        """Add what each event changes in the AUC of one class, times the class's shares."""
+        """Add what each event changes in the AUC of one class, multiplied by the shares of the class."""
         population = self._of
         others = factors.copy()
         others[own] = 0.0
@@ -248,7 +251,7 @@ class Scan:
         )  # fmt: skip
 
     def add_shares(self, values: Values) -> None:
-        """Add what the class of each event changes in `weighted` through the shares of the classes."""
+        """Add what each event changes in `weighted`, because its class has a share in this mean."""
         population = self._of
         factors = population.all_factors
         mass, beyond = population.beyond_of(factors)

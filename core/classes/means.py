@@ -1,4 +1,4 @@
-"""What a row of a model says of all its classes, from the figures of its window."""
+"""The means over all classes that a row of a model has, from the figures of its window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from ..arrays import FloatArray, Int64Array
 from ..rows.class_columns import MEANS_COLUMNS, NO_MEANS, ClassMeans
-from ..rows.columns import DEGENERATE, ONE_CLASS, REASONS, reason_clauses
+from ..rows.columns import reason_clauses
+from ..rows.reasons import DEGENERATE, ONE_CLASS, REASONS
 from .figures import ClassFigures
 from .settings import ClassSettings
 from .values import FIGURES, values_of_line
@@ -37,7 +38,7 @@ def means_of(settings: ClassSettings, found: ClassFigures | None, counts: Int64A
     blank = ClassMeans(classes=names, classes_absent=absent)
     if found is None:
         reason = NO_EVENTS if len(absent) == len(names) else REASONS[ONE_CLASS]
-        if settings.multi_label:  # events without any label may be in the window
+        if settings.multi_label:  # the window may hold events without any label
             reason = NO_DIVISION
         return blank._replace(reason=reason_clauses(dict.fromkeys(_FIGURES, reason)))
     values = found.values
@@ -80,7 +81,7 @@ def means_of(settings: ClassSettings, found: ClassFigures | None, counts: Int64A
 def means_of_rows(
     settings: ClassSettings, found: ClassFigures | None, counts: Int64Array
 ) -> list[ClassMeans]:
-    """Return what the row of a model and, behind it, the row of each class say; see `means_of`."""
+    """Return the means for the row of a model and, behind it, for the row of each class; see `means_of`."""
     of_model = means_of(settings, found, counts)
     if not settings.class_rows:
         return [of_model]
@@ -95,7 +96,7 @@ def means_of_rows(
 
 
 class MeansOfLines(Sequence[ClassMeans]):
-    """The means of many rows, of which each is made when it is asked for.
+    """The means of many rows; the means of a row are made when they are asked for.
 
     lines  what `write_means_now` wrote, a line for each row
     """

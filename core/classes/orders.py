@@ -9,7 +9,7 @@ An event of class y that enters or leaves changes
     pairs[c, y] for every other class c: by the events of class c above it in the order of class c,
 where pairs count double, and a tie counts one half. Then it enters or leaves all C orders.
 
-Cost of an event: O(C (log k + k / WIDTH + WIDTH)). With 10 classes and k = 10,000 an event that enters while
+Cost of an event: O(C (log k + k / WIDTH + WIDTH)). With 10 classes and k = 10,000, an event that enters while
 another one leaves takes 2.2 us with a row of its own, and 1.7 us with a row per 100. Nearly all of that is
 loops of fixed length without branches, of which a processor does 8 or more steps at once. Tried, and not
 faster:
@@ -36,13 +36,13 @@ from ..measures.steps import ENTERS, ROW_DUE
 from .values import write_means_now
 
 WIDTH: Final = 96
-"""Most events of a bucket."""
+"""The most events of a bucket."""
 
 SPAN: Final = 64
-"""Lower bounds that are compared in one loop of fixed length."""
+"""How many lower bounds are compared in one loop of fixed length."""
 
 SUMMED: Final = 128
-"""Buckets whose events are added up in one loop of fixed length."""
+"""How many buckets have their events added up in one loop of fixed length."""
 
 
 class Orders(NamedTuple):
@@ -53,7 +53,7 @@ class Orders(NamedTuple):
     keys     float64[C, B, WIDTH], the scores in each bucket; behind them infinity
     codes    int8[C, B, WIDTH], the classes of these events
     sizes    int64[C, B], the events of each bucket
-    at       int64[C, B], the bucket at each position; free buckets follow
+    at       the numbers of the buckets by position; free buckets follow them
     firsts   float64[C, B + SPAN], the least score that the bucket at each position may have, and the greatest
              that the bucket before may have; -infinity at position 0, infinity behind the positions in use
     used     int64[C], the positions in use
@@ -74,7 +74,7 @@ class Orders(NamedTuple):
 
 
 def buckets_for(events: int) -> int:
-    """Return how many buckets an order of at most so many events needs."""
+    """Return how many buckets an order of up to `events` events needs."""
     return 3 * events // WIDTH + 4
 
 
@@ -101,7 +101,8 @@ def _position(o: Orders, c: Integer, score: float) -> int:
     """Return the last position whose lower bound is below a score."""
     firsts = o.firsts[c]
     low, left = 0, o.used[c]
-    while left > SPAN:  # without a branch on the outcome: half of all guesses of a processor would be wrong
+    # without a branch on the outcome, because a processor would guess half of these branches wrong
+    while left > SPAN:
         half = left >> 1
         low += half * (firsts[low + half] < score)
         left -= half
@@ -113,7 +114,7 @@ def _position(o: Orders, c: Integer, score: float) -> int:
 
 @inlined
 def _sum(within: Any, start: Integer, end: Integer) -> int:
-    """Return how many events of a class are at positions from `start` to before `end`."""
+    """Return how many events of a class lie at the positions from `start` to before `end`."""
     total = 0
     while end - start >= SUMMED:
         part = np.int16(0)
@@ -129,7 +130,7 @@ def _sum(within: Any, start: Integer, end: Integer) -> int:
 
 @inlined
 def _doubled_before(within: Any, position: Integer, last: Integer) -> int:
-    """Return 2 for each event of a class before a position, and 1 for each between it and `last`."""
+    """Return 2 for each event of a class before a position, and 1 for each event from there to `last`."""
     doubled = 2 * _sum(within, 0, position)
     if last > position + 1:
         doubled += _sum(within, position + 1, last)
@@ -138,7 +139,7 @@ def _doubled_before(within: Any, position: Integer, last: Integer) -> int:
 
 @inlined
 def _doubled(o: Orders, c: Integer, bucket: Integer, score: float, code: Integer) -> int:
-    """Return 2 for each event of a class in a bucket that is below a score, and 1 for each tie."""
+    """Return 2 for each event of a class in a bucket that is below a score, and 1 for each tie with it."""
     keys, codes = o.keys[c, bucket], o.codes[c, bucket]
     wanted, doubled = np.int8(code), 0
     for place in range(WIDTH):
@@ -149,7 +150,7 @@ def _doubled(o: Orders, c: Integer, bucket: Integer, score: float, code: Integer
 
 @inlined
 def _add_pairs(o: Orders, c: Integer, bucket: Integer, score: float, sign: Integer) -> None:
-    """Add to the pairs of class c the events of all classes in a bucket, as `_doubled` counts them."""
+    """Add the events of all classes in a bucket, as `_doubled` counts them, to the pairs of class c."""
     keys, codes, pairs = o.keys[c, bucket], o.codes[c, bucket], o.pairs[c]
     for place in range(o.sizes[c, bucket]):
         pairs[codes[place]] += sign * (2 * (keys[place] < score) + (keys[place] == score))
@@ -157,7 +158,7 @@ def _add_pairs(o: Orders, c: Integer, bucket: Integer, score: float, sign: Integ
 
 @kernel
 def _split(o: Orders, c: Integer, position: Integer) -> None:
-    """Move the upper half of a full bucket to a bucket of its own behind it."""
+    """Move the upper half of a full bucket to a new bucket behind it."""
     bucket, used = o.at[c, position], o.used[c]
     new, keys, half = o.at[c, used], o.keys[c, bucket], WIDTH // 2
     middle, ties = 0.0, 0
@@ -202,7 +203,7 @@ def _append(o: Orders, c: Integer, position: Integer, score: float, code: Intege
 
 @kernel
 def _join(o: Orders, c: Integer, position: Integer) -> None:
-    """Move the events of the bucket behind a position into the bucket at it, and free that bucket."""
+    """Move the events of the bucket behind a position into the bucket at it, and free the emptied bucket."""
     gone, used = o.at[c, position + 1], o.used[c]
     for place in range(o.sizes[c, gone]):
         _append(o, c, position, o.keys[c, gone, place], o.codes[c, gone, place])
@@ -238,7 +239,7 @@ def _remove(o: Orders, c: Integer, position: Integer, last: Integer, score: floa
     o.within[c, code, position] -= 1
     if size > WIDTH // 4:
         return
-    most = 3 * WIDTH // 4 if size > 0 else WIDTH  # an empty bucket goes whatever its neighbour has
+    most = 3 * WIDTH // 4 if size > 0 else WIDTH  # an empty bucket is joined, whatever its neighbour has
     if position + 1 < o.used[c] and size + o.sizes[c, o.at[c, position + 1]] <= most:
         _join(o, c, position)
     elif position > 0 and size + o.sizes[c, o.at[c, position - 1]] <= most:
@@ -247,10 +248,10 @@ def _remove(o: Orders, c: Integer, position: Integer, last: Integer, score: floa
 
 @inlined
 def _change(o: Orders, c: Integer, code: Integer, score: float, sign: Integer) -> None:
-    """Add an event to an order and its pairs (sign 1), or take it away (-1)."""
+    """Add an event to an order and its pairs (sign = 1), or remove it from both (-1)."""
     position = _position(o, c, score)
     last = position
-    while o.firsts[c, last + 1] == score:  # ties fill buckets
+    while o.firsts[c, last + 1] == score:  # several buckets may hold ties of this score
         last += 1
     if c == code:
         for other in range(len(o.counts)):
@@ -292,7 +293,7 @@ def follow_orders(
 
     codes, scores   the events held, the oldest first, and then those that enter
     oldest, coming  places of the oldest event held, and of the first event that enters
-    flags, leaving  of each step: see `Steps`
+    flags, leaving  the columns of the steps: see `Steps`
     aucs, pair_aucs, shares  scratch space: C, C times C and C numbers
     found           filled, a line for each row: see `write_means_now`
     """
@@ -305,7 +306,8 @@ def follow_orders(
         for step in range(start, end):
             gone += leaving[step]
             entered += (flags[step] & ENTERS) != 0
-        for c in range(len(o.counts)):  # order by order, so that an order stays in the processor's cache
+        # one order after another, so that an order stays in the processor's cache
+        for c in range(len(o.counts)):
             for event in range(coming, coming + entered):
                 _change(o, c, codes[event], scores[event, c], 1)
             for event in range(oldest, oldest + gone):

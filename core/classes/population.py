@@ -1,8 +1,9 @@
 """The masses of the classes of a window, for events that count 1 each and for events with weights.
 
-Weights from 1e-300 to 1e300, and classes that have been silent for thousands of half-lives, are no problem:
-the weights of each class have a unit of their own, so that the largest weight of a class lies near 1. AUCs
-between two classes do not depend on the units. What does depend on them takes them relative to the largest.
+Weights may lie between 1e-300 and 1e300, and classes may be silent for thousands of half-lives: the weights
+of each class have a unit of their own, so that the largest weight of a class lies near 1. AUCs between two
+classes do not depend on the units. Values that depend on the units are computed with units relative to the
+largest unit.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import numpy as np
 from ..arrays import FloatArray, Int64Array
 
 _ENOUGH = 1.0 - 1e-9
-"""Least size of a class, less 1, for an interval: two events of one weight are enough."""
+"""The least size of a class, less 1, for which there is an interval: two events of one weight are enough."""
 
 
 class Population:
-    """Events of C classes, each of which has some.
+    """Events of C classes, at least one event of each class.
 
     codes    the class of each event
     classes  C
@@ -61,7 +62,10 @@ class Population:
         self._squares = np.bincount(codes, inflated * inflated, classes)
 
     def factors(self, own: int) -> FloatArray:
-        """Return the unit of each class relative to the largest one of the others than `own`; 1 for `own`."""
+        """Return the unit of each class relative to the largest unit of all classes but `own`.
+
+        1 for `own`.
+        """
         if self.is_unit:
             return np.ones(self.classes)
         others = np.delete(self._units, own)
@@ -71,7 +75,7 @@ class Population:
 
     @cached_property
     def all_factors(self) -> FloatArray:
-        """The unit of each class relative to the largest one of all."""
+        """The unit of each class relative to the largest unit of all classes."""
         return np.asarray(np.exp2(self._units - self._units.max()))
 
     @cached_property
@@ -85,5 +89,5 @@ class Population:
         return mass, mass * mass / float(np.dot(self._squares, factors * factors)) - 1.0
 
     def has_enough(self) -> bool:
-        """Whether every class has two events of one weight, or a size as large."""
+        """Whether every class has at least two events of equal weight, or an effective size as large."""
         return bool((self.beyond >= _ENOUGH).all())

@@ -1,8 +1,8 @@
 """Kernels that scan the events of a window in the order of one score, for AUCs between classes.
 
-The order of class c is by the score of class c. A pair of an event of class c and one of another class is
-missed if the event of class c has the lower score of class c; a tie is half missed. Masses are counts, or
-sums of weights. Missed masses are summed from 0 on, so they are exactly 0 where no pair is missed.
+The order of class c is by the score of class c. A pair of an event of class c and an event of another class
+is missed if the event of class c has the lower score of class c; a tie counts as half missed. Masses are
+counts, or sums of weights. Missed masses are summed from 0 on, so they are exactly 0 where no pair is missed.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def scan_order(
     weights          the weight of each event: int64 or float64, as `pairs`, `above` and `tied`
     own_share        1 / (2 mass of class `own`)
     rest_shares      of each class: what half a missed event of mass 1 adds to `missed`; 0 for class `own`
-    pair_shares      the same for `missed_in_pairs`: 1 / (2 mass of the class)
+    pair_shares      the same, for `missed_in_pairs`: 1 / (2 mass of the class)
     missed           filled: of an event of class `own`, the share of all other events that it misses; of
                      another event, the share of class `own` by which it is missed
     missed_in_pairs  added to: of an event of class `own`, the sum over other classes of the share of the
-                     class that it misses; of another event, as `missed`
+                     class that it misses; of another event, as in `missed`
     pairs            filled: twice the mass of pairs of class `own` and each other class that are not missed
     above, tied      scratch space, one for each class
     """
@@ -123,7 +123,8 @@ def add_changes(
     missed   see `scan_order`
     weights  the weight of each event, in units of its class
     factors  the unit of each class's weights
-    scales   of class `own` and of all others: 1 / sqrt(mass (size - 1)), the mass in those units
+    scales   for class `own` and for all others together: 1 / sqrt(mass (size - 1)), with the mass in those
+             units
     """
     sums, masses, firsts = np.zeros(2), np.zeros(2), np.full(2, np.nan)
     for event in range(len(codes)):

@@ -1,4 +1,4 @@
-"""The settings of an evaluation with more than two classes, checked when made."""
+"""The settings of an evaluation with more than two classes; they are checked when they are made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..settings.evidence import DEFAULT_BLOCKS
 from ..settings.table import TableSettings
 
 MOST_CLASSES = 100_000
-"""Most classes of a model: a row of the window is a matrix of their pairs."""
+"""The most classes of a model: a row of the window is a matrix of their pairs."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class ClassSettings:
     """How a model with a score of each class is evaluated.
 
     classes      the names of the classes, in the order of the scores. Numbers count by value (`class_name`).
-    evaluator    window, emission, measures and all else that the row of a class needs. Sketches are refused,
-                 and so is `positive`; with `multi_label` adaptive windows, too.
+    evaluator    window, emission, measures and all else that the row of a class needs. `positive` is
+                 refused; with `multi_label` adaptive windows, too.
     multi_label  whether an event may be of any number of classes.
     class_rows   whether each class has rows of its own.
     intervals    whether the means of AUCs have intervals.
@@ -68,10 +68,6 @@ class ClassSettings:
                 f"window={str(settings.window)!r}: an adaptive window follows one signal, and an event of "
                 "several labels has one of each class; give another kind of window"
             )
-        if settings.sketch_bytes is not None:
-            raise ConfigError(
-                f"sketch_bytes={settings.sketch_bytes!r}: rows of classes have none; leave sketch_bytes out"
-            )
         if settings.curves is not None and not self.class_rows:
             raise ConfigError(
                 f"curves={settings.curves!r} with class_rows=False: each class has a curve beside its rows; "
@@ -88,7 +84,7 @@ class ClassSettings:
 
     @classmethod
     def of_table(cls, table: TableSettings) -> ClassSettings | None:
-        """Return the settings of the models of a table; None: its models have one score."""
+        """Return the settings of the models of a table; None if its models have one score."""
         if (classes := table.classes) is None:
             return None
         return cls(classes.names, table.evaluator, classes.multi_label)
@@ -100,12 +96,15 @@ class ClassSettings:
 
     @cached_property
     def evaluated(self) -> tuple[str, ...]:
-        """The classes that have evaluators, all or none: for their rows, or for placements as the signal."""
+        """The classes that have evaluators, either all classes or none.
+
+        They serve rows of the classes, or placements as the signal.
+        """
         return self.classes * (self.class_rows or self.evaluator.window.signal == "placement")
 
     @cached_property
     def decided(self) -> tuple[str, ...]:
-        """The classes as the evaluator of all classes has them: -1 and 0 of a list are two classes."""
+        """The classes by their names in the evaluator of all classes: -1 and 0 in a list stay two classes."""
         if not {MINUS_ONE, ZERO} <= {*map(class_text, self.classes)}:
             return self.classes
         return tuple(f"class {name}" for name in self.classes)
@@ -121,7 +120,7 @@ class ClassSettings:
             self.evaluator,
             measures=None,
             curves=None,
-            probabilities=self.evaluator.window.signal == "brier",  # which asks for them
+            probabilities=self.evaluator.window.signal == "brier",  # only this signal asks for probabilities
             evidence_below=None,
             evidence_blocks=DEFAULT_BLOCKS,
             block_gap=None,
@@ -134,12 +133,12 @@ class ClassSettings:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The number of each class, by the texts that labels may have for the class (`named_classes`)."""
+        """The number of each class, by each text that a label may have for the class (`named_classes`)."""
         numbers = {name: number for number, name in enumerate(self.classes)}
         return {text: numbers[name] for text, name in named_classes(self.classes).items()}
 
     def number_of(self, value: object) -> int | None:
-        """Return the number of the class that a label or a prediction is; None: of no class."""
+        """Return the number of the class that a label or a prediction names; None if it names no class."""
         return self.places.get(class_text(value))
 
     def numbers_of(self, column: TextColumn) -> Int64Array:
@@ -151,7 +150,7 @@ class ClassSettings:
         return numbers
 
     def meaning(self) -> dict[str, Any]:
-        """Return, by name, what decides the values of rows and the meaning of a state."""
+        """Return, by name, the settings that decide the values of rows and the meaning of a state."""
         said: dict[str, Any] = json.loads(self.evaluator.canonical())
         return {**said, "classes": list(self.classes), "multi_label": self.multi_label}
 
@@ -172,7 +171,7 @@ class ClassSettings:
 
     @classmethod
     def from_json(cls, text: str) -> ClassSettings:
-        """Read settings. Raises an error for a text that `to_json` cannot have written."""
+        """Read settings. Raises an error for a text that `to_json` did not write."""
         content = read_object(text, "the settings of a model with classes")
         evaluator = TableSettings.from_json(content.pop("evaluator")).evaluator
         return cls(tuple(content.pop("classes")), evaluator, **content)

@@ -1,4 +1,7 @@
-"""The events of a model as its evaluators take them: of all classes together, and of one against the rest."""
+"""The events of a model in the forms that its evaluators take.
+
+The forms are for all classes together, and for one class against the rest.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ def of_each(
     times: Int64Array | None,
     decided: Int64Array | None,
 ) -> list[GivenEvents]:
-    """Return events as each evaluator takes them: the model's, then those of the first `classes` classes.
+    """Return events in the form that each evaluator takes.
+
+    First for the model, then for the first `classes` classes.
 
     decided  the number of the class decided for each event; None with `multi_label`
     """
@@ -30,7 +35,7 @@ def of_each(
 def _of_all(
     settings: ClassSettings, events: ClassEvents, times: Int64Array | None, decided: Int64Array | None
 ) -> GivenEvents:
-    """Return events for the decisions of all classes, which no score ranks."""
+    """Return the events for the decisions of all classes, which use no score to rank."""
     none = np.zeros(events.size)
     classes = predicted = None
     if decided is not None:
@@ -46,12 +51,13 @@ def _of_one(
     times: Int64Array | None,
     decided: Int64Array | None,
 ) -> GivenEvents:
-    """Return events for one class, by its number, against all others; `decided` as in `of_each`."""
+    """Return the events for one class, given by its number, against all others; `decided` as in `of_each`."""
     scores = np.ascontiguousarray(events.scores[:, number])
     if decided is None:
         labels = events.labels[:, number].astype(np.int8)
         return GivenEvents(scores, labels, times, None, None, events.weights)
-    sides = class_text(settings.classes[number]), ""  # the first as `of_class` names the positive class
+    # the first side has the name that `of_class` gives to the positive class
+    sides = class_text(settings.classes[number]), ""
     is_label, is_decided = events.labels == number, decided == number
     return GivenEvents(
         scores, is_label.view(np.int8), times, TextColumn((~is_label).astype(np.int32), sides),

@@ -22,14 +22,14 @@ _WHAT = "a snapshot of a model with classes"
 
 
 class ClassState(NamedTuple):
-    """Everything that a model's later rows depend on.
+    """Everything on which a model's later rows depend.
 
     settings      the settings of the model
-    model, slice  its name in rows
-    pane          the Beam window of its rows; None: there is none
+    model, slice  the names in rows
+    pane          the Beam window of its rows; None if there is no window
     evaluators    the snapshot of the decisions of all classes, then that of each class
-    window        the bytes of its `ClassWindow`; behind them, with an adaptive window, those of its `Adwin`
-                  with their length
+    window        the bytes of its `ClassWindow`; with an adaptive window, followed by the bytes of its
+                  `Adwin` with their length
     """
 
     settings: ClassSettings
@@ -48,7 +48,10 @@ class ClassState(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes) -> ClassState:
-        """Read the wire form. Raises a `WireError` for other bytes; evaluators and window are not read."""
+        """Read the wire form. Raises a `WireError` for other bytes.
+
+        The bytes of evaluators and window are not read.
+        """
         reader = Reader(unframed(data, MAGIC, VERSION, _WHAT))
         with reading(_WHAT):
             settings = ClassSettings.from_json(reader.text())
@@ -61,12 +64,15 @@ class ClassState(NamedTuple):
 
 
 def packed_states(states: Sequence[bytes]) -> bytes:
-    """Return the wire form of many states, each given in its own."""
+    """Return the wire form of many states, from the wire form of each."""
     return b"".join([struct.pack("<I", len(states)), *map(packed_bytes, states)])
 
 
 def states_in(data: bytes) -> list[bytes]:
-    """Return each state of the wire form of many. Raises a `WireError` for other bytes."""
+    """Return the bytes of each state in the wire form of many states.
+
+    Raises a `WireError` for other bytes.
+    """
     with reading("a snapshot"):
         reader = Reader(memoryview(data))
         states = [reader.sized() for _ in range(reader.number("<I"))]

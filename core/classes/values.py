@@ -1,4 +1,7 @@
-"""The values that follow from the pairs of events that classes rank right: AUCs, their means, the worst."""
+"""Values that follow from the pairs of events that classes rank right.
+
+AUCs, their means, and the worst AUCs.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,21 @@ from ..arrays import FloatArray, Int64Array
 from ..kernels.compile import Integer, entry, kernel
 
 FIGURES: Final = 8
-"""How many numbers `write_means` writes."""
+"""How many numbers `write_means` writes in a line."""
 
 
 class Values(NamedTuple):
     """AUCs of n classes.
 
-    aucs           of each class against all others
+    aucs           the AUC of each class against all others
     pair_aucs      float64[n, n]: A(i|j); NaN for i = j. Empty where events have several labels
     macro, weighted, m
                    means of the AUCs; see `figures`
-    worst_class    the class of the least AUC, the first of several
+    worst_class    the class of the least AUC, the first if several are equal
     worst_class_auc
                    that AUC
-    worst_pair     the classes i < j of the least mean of A(i|j) and A(j|i), the first of several; None: there
-                   are no pairs
+    worst_pair     the classes i < j of the least mean of A(i|j) and A(j|i), the first if several are equal;
+                   None: there are no pairs
     worst_pair_auc that mean
     """
 
@@ -71,8 +74,8 @@ def _write(
 def write_means(aucs: FloatArray, shares: FloatArray, pair_aucs: FloatArray, found: FloatArray) -> None:
     """Write into `found` macro, weighted, m, the worst class and its AUC, the worst pair (i, j) and its AUC.
 
-    shares     of the classes; their sum is 1
-    pair_aucs  float64[0, 0]: there are no pairs, and what is said of them is left as it is
+    shares     the shares of the classes; their sum is 1
+    pair_aucs  float64[0, 0]: there are no pairs, and the numbers about pairs in `found` do not change
     found      float64[1, FIGURES]
     """
     _write(aucs, shares, pair_aucs, len(aucs), found, 0)
@@ -88,13 +91,16 @@ def write_means_now(
     found: FloatArray,
     row: Integer,
 ) -> None:
-    """Write what `write_means` writes, of events that count 1 each, into a line of `found`, O(classes^2).
+    """Write the numbers of `write_means`, for events that count 1 each, into a line of `found`.
 
-    counts  the events of each class; classes without events are left out, and the others numbered anew
+    O(classes^2).
+
+    counts  the events of each class; classes without events are left out, and the other
+            classes numbered again
     pairs   twice the pairs of an event of class i and one of class j that the score of class i ranks right
     aucs, pair_aucs, shares
             scratch space, filled with AUCs and shares of the classes that have events
-    found   NaN if fewer than two classes have events; then as `write_means`, and behind it the events of
+    found   NaN if fewer than two classes have events; otherwise as `write_means`, followed by the events of
             each class
     """
     events, n = 0, 0
@@ -123,14 +129,17 @@ def write_means_now(
 
 
 def values_of(aucs: FloatArray, shares: FloatArray, pair_aucs: FloatArray) -> Values:
-    """Return the values of AUCs; see `Values`."""
+    """Return the `Values` of AUCs."""
     found = np.full((1, FIGURES), np.nan)
     write_means(aucs, shares, pair_aucs, found)
     return _of_line(found[0], aucs, pair_aucs)
 
 
 def values_of_line(found: FloatArray) -> Values | None:
-    """Return the values of a line that `write_means_now` wrote, without arrays; None: they have no value."""
+    """Return the values of a line that `write_means_now` wrote, without arrays.
+
+    None if the means have no value.
+    """
     return None if math.isnan(found[0]) else _of_line(found, np.empty(0), np.empty((0, 0)))
 
 

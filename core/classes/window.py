@@ -1,7 +1,7 @@
-"""ClassWindow: the events of one model with a score of each class, from events to the figures of rows.
+"""ClassWindow: makes the figures of rows from the events of one model with a score of each class.
 
-Which events the window holds, and when a row is due, is planned by `Course` (evaluator/eviction.py), as for
-the rows of each class. A fading event weighs 2^(-a / T), a its age and T the half-life. It is dropped when it
+`Course` (evaluator/eviction.py) plans which events the window holds and when a row is due, as for the rows of
+each class. A fading event weighs 2^(-a / T), where a is its age and T the half-life. It is dropped when it
 weighs less than 2^-64 of the heaviest event of its class.
 """
 
@@ -68,9 +68,9 @@ class ClassWindow:
     ) -> Sequence[ClassMeans]:
         """Apply events, or advance time to `clock`; return the means of the rows that fall due.
 
-        given  of adaptive windows: see `plan_steps`
+        given  for adaptive windows: see `plan_steps`
 
-        Where classes have rows, the means of each are behind those of the model.
+        If classes have rows, the means of each class follow those of the model.
         """
         counters = self._course.counters
         due: list[ClassMeans] = []
@@ -101,7 +101,7 @@ class ClassWindow:
         return self.apply(self._buffer.events().part(slice(0)), None, clock)
 
     def finish(self) -> Sequence[ClassMeans]:
-        """Return the means of the last row, which falls due now, as `apply` does."""
+        """Make the last row due now; return its means, as `apply` does."""
         self._course.counters[NEXT_ROW] += 1
         self._course.counters[CHANGED] = 0
         return self._means_of_rows()
@@ -133,7 +133,7 @@ class ClassWindow:
     # ---- state
 
     def go_on(self, remains: Remains) -> None:
-        """Continue the rows of a window that was dropped; this window stays empty."""
+        """Continue the rows of a window that was dropped, from its `remains`; this window stays empty."""
         self._course.counters[REMAINING] = remains[2:]
 
     @property
@@ -146,8 +146,8 @@ class ClassWindow:
     def pack(self) -> list[bytes]:
         """Return the wire form, little-endian.
 
-        `_STATE`; labels (i4; of several labels one byte each) and scores (f8) of the events held, then their
-        weights (f8), ticks and times (i8), each if there are some.
+        `_STATE`; the labels (i4; one byte for each class if events have several labels) and scores (f8) of
+        the events held, then their weights (f8), ticks and times (i8), each only if events have them.
         """
         events, times = self._buffer.events(), self._course.times()
         head = _STATE.pack(

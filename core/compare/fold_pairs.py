@@ -24,7 +24,7 @@ from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ..encoding.fields import Reader
 from ..errors import InputError
 from ..events.times import NO_TIME
-from ..rows.columns import ONE_CLASS, REASONS, TOO_FEW
+from ..rows.reasons import ONE_CLASS, REASONS, TOO_FEW
 from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected, leader, noted
 from .fold_report import FoldReport, GatheringMachine, PairedFold
 from .mcnemar import McnemarEvidence, mcnemar
@@ -41,7 +41,10 @@ _ONE_LOOK = "significant for one look only: p_anytime, corrected for the pairs, 
 
 
 class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
-    """Compares the learners of fold number `fold` by their `FoldReport`s; see `ComparisonSettings`."""
+    """The state machine that compares the learners of fold number `fold` by their `FoldReport`s.
+
+    See `ComparisonSettings`.
+    """
 
     _magic, _what = MAGIC, "the state of a fold's comparisons"
 
@@ -52,7 +55,7 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
         super().__init__(settings, len(settings.learners))
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
-        """Return the learner and the checkpoint of a report. Raises as `apply` does."""
+        """Return the learner and the checkpoint of a report. Raises the errors of `apply`."""
         report = FoldReport.unpack(record)
         learners = len(self.settings.learners)
         if report.fold != self.fold or report.learner >= learners:
@@ -111,13 +114,13 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
             pair.add(wrong[a] & right[b], right[a] & wrong[b], ~(answered[a] & answered[b]))
             rows.append(self._mcnemar_row(pair, self._blank(at, "accuracy", "mcnemar", a, b)))
         rows = corrected(rows)
-        # The test is repeated at every checkpoint: significance at one of them does not hold for all.
+        # The test is repeated at every checkpoint, so significance at one checkpoint does not hold for all.
         for row, p in zip(rows, adjusted_of([row.p_anytime for row in rows]), strict=True):
             is_of_one_look = row.better and p is not None and p > self.settings.alpha
             yield noted(row, _ONE_LOOK) if is_of_one_look else row
 
     def _mcnemar_row(self, pair: _Pair, blank: ComparisonRow) -> ComparisonRow:
-        """Return the row of a pair; `better` is the leading learner."""
+        """Return the row of McNemar's test of a pair; `better` is the leading learner."""
         blank = _left_out(blank, pair.left_out)
         if pair.tested == pair.left_out:
             return noted(blank, "no instance so far has an answer of both")
@@ -133,7 +136,10 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
         )
 
     def _delong(self, at: Checkpoint) -> Iterator[ComparisonRow]:
-        """Yield the tests of all pairs. Scores are ranked once for pairs that answered the same instances."""
+        """Yield the rows of DeLong's test of all pairs.
+
+        Scores are ranked once for pairs that answered the same instances.
+        """
         window = self._window
         refusal = self.settings.auc_refusal if window is None else window.refusal
         pairs = combinations(range(len(self.settings.learners)), 2)
@@ -168,13 +174,13 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
     # ---- state
 
     def _write(self) -> list[bytes]:
-        """Return fold (u32, little-endian), each pair's counts, waiting reports, the window."""
+        """Return fold (u32, little-endian), the counts of each pair, the waiting reports and the window."""
         pairs = [pair.write() for pair in self._pairs]
         window = [] if self._window is None else self._window.write()
         return [_HEAD.pack(self.fold), *pairs, *super()._write(), *window]
 
     def _read(self, reader: Reader) -> None:
-        """Load what `_write` returned. Raises ValueError for other bytes."""
+        """Load the state that `_write` returned. Raises ValueError for other bytes."""
         if (stored := reader.number(_HEAD.format)) != self.fold:
             raise ValueError(f"it is of fold {stored} and not of fold {self.fold}")
         self._pairs = [_Pair.read(reader) for _ in self._pairs]
@@ -212,7 +218,7 @@ class _Pair:
         self.evidence = McnemarEvidence()
 
     def add(self, only_a_wrong: BoolArray, only_b_wrong: BoolArray, left_out: BoolArray) -> None:
-        """Add the counts of further instances."""
+        """Add the counts of later instances."""
         self.tested += len(left_out)
         self.left_out += int(left_out.sum())
         self.evidence.update(int(only_a_wrong.sum()), int(only_b_wrong.sum()))
@@ -246,7 +252,8 @@ class _ScoreWindow:
         self._window = settings.window
         self._most = settings.window.size or MOST_INSTANCES
         self._moment = NO_TIME
-        self._lost = NO_TIME  # greatest time of instances dropped because they were too many
+        # the greatest time of the instances that were dropped because there were too many
+        self._lost = NO_TIME
         self._has_lost = False
         self.labels: Int8Array = np.zeros(0, np.int8)
         self.scores: FloatArray = np.zeros((len(settings.learners), 0))
@@ -305,7 +312,7 @@ class _ScoreWindow:
 
 
 def _cannot_rank(labels: Int8Array) -> str | None:
-    """Return why AUCs over instances of these labels cannot be compared; None if they can."""
+    """Return why AUCs over instances of these labels cannot be compared; None if AUCs can be compared."""
     fewer = min(int(labels.sum()), int(len(labels) - labels.sum()))
     if not len(labels):
         return "no instance in window has an answer of both"
@@ -313,7 +320,7 @@ def _cannot_rank(labels: Int8Array) -> str | None:
 
 
 def _delong_row(found: DelongTest, blank: ComparisonRow) -> ComparisonRow:
-    """Return the row of a pair; `better` is the leading learner."""
+    """Return the row of DeLong's test of a pair; `better` is the leading learner."""
     better = leader(blank, found.auc_a - found.auc_b)
     row = blank._replace(p_value=found.p_value, better=better)
     if math.isfinite(found.statistic):

@@ -1,8 +1,8 @@
-"""The records of a fold at a checkpoint, and the base of the machines that compare learners by them.
+"""The records of a fold at a checkpoint, and the base of the machines that compare learners by these records.
 
 `FoldReport` is the report of one learner: its measures, and its wrong predictions. For each tested instance a
-report has one bit, and a score if AUCs are compared; never a whole prediction. All learners of a fold test
-the same instances (`folds`), so that bits are paired by their places. Wire form: a frame
+report has one bit, and a score if AUCs are compared; a report never has a whole prediction. All learners of a
+fold test the same instances (`folds`), so that bits are paired by their places. Wire form: a frame
 (encoding/fields.py) with magic "RSFR"; payload, little-endian: learner, fold, checkpoint (u32), seq (u64),
 time, due (i64), failures (u64), digest and the lengths of the arrays (u32 each), the arrays; bits are packed.
 
@@ -11,7 +11,7 @@ magic "RSPF"; payload, little-endian: fold, checkpoint, seq, learners and measur
 time and due (i64), failures (u64 a learner), measures (f64, learner by learner).
 
 `GatheringMachine` is the base of the state machines. It collects the records of numbered checkpoints until
-all senders have sent theirs.
+all senders have sent their records.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from ..encoding.json import reading, whole
 from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import unpack_record
 from ..events.times import NO_TIME
-from ..rows.class_columns import MEANS_NUMBERS
-from ..rows.columns import NUMBER_COLUMNS, in_columns
+from ..rows.columns import NUMBER_COLUMNS
 from .comparisons import Checkpoint
 from .settings import ComparisonSettings
 
@@ -48,7 +47,8 @@ class FoldReport:
     seq       number of instances of the stream up to the checkpoint, in all folds; time: their greatest time,
               NO_TIME = no times; due: the grid point, of checkpoints on a grid of times
     measures  float64, the NUMBER_COLUMNS of the row of the window; empty before the first tested instance. Of
-              learners that give a score of each class: those of the row of all classes, and MEANS_NUMBERS
+              learners that give a score of each class: the numbers of the row of all classes, and
+              MEANS_NUMBERS
     failures  instances so far at which the learner raised an error or returned no valid prediction
     digest    crc32 of the ids' hashes of all instances tested by the fold, in order: equal for all learners
     wrong     bool[n]: whether the prediction was wrong
@@ -111,7 +111,7 @@ class FoldReport:
 
             report = cls(
                 learner, fold, checkpoint, seq, time, due, failures, digest,
-                _in_columns(reader.array("<f8", measures)),
+                reader.array("<f8", measures),
                 bits(wrong), bits(missing), reader.array("i1", labels),
                 reader.array("<f8", scores), reader.array("<i8", times),
             )  # fmt: skip
@@ -139,7 +139,7 @@ class PairedFold:
     def of(cls, reports: list[FoldReport], columns: int = len(NUMBER_COLUMNS)) -> PairedFold:
         """Make a record of the reports of all learners, given in the order of learners.
 
-        columns  how many measures a report has, if any
+        columns  how many measures the reports have, if they have any
         """
         first = reports[0]
         measures = np.full((len(reports), columns), np.nan)
@@ -151,7 +151,7 @@ class PairedFold:
 
     @property
     def at(self) -> Checkpoint:
-        """The checkpoint, with the grid point as its time, or else the greatest time."""
+        """The checkpoint; its time is the grid point, or without a grid the greatest time."""
         moment = self.time if self.due == NO_TIME else self.due
         return Checkpoint(self.checkpoint, None if moment == NO_TIME else moment, self.seq)
 
@@ -169,17 +169,9 @@ class PairedFold:
         with reading("a checkpoint of a fold"):
             fold, checkpoint, seq, learners, columns, time, due = reader.numbers(_PAIRED_HEAD.format)
             failures = reader.array("<u8", learners).astype(np.int64)
-            measures = _in_columns(reader.array("<f8", learners * columns).reshape(learners, columns))
+            measures = reader.array("<f8", learners * columns).reshape(learners, columns)
             reader.end()
         return cls(fold, checkpoint, seq, time, due, measures, failures)
-
-
-def _in_columns(measures: FloatArray) -> FloatArray:
-    """Return stored measures with all of today's columns, NaN in newer ones."""
-    if measures.shape[-1] <= len(NUMBER_COLUMNS):
-        return in_columns(measures)
-    of_row, means = np.split(measures, [-len(MEANS_NUMBERS)], axis=-1)
-    return np.concatenate([in_columns(of_row), means], axis=-1)
 
 
 Output = TypeVar("Output")
@@ -192,9 +184,9 @@ _FEW_HUNDRED_BYTES = 500
 class GatheringMachine(Generic[Output]):
     """A state machine that compares the records of some senders when all have reached a checkpoint.
 
-    Records may come in any order; checkpoints are compared in theirs. A second record of the same sender and
-    checkpoint is dropped. The machine ignores the end of the input and other control records: a checkpoint is
-    complete when all senders have sent their records of it.
+    Records may come in any order; checkpoints are compared in order of their numbers. A second record of the
+    same sender and checkpoint is dropped. The machine ignores the end of the input and other control records:
+    a checkpoint is complete when all senders have sent their records for it.
     """
 
     _magic: ClassVar[bytes]
@@ -234,7 +226,7 @@ class GatheringMachine(Generic[Output]):
             self._waiting_bytes += len(record)
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
-        """Return the sender and the checkpoint of a record. Raises as `apply` does."""
+        """Return the sender and the checkpoint of a record. Raises the errors of `apply`."""
         raise NotImplementedError
 
     def _compared(self, records: list[bytes]) -> Iterable[Output]:
@@ -244,12 +236,12 @@ class GatheringMachine(Generic[Output]):
     # ---- state
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: a frame around the settings (text) and what `_write` returns."""
+        """Return a snapshot: a frame around the settings (text) and the result of `_write`."""
         content = packed_text(self.settings.to_json()), *self._write()
         return framed(self._magic, VERSION, b"".join(content))
 
     def _loaded(self, data: bytes) -> Self:
-        """Take over a snapshot.
+        """Load a snapshot into this new machine, and return the machine.
 
         Raises OtherConfigurationError if the snapshot has other settings, a `WireError` for any other bytes.
         """
@@ -268,7 +260,7 @@ class GatheringMachine(Generic[Output]):
         return parts
 
     def _read(self, reader: Reader) -> None:
-        """Load what `_write` returned. Raises ValueError for other bytes."""
+        """Load the state that `_write` returned. Raises ValueError for other bytes."""
         self._next, records = reader.numbers(_COUNTS.format)
         for _ in range(records):
             checkpoint, sender, size = reader.numbers(_ENTRY.format)
@@ -291,7 +283,7 @@ class GatheringMachine(Generic[Output]):
         return self._head_bytes + waiting + self._held_bytes
 
     def counts(self) -> dict[str, int]:
-        """Return no counts: the step that makes the records counts them."""
+        """Return no counts: the step that makes the records already counts them."""
         return {}
 
     def gauges(self) -> dict[str, int]:
@@ -304,5 +296,5 @@ class GatheringMachine(Generic[Output]):
 
     @property
     def _held_bytes(self) -> int:
-        """Bytes that the machine holds and writes beside the records that wait."""
+        """Bytes that the machine holds and writes, besides the records that wait."""
         return 0

@@ -24,7 +24,10 @@ MAGIC = b"RSLC"
 
 
 class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
-    """Compares all learners over all folds by their `PairedFold`s; see `ComparisonSettings`."""
+    """The state machine that compares all learners over all folds by their `PairedFold`s.
+
+    See `ComparisonSettings`.
+    """
 
     _magic, _what = MAGIC, "the state of a comparison over folds"
 
@@ -32,7 +35,7 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
         super().__init__(settings, settings.folds)
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
-        """Return the fold and the checkpoint of a record. Raises as `apply` does."""
+        """Return the fold and the checkpoint of a record. Raises the errors of `apply`."""
         paired = PairedFold.unpack(record)
         wanted = len(self.settings.learners), len(self.settings.columns)
         if paired.fold >= self.settings.folds or paired.measures.shape != wanted:

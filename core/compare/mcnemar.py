@@ -1,4 +1,6 @@
-"""McNemar's test of two classifiers over the same instances: once, and at any number of looks at a stream.
+"""McNemar's test of two classifiers over the same instances.
+
+One form is for one look at a stream, the other for any number of looks.
 
 Both count the discordant instances: those that one classifier got wrong and the other right. `mcnemar` has a
 p-value for a single look. `McnemarEvidence` has a p-value that holds at all looks at once.
@@ -11,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
+import scipy  # parts of scipy take up to .5 s of processor time to import, each when it is first used
 
 from ..errors import InputError
 
@@ -31,7 +33,7 @@ class McnemarTest:
 
 
 def mcnemar(only_a_wrong: float, only_b_wrong: float) -> McnemarTest:
-    """Test by the instances that one of two classifiers got wrong and the other right. O(1).
+    """Test two classifiers by the numbers of instances that only one of them got wrong. O(1).
 
     only_a_wrong, only_b_wrong  how many instances only a, or only b, got wrong
 
@@ -55,7 +57,7 @@ def _count(name: str, value: float) -> float:
 
 @dataclass
 class McnemarEvidence:
-    """McNemar's test for any number of looks at a stream: its p-value holds at all moments at once.
+    """McNemar's test for any number of looks at a stream: its p-value holds at all moments together.
 
     Under the null, the next discordant instance is an error of a or of b with probability 1/2 each, whatever
     came before. E = 2^n B(a + 1/2, b + 1/2) / B(1/2, 1/2), n = a + b, is the wealth of a bettor who begins
@@ -75,9 +77,9 @@ class McnemarEvidence:
     greatest: float = 0.0
 
     def update(self, only_a_wrong: int, only_b_wrong: int) -> float:
-        """Count further discordant instances and return the p-value. O(1).
+        """Count more discordant instances, and return the p-value. O(1).
 
-        only_a_wrong, only_b_wrong  the further instances that only a, or only b, got wrong
+        only_a_wrong, only_b_wrong  the numbers of these instances that only a, or only b, got wrong
 
         E is not computed between two calls, which costs a little power but no validity.
         """

@@ -1,4 +1,7 @@
-"""Settings for comparing learners along a stream: learners, folds, measures. Checked when made."""
+"""Settings for comparing learners along a stream: learners, folds, measures.
+
+They are checked when they are made.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,12 @@ from .comparisons import check_measure
 from .significance import check_level
 
 MOST_INSTANCES = 1_000_000
-"""Most instances of a fold's window if AUCs are compared: the window holds scores of every learner, which are
-ranked anew at every checkpoint."""
+"""The most instances of a fold's window if AUCs are compared: the window holds scores of every learner, which
+are ranked again at every checkpoint.
+"""
 
 TOO_MANY_INSTANCES = f"AUCs are compared over {MOST_INSTANCES:,} instances at the most; take a shorter window"
-"""Why AUCs are not compared in a window with too many instances."""
+"""The reason why AUCs are not compared in a window with too many instances."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class ComparisonSettings:
 
     @property
     def auc_refusal(self) -> str | None:
-        """Why AUCs can never be compared in this window; None if they can."""
+        """The reason why AUCs can never be compared in this window; None if they can."""
         if (self.window.size or 0) > MOST_INSTANCES:
             return TOO_MANY_INSTANCES
         if not (self.window.ticks or self.window.signal):

@@ -1,7 +1,7 @@
 """Tests of whether one classifier is better than another, over the same instances, folds or streams.
 
-All p-values are two-sided. `a` and `b` are values of a measure whose greater values are better, a pair for
-each fold or stream. Equal pairs count for neither side. A test without evidence (all pairs tied, no
+All p-values are two-sided. `a` and `b` are values of a measure for which a greater value is better, one pair
+for each fold or stream. Equal pairs count for neither side. A test without evidence (all pairs tied, no
 discordant instance) has p-value 1. Values and their differences are compared to 12 significant digits
 (`ties`), so that shares give the same ranks on every scale and in every order.
 
@@ -23,7 +23,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
+import scipy  # parts of scipy take up to .5 s of processor time to import, each when it is first used
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
@@ -33,7 +33,9 @@ from .ties import as_values, differences, half_units, middle_ranks
 Values = Sequence[float] | npt.NDArray[np.floating]
 
 _EXACT_PAIRS = 100
-"""Most pairs whose signed ranks are enumerated, in 20 ms; for more pairs a normal is right to 4 digits."""
+"""The most pairs whose signed ranks are enumerated, in 20 ms; for more pairs a normal distribution is right
+to 4 digits.
+"""
 
 
 def check_level(alpha: float) -> None:
@@ -44,7 +46,7 @@ def check_level(alpha: float) -> None:
 
 @dataclass(frozen=True)
 class SignTest:
-    """Counts of pairs in which a, or b, was better, and their test; `statistic` is wins_a."""
+    """The numbers of pairs in which a, or b, was better, and the sign test on them; `statistic` is wins_a."""
 
     wins_a: int
     wins_b: int
@@ -57,7 +59,7 @@ class SignTest:
 class WilcoxonTest:
     """Sums of the ranks of the differences in favour of a, and of b; `statistic` is the smaller sum.
 
-    exact  whether the p-value is enumerated, ties included, and not that of a normal distribution
+    exact  whether the p-value is enumerated, ties included, not computed from a normal distribution
     """
 
     rank_sum_a: float
@@ -70,13 +72,13 @@ class WilcoxonTest:
 
 @dataclass(frozen=True)
 class FriedmanTest:
-    """Average ranks of k learners over n streams, 1 is the best, and their test.
+    """The average ranks of k learners over n streams, where 1 is the best, and Friedman's test on them.
 
     statistic            chi-squared with k - 1 degrees of freedom if all learners are alike, corrected for
                          ties
     critical_difference  difference above which two average ranks differ at level alpha (Nemenyi)
-    groups               groups of learners that do not differ, by their places; each as large as possible,
-                         the best group first
+    groups               groups of learners that do not differ, by their places; each group is as large as
+                         possible, the best group comes first
     """
 
     ranks: tuple[float, ...]
@@ -89,7 +91,10 @@ class FriedmanTest:
 
 @dataclass(frozen=True)
 class DelongTest:
-    """Two AUCs over the same instances; `statistic` is their difference a - b over its standard error."""
+    """DeLong's test: two AUCs over the same instances.
+
+    `statistic` is their difference a - b over its standard error.
+    """
 
     auc_a: float
     auc_b: float
@@ -99,7 +104,7 @@ class DelongTest:
 
 
 def sign_test(a: Values, b: Values) -> SignTest:
-    """Test by the number of pairs in which a, or b, is better; exact. O(n).
+    """Test two classifiers by the numbers of pairs in which a, or b, is better; the p-value is exact. O(n).
 
     a, b  the values of both classifiers, a pair for each fold or stream; greater is better. The values of a
           pair are equal if they agree to 12 significant digits
@@ -117,7 +122,7 @@ def sign_test(a: Values, b: Values) -> SignTest:
 
 
 def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
-    """Test by Wilcoxon's signed ranks; equal pairs are left out. O(n^3), at most 100^3.
+    """Test two classifiers by Wilcoxon's signed ranks; equal pairs are left out. O(n^3), at most 100^3.
 
     Equal differences share their middle rank; a difference is known to the 12th significant digit of the
     greater of its two values. For up to 100 pairs the p-value is enumerated over all signs, also with shared
@@ -136,7 +141,7 @@ def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
         return WilcoxonTest(0.0, 0.0, ties, 0.0, 1.0, exact=True)
     ranks = middle_ranks(np.abs(kept), near[is_kept])
     for_a, for_b = float(ranks[kept > 0].sum()), float(ranks[kept < 0].sum())
-    ranks.sort()  # the p-value of pairs in another order is the same to the last bit
+    ranks.sort()  # so the p-value of pairs in another order is the same to the last bit
     smaller = min(for_a, for_b)
     is_exact = len(kept) <= _EXACT_PAIRS
     p = _exact_tail(ranks, smaller) if is_exact else _normal_tail(ranks, smaller)
@@ -144,8 +149,8 @@ def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
 
 
 def _differences(a: Values, b: Values) -> tuple[FloatArray, FloatArray]:
-    """Return the checked differences of pairs and half a unit of each; see `differences`."""
-    first, second = as_values(a), as_values(b)
+    """Return the differences of the checked pairs, and half a unit of each; see `differences`."""
+    first, second = as_values("values of a", a), as_values("values of b", b)
     if first.ndim != 1 or first.shape != second.shape or not len(first):
         raise InputError(
             f"a has the shape {first.shape} and b {second.shape}: give two arrays of one length, a value for "
@@ -188,7 +193,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
     ((1.0, 2.25, 2.75), 6.5, 1.657, ((0, 1), (1, 2)))
     """
     check_level(alpha)
-    values = as_values(table)
+    values = as_values("values of the table", table)
     if values.ndim != 2 or min(values.shape) < 2:
         raise InputError(
             f"a table of the shape {values.shape}: give at least 2 rows (streams or folds) of 2 values "
@@ -206,7 +211,8 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
     )  # middle ranks are halves
     of_learners = doubled.sum(axis=0)
     ranks = of_learners / (2 * n)
-    # in whole numbers: learners and streams in another order give the same statistic to the last bit
+    # The sums are whole numbers, so learners and streams in another order give the same statistic to the last
+    # bit.
     spread = int((doubled**2).sum()) - n * k * (k + 1) ** 2  # zero if all values of each row are tied
     between = sum((total - n * (k + 1)) ** 2 for total in of_learners.tolist())
     statistic = (k - 1) * between / spread if spread else 0.0
@@ -267,7 +273,7 @@ def delong_test(labels: npt.ArrayLike, scores_a: Values, scores_b: Values) -> De
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """Placements of the instances of each class among the instances of the other class, for k classifiers.
+    """The placements of the instances of each class among those of the other class, for k classifiers.
 
     of_positives  [k, positives]: the share of negatives that score below each, ties half
     of_negatives  [k, negatives]: the share of positives that score above each
@@ -300,7 +306,7 @@ class Placements:
                 "of each"
             )
         overall = scipy.stats.rankdata(columns, axis=1)
-        # the negatives below each positive; below each negative, the positives
+        # The counts are the negatives below each positive and the positives below each negative.
         above = overall[:, is_positive] - scipy.stats.rankdata(columns[:, is_positive], axis=1)
         below = overall[:, ~is_positive] - scipy.stats.rankdata(columns[:, ~is_positive], axis=1)
         return cls(above / negatives, 1 - below / positives)

@@ -1,19 +1,13 @@
 """Snapshots: the state of a shard (or of one evaluator) as bytes, for a restart on any machine.
 
 A snapshot always holds a table of models. Nothing is pickled. Sorted scores and class masses are left out: to
-rebuild them is faster than to read them. Every version ever released can be read; other bytes raise a
-named error.
+rebuild them is faster than to read them. Other bytes raise a named error.
 
-Wire form, versions 1 to 6, little-endian
+Wire form, version 1, little-endian
     magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, payload crc32 u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; state.py),
-    from version 3 on, other parts of the table (u32 count; name as text, u64 length, bytes each).
-Version 2 adds other windows than those of the last events and of all events, rows on a grid of times, and
-weights. Version 3 adds a clock (events in order of time, whose packets need not be whole), and the parts kept
-beside evaluators. Version 4 adds the progress of a job that goes on from a state, and of events in order of
-arrival. Version 5 adds evidence. Version 6 adds models with a score of each class, a part of their own. A
-snapshot is written in the lowest version that can express its content.
+    other parts of the table (u32 count; name as text, u64 length, bytes each).
 The fingerprint is a hash of everything that decides what the state means: the settings that change
 values, the slices, and the number of shards.
 """
@@ -42,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGIC = b"RSST"
-VERSION = 6
+VERSION = 1
 FINGERPRINT_BYTES = 16
 
 
@@ -96,7 +90,7 @@ class Snapshot:
 
     def check(self, wanted: TableSettings) -> None:
         """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""
-        here, there = (settings.whole_meaning() for settings in (wanted, self.settings))
+        here, there = (settings.meaning() for settings in (wanted, self.settings))
         check_settings(here, there)
 
     def pack(self) -> bytes:
@@ -108,27 +102,10 @@ class Snapshot:
         parts += [struct.pack("<I", self.packed.evaluators + len(self.evaluators)), self.packed.states]
         for state in self.evaluators:
             write_evaluator(state, parts)
-        if self.version >= 3:
-            parts.append(struct.pack("<I", len(self.beside)))
-            for name, content in sorted(self.beside.items()):
-                parts += [packed_text(name), packed_bytes(content)]
-        payload = b"".join(parts)
-        return framed(MAGIC, self.version, payload, self.settings.fingerprint())
-
-    @property
-    def version(self) -> int:
-        """The lowest version that can express the snapshot's content."""
-        if self.settings.classes is not None:
-            return 6
-        settings = self.settings.evaluator
-        if settings.evidence_below is not None:
-            return 5
-        if "bases" in self.progress or (settings.order == "arrival" and self.progress):
-            return 4
-        if self.beside or (settings.by_time and self.progress and "ends" not in self.progress):
-            return 3
-        first = (settings.window.size or not settings.window.has_end) and settings.every.events
-        return 1 if first and all(state.weights is None for state in self.evaluators) else 2
+        parts.append(struct.pack("<I", len(self.beside)))
+        for name, content in sorted(self.beside.items()):
+            parts += [packed_text(name), packed_bytes(content)]
+        return framed(MAGIC, VERSION, b"".join(parts), self.settings.fingerprint())
 
     @classmethod
     def unpack(cls, data: bytes) -> Snapshot:
@@ -136,17 +113,14 @@ class Snapshot:
         if data[:4] != MAGIC[: len(data)]:
             raise ForeignBytesError(f"bytes that start with {bytes(data[:4])!r} are no rocsteady snapshot")
         payload = unframed(data, MAGIC, VERSION, "a snapshot", FINGERPRINT_BYTES)
-        (version,) = struct.unpack_from("<H", data, 4)
         with reading("a snapshot"):
-            snapshot = cls._read(Reader(payload), version)
-        if version != snapshot.version:
-            raise CorruptBytesError(f"a snapshot says version {version} and is one of {snapshot.version}")
+            snapshot = cls._read(Reader(payload))
         if snapshot.settings.fingerprint() != data[8 : 8 + FINGERPRINT_BYTES]:
             raise CorruptBytesError("a snapshot has a fingerprint that is not its own settings'")
         return snapshot
 
     @classmethod
-    def _read(cls, reader: Reader, version: int) -> Snapshot:
+    def _read(cls, reader: Reader) -> Snapshot:
         settings = TableSettings.from_json(reader.text())
         progress = read_object(reader.text(), "the progress of a snapshot")
         held = []
@@ -155,7 +129,7 @@ class Snapshot:
             held.append((partition, sequence, bytes(reader.read(size))))
         evaluators = [read_evaluator(reader) for _ in range(reader.number("<I"))]
         beside = {}
-        for _ in range(reader.number("<I") if version >= 3 else 0):
+        for _ in range(reader.number("<I")):
             name = reader.text()
             beside[name] = reader.sized()
         reader.end()
@@ -176,7 +150,7 @@ def describe(snapshot: Snapshot, models: Sequence[EvaluatorState] | None = None)
     settings = snapshot.settings
     evaluator = settings.evaluator
     lines = [
-        f"rocsteady snapshot, version {snapshot.version}, fingerprint {settings.fingerprint().hex()}",
+        f"rocsteady snapshot, version {VERSION}, fingerprint {settings.fingerprint().hex()}",
         (
             f"window {evaluator.window}, a row every {evaluator.every}"
             f"{' events' * bool(evaluator.every.events)}, order {evaluator.order}, "
@@ -186,7 +160,7 @@ def describe(snapshot: Snapshot, models: Sequence[EvaluatorState] | None = None)
         "shards: " + ("each model its own" if settings.shards is None else str(settings.shards)),
         "slices: " + ("; ".join(",".join(names) for names in settings.slices) or "none"),
     ]
-    if evaluator.by_time and snapshot.progress and "ends" not in snapshot.progress:
+    if evaluator.by_time and snapshot.progress:
         lines.append(f"clock: {clock_in_words(snapshot.progress['clock'])}")
         lines += _partition_lines(snapshot.progress)
     elif evaluator.order == "arrival":

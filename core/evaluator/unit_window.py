@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
+from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array, Int64Array
 from ..kernels.rings import FIRST_CAPACITY, capacity_for, unrolled, with_room
 from ..measures import decisions
 from ..measures.at_row import made_at_row
@@ -20,8 +20,9 @@ from ..measures.curve import curve_of_entries
 from ..measures.scan import EXACT_EVENTS
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..rows import slots
-from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS, OUT_OF_RANGE
+from ..rows.columns import INTEGER_COLUMNS
 from ..rows.curves import RocCurve
+from ..rows.reasons import NO_POSITIVE_CLASS, OUT_OF_RANGE
 from ..rows.rows import Rows
 from ..settings.evaluator import CurvePoints, EvaluatorSettings
 from .held import RANKING, Classes, Columns
@@ -97,7 +98,6 @@ class UnitWindow:
         self._predictions: Codes = NO_INT8
         self._hits = NO_INT8
         self._ranking: Ranking | None = None
-        self._sketch_bytes = settings.sketch_bytes
 
     # ---- events
 
@@ -131,13 +131,9 @@ class UnitWindow:
         """Apply steps to the ranking, before the counters change; write its measures into the due rows."""
         ranking = self._ranking = self._some_ranking()
         sizes, held, start, row = self._tree_sizes, len(self), 0, 0
-        due_at = np.flatnonzero(steps.flags & ROW_DUE) if self._sketch_bytes is not None else NO_INT64
-        sketches: list[bytes] = []
         while start < len(steps.flags):
             has_tree = isinstance(ranking, TreeRanking)
             end = min(len(steps.flags), start + steps_until_switch(sizes, held, has_tree))
-            if len(sketches) < len(due_at):  # the window of a row is there before the next step alone
-                end = min(end, int(due_at[len(sketches)]) + 1)
             part = steps.part(start, end)
             due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
             ranking.follow(
@@ -145,15 +141,12 @@ class UnitWindow:
                 rows.reasons[row : row + due],
             )  # fmt: skip
             start, row = end, row + due
-            if due and self._sketch_bytes is not None:
-                sketches.append(_sketch_of(ranking, self._sketch_bytes))
             if not sizes:
                 continue
             held += int(np.count_nonzero(part.flags & ENTERS)) - int(part.leaving.sum())
             if not keeps_form(sizes, held, has_tree):
                 form = SortedRanking if has_tree else TreeRanking
                 ranking = self._ranking = form(self._settings, *ranking.to_arrays())
-        rows.sketches = tuple(sketches)
 
     def _some_ranking(self) -> Ranking:
         return self._ranking or self._ranking_of(NO_INT8, NO_FLOATS)
@@ -239,13 +232,6 @@ class UnitWindow:
         """Estimate the window's memory in bytes."""
         ring = sum(column.nbytes for column in (self._labels, self._predictions, self._hits))
         return ring + (0 if self._ranking is None else self._ranking.live_bytes())
-
-
-def _sketch_of(ranking: Ranking, max_bytes: int) -> bytes:
-    """Return the bytes of the sketch of a ranking's events. Few jobs need the sketches' modules."""
-    from ..sketches.auc_sketch import AucSketch
-
-    return AucSketch.of_counts(*ranking.to_entries(), max_bytes).to_bytes()
 
 
 def refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:

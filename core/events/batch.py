@@ -1,4 +1,4 @@
-"""Batches: the columns of many events, predictions or labels, and their one packed form on the wire.
+"""Batches: the columns of many events, predictions or labels, and the one packed form in which they are sent.
 
 The element between transforms is a batch, never an event: a Python Beam pipeline moves a few hundred
 thousand elements a second and more than ten million events in batches.
@@ -35,7 +35,7 @@ MAGIC = b"RSEB"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PacketBatch(ColumnBatch):
-    """Base of the batches of events and of labels, which are packets of their source; see `EventBatch`.
+    """The base of the batches of events and of labels, which are packets of their source; see `EventBatch`.
 
     magic, what  the first bytes of the wire form, and its name in an error
     """
@@ -77,12 +77,12 @@ class PacketBatch(ColumnBatch):
     def of_fields(cls, fields: dict[str, Any], rows: int) -> Self:
         """Make a batch of the fields that `read_batch` has read.
 
-        Raises ValueError for values that validation never lets pass: kernels rely on the validation.
+        Raises ValueError for values that validation never accepts: kernels rely on the validation.
         """
         raise NotImplementedError
 
     def event_sources(self) -> TextColumn:
-        """Return the source of every row."""
+        """Return the name of the source of every row."""
         if self.sources is not None:
             return self.sources
         return TextColumn.repeated(self.source, len(self))
@@ -102,12 +102,12 @@ class EventBatch(PacketBatch):
     predicted      the predicted class, or None.
     slices         (column name, text) of every slice column, or of every text feature; code -1 = missing.
     features       (column name, float64) of every number feature, NaN = missing. Instances, which a learner
-                   has still to score, have features, and scores without meaning.
+                   has not scored yet, have features, and scores without meaning.
     class_scores   float64[n, C]: a finite score of each class, or None. With them `scores` and `labels` have
                    no meaning: the labels are `label_classes`, or `class_labels`.
     class_labels   int8[n, C], 1 where an event is of a class, or None: an event is of one class.
-    positions      int64 ordinal of every event in its source, -1 = unknown, which identifies an event that is
-                   refused later on; None: positions are not needed.
+    positions      int64 ordinal of every event in its source, -1 = unknown, to name an event that is refused
+                   later; None: positions are not needed.
     sources        the source of every event, if the events come from several sources.
     source         name of the partition that the events come from (a file, a topic's partition).
     head           of a batch that was a packet, the packet's place in the input.
@@ -159,7 +159,10 @@ class EventBatch(PacketBatch):
 
     @classmethod
     def of_classes(cls, **columns: Any) -> Self:
-        """Make a batch of events with a score of each class, of columns without `scores` and `labels`."""
+        """Make a batch of events with a score of each class.
+
+        `columns` has all columns but `scores` and `labels`.
+        """
         rows = len(columns["models"])
         return cls(scores=np.zeros(rows), labels=np.full(rows, NO_CLASS, np.int8), **columns)
 
@@ -199,7 +202,7 @@ class EventBatch(PacketBatch):
         return batch
 
     def _check_values(self) -> None:
-        """Raise ValueError for weights and texts that validation never lets pass."""
+        """Raise ValueError for weights and texts that validation never accepts."""
         if self.weights is not None and not ((self.weights > 0) & np.isfinite(self.weights)).all():
             raise ValueError("a weight is not a number above 0")
         for tag, (name, kind) in COLUMNS.items():
@@ -209,7 +212,7 @@ class EventBatch(PacketBatch):
 
 
 def _check_members(members: Int8Array | None) -> None:
-    """Raise ValueError for labels of classes that validation never lets pass."""
+    """Raise ValueError for labels of classes that validation never accepts."""
     if members is not None and ((members | 1) != 1).any():
         raise ValueError("a label of a class is neither 1 nor 0")
 
@@ -232,7 +235,7 @@ class PredictionBatch:
 
     @classmethod
     def of(cls, **columns: Any) -> PredictionBatch:
-        """Make a batch of the columns of an `EventBatch`, given without labels."""
+        """Make a batch of predictions from the columns of an `EventBatch`, without labels."""
         return cls(cls._unlabelled(columns))
 
     @staticmethod
@@ -294,7 +297,7 @@ class PredictionBatch:
 
     @classmethod
     def unpack(cls, data: bytes) -> PredictionBatch:
-        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
+        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
         return read_batch(data, cls.magic, "a batch of predictions", cls._of_fields)
 
     @classmethod
@@ -319,7 +322,7 @@ class LabelBatch(PacketBatch):
     labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
     label_classes  the label as a class; None if labels are plain 1 and 0
     class_labels   int8[n, C], 1 where the events are of a class; None: a label is one class
-    The others are those of an `EventBatch`.
+    The other columns are those of an `EventBatch`.
     """
 
     magic, what = b"RSLB", "a batch of labels"
@@ -362,7 +365,7 @@ class LabelBatch(PacketBatch):
 
 @dataclass(frozen=True, eq=False)
 class LabelRows(PacketBatch):
-    """Labels without their ids and times, which the label matcher keeps. They have `sources`."""
+    """The rows of labels without their ids and times, which the label matcher holds. They have `sources`."""
 
     magic, what = LabelBatch.magic, LabelBatch.what
 

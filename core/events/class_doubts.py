@@ -1,7 +1,7 @@
 """Finds labels and predicted classes that are probably spelled differently: too few classes are in both.
 
-`ClassDoubt` collects the classes of both as events come. Two findings are told, each with examples: no class
-in common, and one class in common of three or more.
+`ClassDoubt` collects the classes of both as events come. It reports two findings, each with examples: no
+class in common, and one class in common of three or more.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from ..settings.classes import MINUS_ONE, ONE, ZERO, shared_classes
 from .inputs import GivenEvents
 
 _MOST = 1_000
-"""Classes of a side that are collected."""
+"""The most classes of labels, and of predictions, that are collected."""
 
 _SHOWN = 3
 
 _ENOUGH = {0: 5, 1: 1_000}
-"""Events from which on the number of common classes is told before the input ends.
+"""For each number of common classes, the number of events from which on a doubt is reported before the input
+ends.
 
-Few events may have few classes in common by chance: a model that is right at every second event has none in
-common at 3 of 100 times 5 events.
+Few events may have few classes in common by chance: for a model that is right at every second event, 3 of 100
+groups of 5 events have no class in common.
 """
 
 
 class ClassDoubt:
-    """The classes of labels and of predictions so far.
+    """The classes of labels and of predictions so far, and the doubt that they are spelled differently.
 
     whose     how the sentence names the labels and the predictions
     positive  the positive class; None: no class is named as positive
@@ -51,9 +52,11 @@ class ClassDoubt:
                 known.setdefault(name)
 
     def sentence(self, *, at_end: bool = False) -> str | None:
-        """Return the sentence to tell, once; None: there is nothing to tell, or too few events to be sure.
+        """Return the sentence that states the doubt, once.
 
-        at_end  whether no events will come: any number of events is then enough
+        None if there is no doubt, or too few events to be sure.
+
+        at_end  whether no more events will come: any number of events is then enough
         """
         labels, predicted = self._classes
         if self._is_settled or not labels or not predicted:
@@ -75,7 +78,10 @@ class ClassDoubt:
 
 
 def doubt_classes(doubt: ClassDoubt | None, events: GivenEvents, positive: str | None) -> ClassDoubt | None:
-    """Note the classes of the events of a method that users call, and warn once; return what was noted."""
+    """Collect the classes of the events that a user gave to a method, and warn once.
+
+    Return the collected classes.
+    """
     if events.label_classes is None or events.predicted is None:
         return doubt
     doubt = doubt or ClassDoubt(("labels", "predicted"), positive)
@@ -86,7 +92,7 @@ def doubt_classes(doubt: ClassDoubt | None, events: GivenEvents, positive: str |
 
 
 def doubt_classes_at_end(doubt: ClassDoubt | None) -> None:
-    """Warn at the end of the events of a method that users call, unless it is done."""
+    """Warn at the end of the events that a user gave to a method, unless the warning was given."""
     if doubt is not None:
         _warn(doubt.sentence(at_end=True), stacklevel=4)
 

@@ -60,11 +60,11 @@ class TextColumn:
         return None if code < 0 else self.values[code]
 
     def to_list(self) -> list[str | None]:
-        """Return the texts, one per row."""
+        """Return a list of the texts, one for each row."""
         return [None if code < 0 else self.values[code] for code in self.codes.tolist()]
 
     def first(self, texts: Container[str]) -> int:
-        """Return the first row whose text is one of some texts; the number of rows: there is none."""
+        """Return the first row whose text is one of `texts`; the number of rows if there is no such row."""
         is_one = np.array([*(value in texts for value in self.values), False], np.bool_)
         found = is_one[self.codes]
         return int(found.argmax()) if is_one.any() and found.any() else len(found)
@@ -82,7 +82,7 @@ class TextColumn:
         return TextColumn(renumber[codes], tuple(self.values[entry] for entry in kept.tolist()))
 
     def part(self, start: int, end: int) -> TextColumn:
-        """Return the rows [start, end), as `take` does."""
+        """Return the rows [start, end), with a dictionary of the texts that these rows use."""
         codes = self.codes[start:end]
         if len(self.values) == 1 and len(codes) and codes.min() == 0:
             return TextColumn(codes, self.values)
@@ -101,11 +101,11 @@ class TextColumn:
         return cls(np.concatenate(codes), tuple(index))
 
     def payload(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of the texts."""
         text, count = "".join(self.values), len(self.values)
         data = text.encode("utf-8", "surrogatepass")
         parts: Sequence[str | bytes] = self.values
-        if len(data) != len(text):  # some character is several bytes
+        if len(data) != len(text):  # some characters take several bytes
             parts = [value.encode("utf-8", "surrogatepass") for value in self.values]
         lengths = np.fromiter(map(len, parts), "<u4", count)
         width = 1 if count < 1 << 7 else 2 if count < 1 << 15 else 4
@@ -127,7 +127,7 @@ class TextColumn:
         if len(data) != at + rows * width:
             raise CorruptBytesError(f"a text column does not hold {rows} rows; its bytes are damaged")
         text = str(data[:at], "utf-8", "surrogatepass")
-        if len(text) == at:  # every character is one byte: cutting the decoded text is four times as fast
+        if len(text) == at:  # every character takes one byte: cutting the decoded text is four times as fast
             values = tuple([text[a:b] for a, b in pairwise(bounds)])
         else:
             values = tuple(str(data[a:b], "utf-8", "surrogatepass") for a, b in pairwise(bounds))
@@ -167,14 +167,14 @@ class IdColumn:
         return offsets
 
     def encoded(self) -> list[bytes | None]:
-        """Return the ids as bytes of UTF-8, one per row."""
+        """Return a list of the ids as bytes of UTF-8, one for each row."""
         return [
             None if length < 0 else self.data[a:b]
             for length, (a, b) in zip(self.lengths, pairwise(self.offsets.tolist()), strict=True)
         ]
 
     def to_list(self) -> list[str | None]:
-        """Return the ids as text, one per row."""
+        """Return a list of the ids as text, one for each row."""
         return [None if raw is None else raw.decode("utf-8", "surrogatepass") for raw in self.encoded()]
 
     def take(self, rows: Int64Array) -> IdColumn:
@@ -193,7 +193,7 @@ class IdColumn:
         return cls(lengths, b"".join(column.data for column in columns))
 
     def payload(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of the ids."""
         return self.lengths.astype("<i4").tobytes() + self.data
 
     @classmethod
@@ -235,7 +235,10 @@ class ColumnBatch:
         raise NotImplementedError
 
     def take(self, rows: Int64Array, **given: Any) -> Self:
-        """Return the chosen rows, in the order given; `given` are fields that the caller has already."""
+        """Return the chosen rows, in the order given.
+
+        `given` has fields that the caller has computed already.
+        """
         return self._changed(
             lambda column: column[rows] if isinstance(column, np.ndarray) else column.take(rows), given
         )
@@ -267,7 +270,7 @@ class ColumnBatch:
 
     @classmethod
     def _joined(cls, parts: Sequence[Self], **given: Any) -> Self:
-        """Concatenate the columns that are not given."""
+        """Concatenate the columns of the parts; `given` has fields that the caller has computed already."""
         for field in cls.__dataclass_fields__:
             first = getattr(parts[0], field)
             if field in given or not (first is None or isinstance(first, (*_COLUMN_TYPES, tuple))):

@@ -1,12 +1,13 @@
-"""Records that an earlier job read: they waited in its state when this job began with the state.
+"""Marks the records that an earlier job read: they waited in its state when this job began with the state.
 
-A job counts what became of the records that it read itself. So a record of the state must be told apart from
-them until it is applied or refused, through every machine and every restart. Its position in its source, a
-column that all batches have, is marked: position p is stored as -3 - p. Unmarked positions are -1 (unknown)
-and above. A mark is for ever: a record that waits in the state of a second job stays marked.
+A job counts the fates of the records that it read itself. So the records of the state must stay
+distinguishable from these until they are applied or refused, through every machine and every restart. Its
+position in its source, a column that all batches have, is marked: position p is stored as -3 - p. Unmarked
+positions are -1 (unknown) and above. A mark stays: a record that waits in the state of a second job stays
+marked.
 
-A batch without positions cannot be marked. Its records can only be applied, or be late as they come in: who
-drops records later, a join or a deduplicator, needs their positions.
+A batch without positions cannot be marked. Its records can only be applied, or be late when they come in: a
+machine that drops records later, such as a join or a deduplicator, needs their positions.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Records = TypeVar("Records", bound=PacketBatch)
 
 
 def marked(batch: Records) -> Records:
-    """Return a batch whose records are those of an earlier job.
+    """Return the batch, with its records marked as those of an earlier job.
 
     >>> from rocsteady import EventBatch, TextColumn
     >>> batch = EventBatch(TextColumn.of(["m"]), np.array([0.5]), np.array([1]), positions=np.array([7]))

@@ -1,4 +1,4 @@
-"""Checks of the arrays that users give: they become typed arrays, or raise InputError with value and remedy.
+"""Checks of the arrays that users give: each becomes a typed array, or raises InputError with a remedy.
 
 An evaluator takes numbers of any kind. A tree's kernel has one specialisation, so `as_labels`, `as_scores`
 and `as_counts` give it arrays of one type: contiguous and writeable int8, float64 and int64.
@@ -41,20 +41,23 @@ _KINDS_OF_TIMES = (
 
 
 def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return values as an array of any type with at least one dimension; InputError for a masked value."""
+    """Return values as an array of any type with at least one dimension.
+
+    Raises InputError for a masked value.
+    """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         place = np.flatnonzero(np.ma.getmaskarray(np.atleast_1d(values)))[0]
         raise InputError(f"{name}[{place}] is masked; leave the event out, or fill the value in")
     try:
         return np.atleast_1d(np.asarray(values))
-    except ValueError:  # numpy's own message speaks of setting an array element with a sequence
+    except ValueError:  # the message of numpy would speak of setting an array element with a sequence
         raise InputError(f"{name} are lists of unlike lengths: give all as many") from None
 
 
 def as_numbers(
     name: str, values: npt.ArrayLike, remedy: str = "give finite numbers", mark: str = ":"
 ) -> FloatArray:
-    """Return scores, or other values, as numbers; an error says the remedy, behind the mark."""
+    """Return scores, or other values, as numbers; an error says `mark` and then `remedy`."""
     array = as_array(name, values)
     if array.dtype.kind == "c":
         raise InputError(f"{name} are complex{mark} {remedy}")
@@ -69,7 +72,10 @@ def as_numbers(
 def as_score_numbers(
     name: str, values: npt.ArrayLike, remedy: str = "give finite numbers", mark: str = ":"
 ) -> FloatArray:
-    """Return scores as numbers, as `as_numbers` does; InputError for a number that no float64 holds."""
+    """Return scores as numbers, as `as_numbers` does.
+
+    Raises InputError for a number that no float64 holds.
+    """
     if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim:
         return as_numbers(name, values, remedy, mark)
     given = as_array(name, values)
@@ -77,7 +83,7 @@ def as_score_numbers(
     if given.dtype.kind == "f":
         if hasattr(values, "dtype") or not (np.abs(array) >= EXACT).any():
             return array
-        # numpy rounds a whole number that stands beside floats in a list, or beside nulls in pyarrow
+        # Numpy rounds a whole number that stands beside floats in a list, or beside nulls in pyarrow.
         listed = values.to_pylist() if hasattr(values, "to_pylist") else values
         given = np.atleast_1d(np.asarray(listed, object))
     if len(places := unheld(given)):
@@ -92,7 +98,7 @@ def as_score_numbers(
 
 
 def exact_column(name: str, values: npt.ArrayLike) -> npt.ArrayLike:
-    """Return a column of a batch, where its type on the wire can hold the values.
+    """Return a column of a batch, if its type on the wire can hold the values.
 
     Raises InputError for scores that no float64 holds, and for times that are neither whole numbers
     (microseconds) nor datetime64.
@@ -123,7 +129,10 @@ def as_weights(weights: npt.ArrayLike) -> FloatArray:
 
 
 def as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
-    """Return classes as text; InputError for a missing class, which would count as a class of its own."""
+    """Return classes as text.
+
+    Raises InputError for a missing class, which would count as a class of its own.
+    """
     texts, known = list[str | None](), dict[object, str]()
     for index, value in enumerate(values.tolist()):
         text = known.get(value) if value.__hash__ else None  # equal values are one class, such as 1 and True
@@ -153,7 +162,7 @@ def as_binary(
     labels: npt.NDArray[Any],
     remedy: str = "name the positive class with positive= where labels are classes",
 ) -> Int8Array:
-    """Return 1/0 labels from 1/0, 1/-1 or booleans, in the same shape."""
+    """Return labels given as 1/0, 1/-1 or booleans as 1/0 labels of the same shape."""
     try:
         numbers = labels.astype(np.float64, casting="same_kind" if labels.dtype.kind == "c" else "unsafe")
     except (TypeError, ValueError, OverflowError):
@@ -168,7 +177,7 @@ def as_binary(
 
 
 def _number(value: object) -> float:
-    """Return the number of a label: the word "true" is 1, and "false" is 0."""
+    """Return the number that a label means: the word "true" is 1, and "false" is 0."""
     try:
         return float(class_text(value))
     except ValueError:
@@ -176,7 +185,7 @@ def _number(value: object) -> float:
 
 
 def as_event_scores(scores: npt.ArrayLike, are_probabilities: bool) -> FloatArray:
-    """Return one finite score per event; from 0 to 1 if `are_probabilities`."""
+    """Return one finite score for each event; from 0 to 1 if `are_probabilities`."""
     array = as_score_numbers("scores", scores)
     if array.ndim != 1:
         raise InputError(f"scores have {array.ndim} dimensions; give one score per event")
@@ -209,12 +218,12 @@ class GivenEvents(NamedTuple):
     weights: FloatArray | None = None
 
     def part(self, events: slice | Int64Array) -> GivenEvents:
-        """Return the events of a slice, or of some indices."""
+        """Return the events that `events`, a slice or indices, chooses."""
         return GivenEvents._make(None if column is None else _chosen(column, events) for column in self)
 
 
 def _chosen(column: Any, events: slice | Int64Array) -> Any:
-    if isinstance(column, TextColumn):  # with the same dictionary
+    if isinstance(column, TextColumn):  # the part has the same dictionary
         return TextColumn(column.codes[events], column.values)
     return column[events]
 
@@ -227,7 +236,10 @@ def given_events(
     predicted: npt.ArrayLike | None,
     positive: str | None,
 ) -> GivenEvents:
-    """Check the other columns of events whose scores and times are checked; `positive` names the class."""
+    """Check the other columns of events, whose scores and times are already checked.
+
+    `positive` is the positive class.
+    """
     weight_array = None if weights is None else as_weights(weights)
     label_list = as_array("labels", labels)
     predicted_list = None if predicted is None else as_array("predicted", predicted)
@@ -260,11 +272,11 @@ def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Ar
 
 
 def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
-    """Return times as microseconds, and whether they were given as numbers of the unit.
+    """Return times as microseconds, and whether they were given as numbers of `unit`.
 
-    Times are all that `moments.instant` reads: numbers, which alone have the unit, datetime64, datetimes
-    (no zone = UTC), dates, timestamps of pandas and Beam, and texts in RFC 3339. Raises InputError if a time
-    is missing, of another kind, or outside the years 1 to 9999.
+    A time is any value that `moments.instant` reads: a number (only numbers have the unit), datetime64, a
+    datetime (no zone = UTC), a date, a timestamp of pandas or Beam, or a text in RFC 3339. Raises InputError
+    if a time is missing, of another kind, or outside the years 1 to 9999.
     """
     array = as_array("times", times)
     kind = array.dtype.kind
@@ -287,7 +299,7 @@ def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
 
 
 def _no_time(array: npt.NDArray[Any], place: int, unit: str) -> InputError:
-    """Return the error of a value that is no time."""
+    """Return the error for a value that is no time."""
     given = array[place]
     value = given.item() if isinstance(given, np.generic) and array.dtype.kind != "M" else given
     if value is None or str(value) in ("<NA>", "") or value != value:
@@ -329,7 +341,10 @@ class TimesReader:
         self._doubted = False
 
     def read(self, times: npt.ArrayLike, unit: str) -> Int64Array:
-        """Return times as microseconds; see `as_times`. Only methods that users call may call it."""
+        """Return times as microseconds; see `as_times`.
+
+        Only methods that users call may call this method, because the warning names their line.
+        """
         micros, are_numbers = as_times(times, checked_unit(unit))
         if are_numbers and not self._doubted and (doubt := doubt_in(micros, unit)) is not None:
             self._doubted = True
@@ -338,12 +353,12 @@ class TimesReader:
 
 
 def writeable(array: npt.NDArray[Any]) -> Any:
-    """Return an array that may be written to: numba compiles anew for one that may not."""
+    """Return an array that may be written to: numba compiles a kernel again for an array that may not."""
     return array if array.flags.writeable else array.copy()
 
 
 def as_labels(labels: npt.ArrayLike) -> Int8Array:
-    """Return labels as the kernels take them."""
+    """Return labels in the form that kernels take."""
     array = np.asarray(labels)
     if array.ndim != 1:
         raise InputError(f"labels: shape {array.shape}; give one dimension")
@@ -355,7 +370,10 @@ def as_labels(labels: npt.ArrayLike) -> Int8Array:
 
 
 def as_scores(scores: npt.ArrayLike, length: int | None = None) -> FloatArray:
-    """Return scores as the kernels take them; NaN has no place in an order and is refused."""
+    """Return scores in the form that kernels take.
+
+    Raises InputError for NaN, which has no place in an order.
+    """
     array: FloatArray = writeable(np.ascontiguousarray(as_score_numbers("scores", scores)))
     if array.ndim != 1:
         raise InputError(f"scores: shape {array.shape}; give one dimension")
@@ -368,7 +386,7 @@ def as_scores(scores: npt.ArrayLike, length: int | None = None) -> FloatArray:
 
 
 def as_counts(counts: npt.ArrayLike) -> Int64Array:
-    """Return whole numbers as the kernels take them."""
+    """Return whole numbers in the form that kernels take."""
     array = np.asarray(counts)
     if array.ndim != 1 or (array.size and (array != np.floor(array)).any()):
         raise InputError(f"counts: shape {array.shape}, {array.dtype}; give whole numbers in one dimension")

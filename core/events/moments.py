@@ -1,8 +1,8 @@
 """The one reader of times: a value of any type, or an array of numpy, as microseconds UTC.
 
 A time is a datetime or a date of Python, a `datetime64` of numpy, a `Timestamp` of pandas or of Beam, a text,
-or a number in a unit. A time without a zone is in UTC. A date is the begin of its day. Of times finer than
-a microsecond, the fraction is cut off.
+or a number in a unit. A time without a zone is in UTC. A date is the begin of its day. Fractions of a
+microsecond are cut off.
 
 A `Period` of pandas is a span of time, not a moment. The package never reads a Period as a time, because its
 begin and its end are equally likely. `PERIOD_REMEDY` says what the user can do.
@@ -42,7 +42,7 @@ _INSTANT = re.compile(
 
 
 def is_period(value: object) -> bool:
-    """Tell whether a value is a Period of pandas, or the `repr` of a Period."""
+    """Return whether a value is a Period of pandas, or the `repr` of a Period."""
     return type(value).__name__ == "Period" or (isinstance(value, str) and value.startswith("Period('"))
 
 
@@ -88,7 +88,7 @@ def instant(value: object, unit: str = "s") -> int | None:
 
 
 def _is_whole(value: Decimal) -> bool:
-    """Tell whether a decimal is a whole number below 1e25, which a float64 might round."""
+    """Return whether a decimal is a whole number below 1e25, which a float64 might round."""
     return value.is_finite() and abs(value) < 10**25 and value % 1 == 0
 
 
@@ -99,7 +99,7 @@ def _from_parts(match: re.Match[str]) -> int | None:
     except ValueError:
         return None
     h, m, s = int(hour or 0), int(minute or 0), int(second or 0)
-    zone_h, zone_m, zone_s = (int(part or 0) for part in ahead)  # zones of before 1900 have seconds
+    zone_h, zone_m, zone_s = (int(part or 0) for part in ahead)  # zones of years before 1900 have seconds
     if h > 23 or m > 59 or s > 60 or zone_h > 23 or zone_m > 59 or zone_s > 59:  # 60: a leap second
         return None
     zone = (zone_h * 3600 + zone_m * 60 + zone_s) * (-1 if sign == "-" else 1)
@@ -117,7 +117,7 @@ def datetime64_micros(array: npt.NDArray[Any]) -> Int64Array:
     unit, count = np.datetime_data(array.dtype)
     if count == 1 and unit in PER_SECOND:
         return from_ticks(array.astype(np.int64), unit, known)
-    if unit not in ("ns", "ps", "fs", "as"):  # of finer units than a microsecond, int64 holds few years
+    if unit not in ("ns", "ps", "fs", "as"):  # in units finer than a microsecond, int64 holds few years
         least, end = (np.datetime64(time, "us").astype(array.dtype) for time in (FIRST_TIME, AFTER_LAST_TIME))
         known &= (array >= least) & (array < end)
         array = np.where(known, array, least)

@@ -1,10 +1,10 @@
-"""Numbers that users write: one value as a float64, and the numbers that no float64 holds.
+"""Numbers that users write: one value as a float64, and whether a float64 holds a number exactly.
 
 When a float64 holds a number
-    A whole number n (of Python, Arrow, numpy, or written without a fraction and an exponent) is held if
-    `int(float(n)) == n`. A decimal d (of Python or Arrow) is held if `Decimal(repr(float(d))) == d`. Two
-    numbers that are not held may become one float64: 2**53 + 1 and 2**53 would tie as scores. Floats are
-    held, and so are numbers that are written with a fraction or an exponent in text: such a text means the
+    A float64 HOLDS a whole number n (of Python, Arrow, numpy, or written without a fraction and an exponent)
+    if `int(float(n)) == n`. It holds a decimal d (of Python or Arrow) if `Decimal(repr(float(d))) == d`. Two
+    numbers that are not held may become one float64: 2**53 + 1 and 2**53 would tie as scores. Floats count as
+    held, and so do numbers that are written with a fraction or an exponent in text: such a text means the
     nearest float64.
 """
 
@@ -33,7 +33,9 @@ held, because the bare digits would be read as the nearest float64."""
 
 
 def number(value: object) -> float | None:
-    """Return a value as a number, or None. Text may have blanks around the number, but no "_".
+    """Return a value as a float, or None if the value is no number.
+
+    Text may have blanks around the number, but no "_".
 
     >>> number(" 1e3 "), number("1_000"), number(True)
     (1000.0, None, None)
@@ -47,12 +49,14 @@ def number(value: object) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-    except ValueError:  # a signalling NaN
+    except ValueError:  # the value is a signalling NaN
         return math.nan
 
 
 def is_held(value: object) -> bool:
-    """Tell whether a float64 holds a number; True for a number that is not finite, and for what is no number.
+    """Return whether a float64 holds a number.
+
+    True also for a number that is not finite, and for a value that is no number.
 
     >>> is_held(2**53), is_held(2**53 + 1), is_held("9007199254740993"), is_held("9007199254740993.0")
     (True, False, False, True)
@@ -76,12 +80,14 @@ def is_held(value: object) -> bool:
     whole = int(value.numerator)
     try:
         return int(float(whole)) == whole
-    except OverflowError:  # infinite as a float64
+    except OverflowError:  # the number is infinite as a float64
         return True
 
 
 def decimal_text(value: Decimal) -> str:
-    """Write a decimal as a text that is read as the same number, and that is held if the decimal is held.
+    """Write a decimal as a text that `number` reads as the same number.
+
+    The text is held if the decimal is held.
 
     >>> decimal_text(Decimal("1E+23")), decimal_text(Decimal("0.10000000000000000555"))
     ('1e+23', "Decimal('0.10000000000000000555')")
@@ -92,7 +98,7 @@ def decimal_text(value: Decimal) -> str:
 
 
 def unheld_integers(array: npt.NDArray[Any]) -> BoolArray:
-    """Tell of each whole number of an array of an integer type whether no float64 holds the number. O(n)."""
+    """Return, for each whole number of an array of an integer type, whether no float64 holds it. O(n)."""
     if not array.size or (int(array.min()) >= -EXACT and int(array.max()) <= EXACT):
         return np.zeros(array.shape, np.bool_)
     floats = array.astype(np.float64)
@@ -102,7 +108,10 @@ def unheld_integers(array: npt.NDArray[Any]) -> BoolArray:
 
 
 def unheld(array: npt.NDArray[Any]) -> Int64Array:
-    """Return the places of numbers that no float64 holds, in the flattened array of any type: int64[k]."""
+    """Return the places of the numbers that no float64 holds, int64[k].
+
+    The array may have any type, and is flattened.
+    """
     if array.dtype.kind in "iu":
         return np.flatnonzero(unheld_integers(array))
     if array.dtype.kind in "OUS":

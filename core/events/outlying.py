@@ -1,4 +1,4 @@
-"""Times that lie far from all others, such as one dated 2106: found in one pass, in bounded memory.
+"""Times that lie far from all others, such as a time dated 2106: found in one pass, in bounded memory.
 
 When a time is outlying
     The times of n records are ordered, and the least and the greatest 1% of them are left out, one record at
@@ -37,7 +37,7 @@ _SPAN_OF_A_MOMENT = 30 * _DAY
 class Outlier(NamedTuple):
     """An outlying time: microseconds, with its first record.
 
-    source, position  the source of the record, and its ordinal in the source; -1: unknown
+    source, position  the source of the record, and its ordinal in the source; -1 = unknown
     gap               microseconds between the outlying times of this side and all other times
     """
 
@@ -48,7 +48,7 @@ class Outlier(NamedTuple):
 
 
 class TimeSpread:
-    """The times of records so far: a sample of all of them, and the least and the greatest, in order."""
+    """The times of records so far: a sorted sample of all times, and the least and the greatest times."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -79,7 +79,10 @@ class TimeSpread:
         self._greatest = {time: self._greatest[time] for time in sorted(self._greatest)[-_KEPT:]}
 
     def _sample(self, points: Int64Array, weights: Int64Array) -> None:
-        """Merge points with the sample; twice as many points as are kept become groups of equal weights."""
+        """Merge points with the sample.
+
+        If it then has twice as many points as are kept, groups of equal weight replace the points.
+        """
         points = np.concatenate([self._times, points])
         order = np.argsort(points, kind="stable")
         points, ends = points[order], np.cumsum(np.concatenate([self._weights, weights])[order])
@@ -89,7 +92,10 @@ class TimeSpread:
         self._times, self._weights = points, np.diff(ends, prepend=0)
 
     def middle(self) -> tuple[int, int]:
-        """Return the least and the greatest time of the middle 98%. There must be three records or more."""
+        """Return the least and the greatest time of the middle 98% of the records.
+
+        There must be at least three records.
+        """
         ends = np.cumsum(self._weights)
         count = int(ends[-1])
         out = max(count // 100, 1)

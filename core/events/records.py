@@ -4,8 +4,7 @@ A record is bytes: an `EventBatch` (for a label join a `PredictionBatch` or a `L
 an `EndOfPartition`, a `Clock`, an `EndOfInput`, a `StateMarker` or a `StateImport`. Control records go
 through the same log of a shard as the events, so that a restarted machine receives them again.
 
-Wire form, little-endian: magic "RSCT", version u8, kind u8, crc32 of the rest u32, the rest. `StateMarker`
-and `StateImport` have version 2, the other control records version 1.
+Wire form, version 1, little-endian: magic "RSCT", version u8, kind u8, crc32 of the rest u32, the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .batch import EventBatch, LabelBatch, PredictionBatch
 from .times import NO_TIME
 
 MAGIC = b"RSCT"
-VERSION = 2
+VERSION = 1
 _HEAD = struct.Struct("<4sBBI")
 _END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK, _MARKER, _IMPORT = 1, 2, 3, 4, 5, 6
 
@@ -32,9 +31,10 @@ _END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK, _MARKER, _IMPORT = 1, 2, 3
 class EndOfPartition:
     """The end of a source partition, of which this shard was sent `packets` packets.
 
-    The input has `partitions` partitions. This is number `partition`, from 0, in the order in which they are
-    applied. So a machine knows which partition is next, and when it has received everything. The partition's
-    clock stands at `high_water`, its greatest event time (NO_TIME: the partition has no times).
+    The input has `partitions` partitions. This partition has the number `partition`, from 0, in the order in
+    which partitions are applied. So a machine knows which partition is next, and when it has received
+    everything. The partition's clock stands at `high_water`, its greatest event time (NO_TIME: the partition
+    has no times).
     """
 
     source: str
@@ -45,8 +45,7 @@ class EndOfPartition:
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        content = [*astuple(self)]
-        return _packed(_END_OF_PARTITION, content[:-1] if self.high_water == NO_TIME else content)
+        return _packed(_END_OF_PARTITION, [*astuple(self)])
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class Heartbeat:
     """The progress of a source partition, which has sent this shard `packets` packets so far.
 
     Every event of the partition with a time before `settled` is in these packets; later events have the time
-    `settled` or a later time. The clock of a machine that has received these packets from all `partitions` is
-    the least `settled`. Heartbeats go to every shard, also to shards without events. `high_water` is the
+    `settled` or a later time. A machine that has received these packets from all `partitions` has the least
+    `settled` as its clock. Heartbeats go to every shard, also to shards without events. `high_water` is the
     greatest time of the partition so far; NO_TIME: the partition has no times.
     """
 
@@ -67,7 +66,7 @@ class Heartbeat:
     high_water: int = NO_TIME
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         return _packed(_HEARTBEAT, [*astuple(self)])
 
 
@@ -75,13 +74,13 @@ class Heartbeat:
 class Clock:
     """The runner's watermark: every event of the input with a time before `settled` has been sent.
 
-    Used instead of heartbeats of the input's readers.
+    A job uses it instead of the heartbeats of the input's readers.
     """
 
     settled: int
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         return _packed(_CLOCK, [self.settled])
 
 
@@ -91,7 +90,7 @@ class EndOfInput:
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        return _HEAD.pack(MAGIC, 1, _END_OF_INPUT, zlib.crc32(b""))
+        return _HEAD.pack(MAGIC, VERSION, _END_OF_INPUT, zlib.crc32(b""))
 
 
 @dataclass(frozen=True)
@@ -122,10 +121,10 @@ class StateMarker:
     high_water: int = NO_TIME
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         numbers = [self.partition, self.partitions, self.sequence, int(self.stops)]
         numbers += [self.settled, self.high_water]
-        return _packed(_MARKER, [self.source, *numbers, self.id, self.folder, self.position], 2)
+        return _packed(_MARKER, [self.source, *numbers, self.id, self.folder, self.position])
 
 
 @dataclass(frozen=True)
@@ -139,12 +138,12 @@ class StateImport:
     snapshot: bytes
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the bytes of the record."""
         body = packed_text(self.id) + self.snapshot
-        return _HEAD.pack(MAGIC, 2, _IMPORT, zlib.crc32(body)) + body
+        return _HEAD.pack(MAGIC, VERSION, _IMPORT, zlib.crc32(body)) + body
 
 
-_BRINGS = _HEAD.pack(MAGIC, 2, _IMPORT, 0)[: -struct.calcsize("<I")]
+_BRINGS = _HEAD.pack(MAGIC, VERSION, _IMPORT, 0)[: -struct.calcsize("<I")]
 
 
 def brings_state(record: bytes) -> bool:
@@ -163,9 +162,9 @@ Record = Batch | Word | StateImport
 _BATCHES: dict[bytes, type[Batch]] = {kind.magic: kind for kind in (EventBatch, PredictionBatch, LabelBatch)}
 
 
-def _packed(kind: int, content: list[Any], version: int = 1) -> bytes:
+def _packed(kind: int, content: list[Any]) -> bytes:
     body = json.dumps(content).encode()
-    return _HEAD.pack(MAGIC, version, kind, zlib.crc32(body)) + body
+    return _HEAD.pack(MAGIC, VERSION, kind, zlib.crc32(body)) + body
 
 
 def unpack_record(data: bytes) -> Record:
@@ -186,16 +185,14 @@ def unpack_record(data: bytes) -> Record:
     body = data[_HEAD.size :]
     if zlib.crc32(body) != crc:
         raise CorruptBytesError("a shard record fails its checksum; it was damaged or cut short")
-    if version != (2 if kind in (_MARKER, _IMPORT) else 1):
-        raise CorruptBytesError(f"a shard record of kind {kind} says version {version}; it was damaged")
     if kind == _END_OF_INPUT and not body:
         return EndOfInput()
     if kind == _END_OF_PARTITION:
-        return EndOfPartition(*_content(body, "the end of a partition", (4, 5)))
+        return EndOfPartition(*_content(body, "the end of a partition", 5))
     if kind == _HEARTBEAT:
-        return Heartbeat(*_content(body, "a heartbeat", (6,)))
+        return Heartbeat(*_content(body, "a heartbeat", 6))
     if kind == _CLOCK:
-        return Clock(*_content(body, "a clock", (1,), named=False))
+        return Clock(*_content(body, "a clock", 1, named=False))
     if kind == _MARKER:
         with reading("the marker of an export"):
             return _marker_of(read_json(body, "the marker of an export"))
@@ -206,14 +203,14 @@ def unpack_record(data: bytes) -> Record:
     raise CorruptBytesError(f"a shard record of kind {kind} and {len(body)} bytes is none that we write")
 
 
-def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = True) -> list[Any]:
-    """Read [source (if `named`), partition, partitions, packets, times], of one of the given sizes."""
+def _content(body: bytes, what: str, size: int, *, named: bool = True) -> list[Any]:
+    """Read [source (if `named`), partition, partitions, packets, times], of the given size."""
     with reading(what):
         content = read_json(body, what)
         numbers = content[1:] if named else content
         for number in numbers:
             whole(number)
-        if len(content) not in sizes or (named and (type(content[0]) is not str or min(numbers[:3]) < 0)):
+        if len(content) != size or (named and (type(content[0]) is not str or min(numbers[:3]) < 0)):
             raise ValueError(f"{content}")
     return list(content)
 

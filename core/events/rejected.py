@@ -3,8 +3,8 @@
 `Rejected` has records that a state machine did not apply: late, unmatched, duplicate, and some invalid
 records. A dead letter's `reason` is one of the phrases of `Reason`, so that letters can be grouped by it. The
 values are in the letter's other columns. The list is a contract: a phrase is never changed or given another
-meaning; a later version may add one. docs/reference/reasons.md and docs/schemas/dead-letter.json are made
-from it.
+meaning; a later version may add one. The pages docs/reference/reasons.md and docs/schemas/dead-letter.json
+are generated from this list.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .batch import EventBatch, LabelBatch
 from .columns import TextColumn
 
 RejectedKind = Literal["invalid", "late", "unmatched", "duplicate"]
-"""Kinds of records that do not count."""
+"""The kinds of records that do not count."""
 
 _COLUMNS = {"model", "score", "label", "predicted", "time", "id", "weight", "feature"}
 
@@ -58,7 +58,10 @@ class Reason(StrEnum):
 
     @property
     def option(self) -> str:
-        """The option that names the column at fault, with which the member's name begins; else ""."""
+        """The option that names the column at fault: the member's name begins with the option.
+
+        "" if no option does.
+        """
         option = self.name.partition("_")[0].lower()
         return option if option in _COLUMNS else ""
 
@@ -263,7 +266,7 @@ class Rejected:
 
 
 def details_of(gaps: Int64Array, sentence: Callable[[int], str]) -> TextColumn:
-    """Return the sentence of each gap; `sentence` is called once for each distinct gap. O(n log n)."""
+    """Return the sentence for each gap; `sentence` is called once for each distinct gap. O(n log n)."""
     distinct, which = np.unique(gaps, return_inverse=True)
     return TextColumn(which.astype(np.int32), tuple(map(sentence, distinct.tolist())))
 

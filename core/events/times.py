@@ -6,9 +6,10 @@ microseconds.
 When numbers are doubtful
     More than half of the times are dated before 1990 or after 2100, and lie 10 million or further from 0.
     Units differ by a factor of 1,000, while the number for the year 2100 is only 7 times the number for 1990.
-    So a time of these years that is read in a wrong unit always falls outside these years: seconds read as
-    microseconds put 90 days into 8 seconds of January 1970. `20240102` read as seconds is a day of August
-    1970. Smaller numbers are not doubted: they are counters (0, 1, 2, ...) or times since a start, not dates.
+    So a time of the years 1990 to 2100 that is read in a wrong unit always falls outside these years: seconds
+    read as microseconds put 90 days into 8 seconds of January 1970. `20240102` read as seconds is a day of
+    August 1970. Smaller numbers are not doubted: they are counters (0, 1, 2, ...) or times since a start, not
+    dates.
 """
 
 from __future__ import annotations
@@ -19,25 +20,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import NO_TIME as NO_TIME
 from ..arrays import FloatArray, Int64Array
 from ..errors import ConfigError, InputError
 
-NO_TIME = int(np.iinfo(np.int64).min)
-"""Microseconds that stand for "no time"."""
-
 END_OF_TIME = 2**63 - 1
-"""The clock of an input that has ended."""
+"""The time of the clock after the input has ended."""
 
 IDLE = END_OF_TIME - 1
 """The `settled` of a heartbeat of an idle partition: the clock does not wait for this partition until it
 sends events again."""
 
 ADDED = END_OF_TIME - 2
-"""The `settled` of a heartbeat that says no time, but names a source: one that was added to its partition
-while the job ran. The partition's packets hold events of that source, too."""
+"""The `settled` of a heartbeat that says no time, but names a source that was added to its partition while
+the job ran. The partition's packets hold events of that source, too.
+"""
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Ticks of a time unit in a second."""
+"""The number of ticks of each time unit in a second."""
 
 FARTHEST = 2**61
 """Microseconds, 70,000 years. Times of windows, and spans between them, are nearer to 0 than this number, so
@@ -76,7 +76,7 @@ def check_times(times: Int64Array | None, needs: str, one: str) -> None:
 
 
 def checked_unit(unit: str, name: str = "time_unit") -> str:
-    """Return `unit`. Raises ConfigError if it is not a unit of time."""
+    """Return `unit` if it is a unit of time. Raises ConfigError otherwise."""
     if unit not in PER_SECOND:
         raise ConfigError(f"{name}={unit!r}: give one of {', '.join(PER_SECOND)}")
     return unit
@@ -91,18 +91,21 @@ def micros_of(time: date) -> int:
 
 
 def in_range(micros: Int64Array, known: npt.NDArray[np.bool_]) -> Int64Array:
-    """Return the times, with NO_TIME for each that is not `known` or is outside the years 1 to 9999."""
+    """Return the times, with NO_TIME for each time that is not `known` or is outside the years 1 to 9999."""
     known &= (micros >= FIRST_TIME) & (micros < AFTER_LAST_TIME)
     return np.where(known, micros, NO_TIME)
 
 
 def scaled(ticks: Any, unit: str) -> Any:
-    """Return whole numbers of a unit, or one of them, as microseconds."""
+    """Return one whole number of a unit, or an array of them, as microseconds."""
     return ticks // 1_000 if unit == "ns" else ticks * (1_000_000 // PER_SECOND[unit])
 
 
 def from_ticks(ticks: Int64Array, unit: str, known: npt.NDArray[np.bool_] | None = None) -> Int64Array:
-    """Return whole numbers of a unit as microseconds; NO_TIME for those not known or out of range. O(n)."""
+    """Return whole numbers of a unit as microseconds.
+
+    NO_TIME for a time that is not `known` or is out of range. O(n).
+    """
     least, end = (number_of(time, unit) for time in (FIRST_TIME, AFTER_LAST_TIME))
     if known is None:
         if not len(ticks) or (int(ticks.min()) >= least and int(ticks.max()) < end):
@@ -119,7 +122,8 @@ def from_float_ticks(ticks: FloatArray, unit: str) -> Int64Array:
     ticks = np.where(known, ticks, 0.0)
     if unit == "ns":
         return in_range(np.floor(ticks / 1_000).astype(np.int64), known)
-    whole = np.trunc(ticks)  # the fraction is converted apart: the product of a large number would be rounded
+    # the fraction is converted by itself: the product of a large number would be rounded
+    whole = np.trunc(ticks)
     rest = np.rint((ticks - whole) * per_tick)
     return in_range(whole.astype(np.int64) * int(per_tick) + rest.astype(np.int64), known)
 
@@ -137,7 +141,7 @@ def date_text(micros: int) -> str:
 
 
 class Doubt(NamedTuple):
-    """A finding: numbers look like times in another unit than the unit in which they are read.
+    """A finding: numbers look like times in another unit than `unit`, in which they are read.
 
     finding  the finding in words, with one of the numbers, but without the name of the column and a remedy
     other    the unit in which that number is a date of the years 1990 to 2100; None = no unit
@@ -150,7 +154,7 @@ class Doubt(NamedTuple):
 
 
 def doubt_in(times: Int64Array, unit: str) -> Doubt | None:
-    """Return the doubt about times that were numbers of `unit`; None: no doubt. O(n).
+    """Return the doubt about times that were given as numbers of `unit`; None if there is no doubt. O(n).
 
     times  microseconds, none of them NO_TIME
 
@@ -178,7 +182,9 @@ def number_of(micros: int, unit: str) -> int:
 
 
 def likely_unit(number: int, unit: str) -> str | None:
-    """Return the unit, other than `unit`, in which a number is a time of the years 1990 to 2100; else None.
+    """Return the unit, other than `unit`, in which a number is a time of the years 1990 to 2100.
+
+    None if there is no such unit.
 
     >>> likely_unit(1_704_067_200, "us"), likely_unit(1_704_067_200_000_000, "s"), likely_unit(7, "s")
     ('s', 'us', None)
@@ -190,7 +196,9 @@ def likely_unit(number: int, unit: str) -> str | None:
 
 
 def likely_form(number: int) -> str | None:
-    """Return the format in which the digits of a number are a date of the years 1990 to 2100; else None.
+    """Return the format in which the digits of a number are a date of the years 1990 to 2100.
+
+    None if there is no such format.
 
     >>> likely_form(20_240_102), likely_form(202_401_022_359), likely_form(20_241_302)
     ('%Y%m%d', '%Y%m%d%H%M', None)

@@ -1,4 +1,4 @@
-"""The one wire form of batches of columns: events, predictions, labels.
+"""The wire form of batches of columns: events, predictions, labels.
 
 Version 1, little-endian
     magic (4 bytes, which says of what), version u8, reserved u8, columns u16, rows u32, crc32 of all that
@@ -43,13 +43,13 @@ COLUMNS: dict[int, tuple[str, Any]] = {
 
 CLASS_SCORES = "class_scores"
 MATRICES = (13, 14)
-"""Tags of fields with several numbers in a row: a payload has row after row."""
+"""Tags of the fields that have several numbers in each row: the payload has row after row."""
 
 _NOT_SENT = (1, 2)
-"""Tags of fields that have no meaning where an event has a score of each class."""
+"""Tags of the fields that have no meaning, and are not sent, if an event has a score of each class."""
 
 NAMED = (9, 12)
-"""Tags of fields whose columns have names of their own. Only the texts of a slice may be missing."""
+"""Tags of the fields whose columns have names of their own. Only the texts of a slice may be missing."""
 
 _Batch = TypeVar("_Batch")
 
@@ -72,7 +72,10 @@ NO_HEAD = PacketHead()
 
 
 def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
-    """Yield (name, tag, column) of every column a batch has; slices and features under their own names."""
+    """Yield (name, tag, column) of every column that a batch has.
+
+    Slices and features have their own names.
+    """
     has_classes = getattr(batch, CLASS_SCORES, None) is not None
     for tag, (field, _) in COLUMNS.items():
         if has_classes and tag in _NOT_SENT:
@@ -158,7 +161,7 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
 
 
 def _is_cut_short(body: memoryview, count: int) -> bool:
-    """Return whether a body ends before its own fields say."""
+    """Return whether a body is shorter than its own fields say."""
     reader = Reader(body)
     try:
         reader.read(reader.numbers(_SOURCE_HEAD.format)[-1])

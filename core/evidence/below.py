@@ -1,9 +1,9 @@
-"""EvidenceBelow: how much speaks for an AUC below a bound, as an e-detector (Shin, Ramdas and Rinaldo 2023).
+"""EvidenceBelow: the evidence for an AUC below a bound, an e-detector (Shin, Ramdas and Rinaldo 2023).
 
 Blocks
     Events form blocks, in their order. A block is full with the event at which it holds m positives and m
     negatives or more. Each event is in one block, and the next block begins behind that event. x is the AUC
-    of a full block, a tie one half.
+    of a full block, where a tie counts one half.
 
 The promise
     Let the AUC be at least the bound b: given all labels and all earlier blocks, each positive of a block
@@ -32,9 +32,9 @@ What breaks the promise
     for where an earlier score was high.
 
 Events that are not used
-    With a gap, the events within the gap behind a full block's last event are not used. Which events that are
-    follows from labels and times, so the promise stays. It needs less: blocks that are a gap apart must be
-    independent, and not events next to each other.
+    With a gap, the events within the gap behind a full block's last event are not used. Labels and times
+    alone decide which events these are, so the promise stays. With a gap, the promise needs less: blocks that
+    are a gap apart must be independent; events next to each other may depend on each other.
 
 A bound that a period gives
     `EvidenceBelow("2026-01..2026-02 less 0.02")` learns the bound from the events of the period (`reference`)
@@ -107,15 +107,17 @@ SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
 """The grid of bets, as shares of the largest bet 1 / (1 - bound)."""
 
 MOST_KEPT = 1_024
-"""Most scores of a class that a block keeps."""
+"""The most scores of a class that a block keeps."""
 
 _HEAD = struct.Struct(f"<dIq{COUNTERS}q")
 
 
 class Followed(NamedTuple):
-    """The blocks that became full in some events: the index of the last event, and the numbers of each block.
+    """The blocks that became full during some events.
 
-    learnt    how many of the events came before the end of a period that gives the bound
+    The index of each block's last event, and the numbers of each block.
+
+    learnt    how many of these events came before the end of a period that gives the bound
     evidence  the logarithm of the mean sum
     since     how many events of the stream came before the growth began, estimated
     events    mean number of events of the blocks so far
@@ -136,8 +138,8 @@ class EvidenceBelow:
     blocks  m: a block of events is full when it holds at least m positives and m negatives; 1 to 100
     gap     events within the gap behind a full block are not used, such as "1h"; None: all are used
 
-    While the AUC is at least the bound, the evidence reaches log(N) after N blocks or more, in the mean. The
-    head of the module has the proof. Only `restart` lets the object start anew.
+    While the AUC is at least the bound, the evidence takes N blocks or more on average to reach log(N). The
+    head of the module has the proof. Only `restart` removes the evidence.
 
     An event takes O(m). State: some 200 bytes, and 8 for each event of the block that fills, at most 1,024 of
     a class. Raises ConfigError for a bound, a number of blocks or a gap out of range.
@@ -164,7 +166,7 @@ class EvidenceBelow:
         self.restart()
 
     def restart(self) -> None:
-        """Start anew, with no evidence and no event. A bound that a period gave stays."""
+        """Remove all evidence and all events. A bound that a period gave stays."""
         self._counters = np.zeros(COUNTERS, np.int64)
         self._counters[READY] = NO_TIME
         self._grid = np.zeros((2, len(SHARES)))
@@ -176,7 +178,7 @@ class EvidenceBelow:
 
     @property
     def bound(self) -> float | None:
-        """The AUC that the model must have; None while a period says it, and if the period said none."""
+        """The AUC that the model must have; None while a period gives it, and if the period gave none."""
         if self.reference is None:
             assert not isinstance(self.wanted, PeriodBound)
             return self.wanted
@@ -184,7 +186,7 @@ class EvidenceBelow:
 
     @property
     def needs_times(self) -> bool:
-        """Whether events need times: for a gap, or for a period."""
+        """Whether events need times, for a gap or for a period."""
         return bool(self.gap) or self.reference is not None
 
     @property
@@ -199,12 +201,12 @@ class EvidenceBelow:
 
     @property
     def full_blocks(self) -> int:
-        """Number of full blocks, without those of a period that gives the bound."""
+        """Number of full blocks, without the blocks of a period that gives the bound."""
         return 0 if self.learns else int(self._counters[BLOCKS])
 
     @property
     def events(self) -> int:
-        """Number of events, without those of a period that gives the bound, and those before."""
+        """Number of events, without the events in a period that gives the bound, and before it."""
         return 0 if self.learns else int(self._counters[EVENTS])
 
     @property
@@ -352,7 +354,7 @@ class EvidenceBelow:
         positives: FloatArray,
         negatives: FloatArray,
     ) -> None:
-        """Take a state; ValueError if the state contradicts itself."""
+        """Load a state; raise ValueError if it contradicts itself."""
         full, waiting = int(counters[BLOCKS]), int(counters[POSITIVES]) + int(counters[NEGATIVES])
         used = int(counters[EVENTS]) - int(counters[LAST])
         fits = (
@@ -379,7 +381,7 @@ class EvidenceBelow:
 
 
 def _ring(kept: FloatArray, seen: int) -> FloatArray:
-    """Return a ring with the kept scores of a class, of which `seen` events came in this block."""
+    """Return a ring with the kept scores of a class that had `seen` events in this block."""
     ring = np.empty(MOST_KEPT)
     write_ring(ring, seen - len(kept), kept)
     return ring

@@ -1,6 +1,6 @@
-"""The kernel of an e-detector: events make blocks, and each full block moves the sums of the grid.
+"""The kernel of an e-detector: events form blocks, and each full block changes the sums of the grid.
 
-`below` says what the sums promise. All sums are natural logarithms, so no sum overflows.
+`below` says what the sums guarantee. All sums are natural logarithms, so no sum overflows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ COUNTERS = 6
 
 SUM, AGE = range(2)
 """Rows of the grid. SUM: the logarithm of each Shiryaev-Roberts sum, -inf before the first block. AGE: how
-many events ago the growth of the sum began, the mean over its products."""
+many events ago the growth of the sum began, as a mean over the products in the sum.
+"""
 
 EVIDENCE, MEAN_AGE, AUC = range(3)
 """The numbers of a full block."""
@@ -26,7 +27,7 @@ EVIDENCE, MEAN_AGE, AUC = range(3)
 
 @inlined
 def _of_right_pairs(positives: FloatArray, negatives: FloatArray, first: int, second: int) -> float:
-    """Return the AUC of the first scores of both columns, a tie one half. O(first * second)."""
+    """Return the AUC of the first scores of both columns; a tie counts one half. O(first * second)."""
     halves = 0
     for i in range(first):
         for j in range(second):
@@ -54,7 +55,7 @@ def _multiply(grid: FloatArray, bets: FloatArray, gap: float, events: int) -> No
 
 @inlined
 def _mean(grid: FloatArray, values: FloatArray, block: int) -> None:
-    """Write a block's logarithm of the mean of the sums, and mean of the ages, weighted by the sums."""
+    """Write the logarithm of the mean of the sums, and the mean of the ages, weighted by the sums."""
     count = grid.shape[1]
     most = grid[SUM, 0]
     for k in range(count):

@@ -1,7 +1,7 @@
-"""The bound that a period of the stream gives: what AUC the model had in the period, at the least.
+"""The bound that a period of the stream gives: the least AUC that the model had in the period.
 
 `auc_low` of a period
-    The events of the period form blocks, as those that follow do. Given the labels, the AUC of each block is
+    The events of the period form blocks, as the later events do. Given the labels, the AUC of each block is
     an independent estimate in [0, 1] of the AUC (`below`). `auc_low` is Student's lower limit, at 97.5%, of
     the mean of the blocks' AUCs and one more value, 0; at m = 1, two more. It is the lower end of a 95%
     interval.
@@ -20,7 +20,7 @@
 
 The bound is `auc_low` less the margin. It is fixed at the first event at or after the end of the period; the
 period's last block, if it is not full, is left out. With fewer than two blocks, or with a bound of 0 or less,
-there is no bound, and so no evidence ever.
+there is no bound, and so never any evidence.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from ..encoding.fields import Reader
 from ..settings.evidence import PeriodBound
 
 LEVEL = 0.975
-"""The chance that the lower limit is below the AUC, at the least."""
+"""The least probability with which the lower limit is below the AUC."""
 
 FEWEST = 2
-"""Fewest blocks of a period that gives a bound."""
+"""The fewest blocks of a period that gives a bound."""
 
 _FORM = struct.Struct("<q3d?")
 REFERENCE_BYTES = _FORM.size
 
 
 class Reference:
-    """What the period of a bound says so far. State: 33 bytes.
+    """The state of a period that gives a bound. State: 33 bytes.
 
     wanted     the period and the margin
     zeros      how many values of 0 stand beside the AUCs of the blocks
     blocks     number of full blocks in the period
     has_ended  whether an event at or after the period's end has come
-    bound      the bound that the period gave; NaN while the period lasts, and if there is none
+    bound      the bound that the period gave; NaN while the period lasts, and if it gives no bound
     """
 
     def __init__(self, wanted: PeriodBound, zeros: int) -> None:
@@ -63,7 +63,10 @@ class Reference:
         self._sums = np.zeros(2)
 
     def split(self, times: Int64Array) -> tuple[Int64Array, int]:
-        """Return the events that are in the period before it ends, and how many come before it ends. O(n)."""
+        """Return the events in the period, up to its end, and how many of the events come before its end.
+
+        O(n).
+        """
         period = self.wanted.period
         behind = np.flatnonzero(times >= period.end)
         before = int(behind[0]) if len(behind) else len(times)
@@ -89,7 +92,7 @@ class Reference:
         return mean - float(stdtrit(count - 1, LEVEL)) * math.sqrt(variance / count)
 
     def end(self) -> None:
-        """End the period: fix the bound, if there is one."""
+        """End the period, and fix the bound, if there is one."""
         self.has_ended = True
         bound = (self.auc_low or 0.0) - self.wanted.margin
         self.bound = bound if bound > 0.0 else math.nan
@@ -99,7 +102,7 @@ class Reference:
         return _FORM.pack(self.blocks, *self._sums.tolist(), self.bound, self.has_ended)
 
     def load(self, reader: Reader) -> None:
-        """Read the wire form; ValueError for a state that cannot be."""
+        """Read the wire form; raises ValueError for a state that contradicts itself."""
         self.blocks, total, squares, self.bound, self.has_ended = reader.numbers(_FORM.format)
         if not (self.blocks >= 0 and 0.0 <= squares <= total * (1 + 1e-9) and total <= self.blocks):
             raise ValueError(f"{self.blocks} blocks have sums of {total} and {squares}")

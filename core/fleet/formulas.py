@@ -3,14 +3,15 @@
 Member i has the AUC a_i, its variance v_i (DeLong's), P_i positives and N_i negatives. Of k members v_i > 0.
 
 Means
-    A mean is sum w_i a_i with weights that sum to 1. Its variance is sum w_i^2 v_i if the members' samples
-    are independent. Members that score the same events are not: for any dependence the standard error is at
-    most sum w_i sqrt(v_i), by the triangle inequality. `auc_fixed` has w_i = 1 / v_i.
-    `auc_random` (DerSimonian & Laird 1986) has w_i = 1 / (v_i + tau2), and the variance 1 / sum w_i.
-    Intervals are clipped to [0, 1].
+    A mean is sum w_i a_i with weights that sum to 1: equal ones in `auc_mean`, and in proportion to
+    P_i + N_i in `auc_by_events`. Its variance is sum w_i^2 v_i if the members' samples are independent.
+    Members that score the same events are not: for any dependence the standard error is at most
+    sum w_i sqrt(v_i), by the triangle inequality. `auc_random` (DerSimonian & Laird 1986) has
+    w_i = 1 / (v_i + tau2), and the variance 1 / sum w_i. Intervals are clipped to [0, 1].
 
 Heterogeneity
-    Q = sum (a_i - auc_fixed)^2 / v_i has k - 1 degrees of freedom if all members have one AUC (Cochran 1954).
+    Q = sum (a_i - m)^2 / v_i has k - 1 degrees of freedom if all members have one AUC (Cochran 1954); m is
+    the inverse-variance mean, with w_i = 1 / v_i.
     tau2 = max(0, (Q - (k - 1)) / (W - sum w_i^2 / W)) with w_i = 1 / v_i and W = sum w_i. The divisor is
     computed as sum w_i (W - w_i) / W, where no digits cancel.
     i2 = max(0, (Q - (k - 1)) / Q).
@@ -22,14 +23,14 @@ Gaps
 
 These are the formulas of metafor's `rma` with the methods FE and DL (Viechtbauer 2010).
 
-A member with v_i = 0 (perfect separation) counts in the four plain means and in the quantiles. It would have
+A member with v_i = 0 (perfect separation) counts in the two plain means and in the quantiles. It would have
 all of the weight in an inverse-variance mean, and so it has none.
 
 Care
-    The plain means are unbiased. In `auc_fixed` and `auc_random` a member that is high by chance has a lower
-    variance, and so more weight: about proportional to a (1 - a). The bias is some |2 a - 1| / (a (1 - a))
-    variances of a member, and does not shrink with k, while the interval does. `reason` names both means
-    when this bias is more than MOST_BIAS standard errors. Normal p-values need some FEW events of each class
+    The plain means are unbiased. In `auc_random` a member that is high by chance has a lower variance, and so
+    more weight: with tau2 = 0 about proportional to a (1 - a). The bias is then some |2 a - 1| / (a (1 - a))
+    variances of a member, and does not shrink with k, while the interval does. `reason` names this mean when
+    the bias is more than MOST_BIAS standard errors. Normal p-values need some FEW events of each class
     from every member; `reason` names them where a member has fewer. docs/benchmarks/roll_ups.md has figures.
 """
 
@@ -52,7 +53,6 @@ DEPENDENT = "the members may depend on each other"
 NO_WIDTH = "the interval of a member has no width"
 FEW_EVENTS = "a member has fewer than 100 positives or negatives"
 WEIGHTS = "members that are high by chance have more weight"
-NO_POSITIVE = "no class is the positive one"
 """Reasons why columns are null or to be read with care. No text holds a colon, a comma or a semicolon."""
 
 FEW = 100
@@ -61,8 +61,7 @@ FEW = 100
 MOST_BIAS = 0.25
 """The most standard errors of bias that an inverse-variance mean may have without a remark."""
 
-PLAIN = ("auc_mean", "auc_by_events", "auc_by_positives", "auc_within")
-_OF_POSITIVES = PLAIN[2:]
+PLAIN = ("auc_mean", "auc_by_events")
 _SPREAD = ("heterogeneity_q", "heterogeneity_p", "i2", "tau2")
 _ENDS = ("", "_low", "_high")
 _OF_GAPS = ("", "_auc", "_gap", "_gap_low", "_gap_high", "_p")
@@ -93,19 +92,17 @@ def roll_up_numbers(
     >>> import numpy as np
     >>> auc, counts = np.array([0.9, 0.8]), np.array([50.0, 50.0])
     >>> found = roll_up_numbers(["a", "b"], auc, np.array([0.01, 0.01]), counts, counts, 0.95)
-    >>> round(found["auc_fixed"], 3), found["worst"], round(found["worst_gap"], 3)
+    >>> round(found["auc_random"], 3), found["worst"], round(found["worst_gap"], 3)
     (0.85, 'b', -0.1)
     """
     found: dict[str, Any] = {}
     why: dict[str, str] = {}
     z = float(scipy.special.ndtri((1 + confidence) / 2))
     if len(auc):
-        _plain_means(found, auc, variance, positives, negatives, z, dependent)
-        if negatives is None:
-            _leave_out(found, why, _with_ends(*_OF_POSITIVES), NO_POSITIVE)
+        for name, weights in zip(PLAIN, (np.ones(len(auc)), _events(positives, negatives)), strict=True):
+            _put(found, name, auc, variance, weights, z, dependent)
         if not variance.all():
-            names_there = PLAIN if negatives is not None else PLAIN[:2]
-            why.update((f"{name}{end}", NO_WIDTH) for name in names_there for end in _ENDS[1:])
+            why.update((f"{name}{end}", NO_WIDTH) for name in PLAIN for end in _ENDS[1:])
         found["auc_low_decile"], found["auc_median"] = np.quantile(auc, (0.1, 0.5)).tolist()
     else:
         _leave_out(found, why, _with_ends(*PLAIN), NO_MEMBER)
@@ -113,15 +110,11 @@ def roll_up_numbers(
     rarer = np.minimum(positives, positives if negatives is None else negatives)[kept]
     names = [names[place] for place in kept.tolist()]
     auc, variance = auc[kept], variance[kept]
-    if len(auc):
-        _put(found, "auc_fixed", auc, variance, 1 / variance, z, dependent)
-    else:
-        _leave_out(found, why, _with_ends("auc_fixed"), NO_MEMBER)
     if len(auc) > 1:
         _spread(found, auc, variance, z)
         _gaps(found, names, auc, variance, confidence, dependent)
-        if _bias(found["auc_fixed"], variance) > MOST_BIAS:
-            why.update(dict.fromkeys(_with_ends("auc_fixed", "auc_random"), WEIGHTS))
+        if _bias(auc, variance) > MOST_BIAS:
+            why.update(dict.fromkeys(_with_ends("auc_random"), WEIGHTS))
         if (rarer < FEW).any():
             why.update(dict.fromkeys(_TESTED, FEW_EVENTS))
         if dependent:
@@ -144,25 +137,14 @@ def _leave_out(found: dict[str, Any], why: dict[str, str], names: tuple[str, ...
     why.update(dict.fromkeys(names, reason))
 
 
-def _plain_means(
-    found: dict[str, Any],
-    auc: FloatArray,
-    variance: FloatArray,
-    positives: FloatArray,
-    negatives: FloatArray | None,
-    z: float,
-    dependent: bool,
-) -> None:
+def _events(positives: FloatArray, negatives: FloatArray | None) -> FloatArray:
+    """Return the members' events in units of the greatest count: masses may be 1e200 or 1e-200."""
     if negatives is None:
-        weighing = (np.ones(len(auc)), positives / positives.max())
-        for name, weights in zip(PLAIN, weighing, strict=False):
-            _put(found, name, auc, variance, weights, z, dependent)
-        return
-    p, n = positives / positives.max(), negatives / negatives.max()  # masses may be 1e200 or 1e-200
+        positives_alone: FloatArray = positives / positives.max()
+        return positives_alone
     most = max(positives.max(), negatives.max())
-    events = positives / most + negatives / most
-    for name, weights in zip(PLAIN, (np.ones(len(auc)), events, p, p * n), strict=True):
-        _put(found, name, auc, variance, weights, z, dependent)
+    events: FloatArray = positives / most + negatives / most
+    return events
 
 
 def _put(
@@ -202,11 +184,16 @@ def spread_of(auc: FloatArray, variance: FloatArray) -> Spread:
     """Return the spread of two members or more, whose variances are above 0. O(k)."""
     weights = 1 / variance
     total = weights.sum()
-    distance = auc - float((weights / total * auc).sum())
+    distance = auc - _inverse_variance_mean(auc, variance)
     q, degrees = float((weights * distance * distance).sum()), len(auc) - 1
     beyond = max(0.0, q - degrees)
     tau2 = beyond * float(total / (weights * _of_others(weights)).sum())
     return Spread(q, float(scipy.special.chdtrc(degrees, q)), beyond / q if q else 0.0, tau2)
+
+
+def _inverse_variance_mean(auc: FloatArray, variance: FloatArray) -> float:
+    weights = 1 / variance
+    return float((weights / weights.sum() * auc).sum())
 
 
 def _spread(found: dict[str, Any], auc: FloatArray, variance: FloatArray, z: float) -> None:
@@ -219,8 +206,9 @@ def _spread(found: dict[str, Any], auc: FloatArray, variance: FloatArray, z: flo
     _interval(found, "auc_random", mean, z / math.sqrt(float(weights.sum())))
 
 
-def _bias(mean: float, variance: FloatArray) -> float:
+def _bias(auc: FloatArray, variance: FloatArray) -> float:
     """Return about how many standard errors an inverse-variance mean is too high; see the head, Care."""
+    mean = _inverse_variance_mean(auc, variance)
     between = mean * (1 - mean)
     error = 1 / math.sqrt(float((1 / variance).sum()))
     return abs(2 * mean - 1) * len(variance) * error / between if between else math.inf

@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..encoding.fields import Reader, packed_bytes, packed_text
+from ..encoding.fields import Reader, packed_text
 from ..errors import InputError
 from ..events.times import NO_TIME
-from ..rows.columns import DEGENERATE, REASONS, reason_clauses
+from ..rows.reasons import DEGENERATE, REASONS
 from ..rows.roll_ups import RollUpRow
 from .formulas import roll_up_numbers, variances
 from .members import NUMBERS, are_possible
-from .pooled import POOLED, pooled_columns
 from .settings import RollUpSettings
 from .surely import surely_columns
 
@@ -38,18 +37,11 @@ The class is "" for the rows of all classes.
 
 
 class MemberRow(NamedTuple):
-    """The row of a member.
-
-    due      its grid point
-    why      why its AUC or interval is null or has no width
-    numbers  `NUMBERS`
-    sketch   the bytes of an `AucSketch` of its window; b"": it has none
-    """
+    """The row of a member: its grid point, why its AUC or interval is null or has no width, `NUMBERS`."""
 
     due: int
     why: str
     numbers: tuple[float, ...]
-    sketch: bytes = b""
 
 
 @dataclass(slots=True)
@@ -142,12 +134,9 @@ class Group:
             settings.confidence,
             dependent=dependent,
         )
-        pooled, why = pooled_columns([self.last[member].sketch for member in members])
-        if why:
-            said = [found["reason"], reason_clauses(dict.fromkeys(POOLED, why))]
-            found["reason"] = "; ".join(text for text in said if text)
         return RollUpRow(
             group=name,
+            class_="".join(class_) or None,
             row=self.row - 1,
             due=due,
             pane_start=_known(start),
@@ -159,11 +148,9 @@ class Group:
             members_without=sum(without.values()),
             without_reason=min(without, key=lambda why: (-without[why], why), default=None),
             **found,
-            **pooled,
             **surely_columns(members, log_e, settings.confidence),
             intervals="dependent" if dependent else "independent",
             config=self.config,
-            class_="".join(class_) or None,
         )
 
     # ---- state
@@ -176,7 +163,6 @@ class Group:
         yield packed_text(self.config)
         for waits, member, row in rows:
             yield packed_text(member) + packed_text(row.why) + _ROW.pack(waits, row.due, *row.numbers)
-            yield packed_bytes(row.sketch)
 
     @classmethod
     def read(cls, key: Key, reader: Reader) -> Group:
@@ -193,19 +179,18 @@ class Group:
                 raise ValueError(f"{member!r} is twice in {key}, or has {numbers}")
             if waits and due <= closed:
                 raise ValueError(f"{member!r} waits for {due}, and {closed} is closed")
-            place[member] = found = MemberRow(due, why, tuple(numbers), reader.sized())
+            place[member] = found = MemberRow(due, why, tuple(numbers))
             self.size += _row_bytes(member, found)
         return self
 
 
 def _row_bytes(member: str, row: MemberRow) -> int:
-    return len(packed_text(member)) + len(packed_text(row.why)) + _ROW.size + len(packed_bytes(row.sketch))
+    return len(packed_text(member)) + len(packed_text(row.why)) + _ROW.size
 
 
 def _equal(one: MemberRow, other: MemberRow) -> bool:
     """Return whether two rows are the same, NaN being equal to NaN."""
-    same = (one.due, one.why, one.sketch) == (other.due, other.why, other.sketch)
-    return same and np.array_equal(one.numbers, other.numbers, equal_nan=True)
+    return one[:2] == other[:2] and np.array_equal(one.numbers, other.numbers, equal_nan=True)
 
 
 def _why(row: MemberRow, variance: float) -> str:

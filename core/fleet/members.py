@@ -2,12 +2,10 @@
 
 A row of measures takes 400 bytes, and its AUC with interval, counts, evidence and time 72.
 
-Wire form, versions 1 and 2: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a
-shard (see `Settled`), and how many rows were taken and left out; keys (u32 count; two texts each), texts (u32
-count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a row), numbers f64 (six a
-row), sketches (u32 count, 0 or one for each row; a u64 length and bytes each). A text is a u32 length and
-UTF-8. In version 2 keys may have a class, and each begins with a u8, its number of texts. A record without a
-class has version 1.
+Wire form, version 1: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a shard
+(see `Settled`), and how many rows were taken and left out; keys (u32 count; each a u8, its number of texts,
+and its texts), texts (u32 count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a
+row), numbers f64 (six a row). A text is a u32 length and UTF-8.
 """
 
 from __future__ import annotations
@@ -20,22 +18,23 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, Int32Array, Int64Array
-from ..encoding.fields import Reader, framed, packed_bytes, packed_key, packed_text, read_key, unframed
+from ..encoding.fields import Reader, framed, packed_key, packed_text, read_key, unframed
 from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError
 from ..events.times import NO_TIME
 from ..ids.sharding import shard_of
 from ..rows.class_columns import MEANS_COLUMNS, ClassColumns, as_numbers
 from ..rows.class_rows import ClassRow
-from ..rows.columns import REASONS, reasons_by_measure
+from ..rows.columns import reasons_by_measure
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import REASONS
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
-from ..settings.measure_names import MEASURES
 from .settings import RollUpSettings
 from .surely import log_e_values
 
 MAGIC = b"RSFM"
-VERSION = 2
+VERSION = 1
 
 INTEGERS = ("due", "pane_start", "pane_end")
 COLUMNS = ("auc", "auc_low", "auc_high", "positives", "negatives")
@@ -83,7 +82,6 @@ class MemberRows:
     numbers    float64[n, 6], `NUMBERS`; NaN stands for null. Of all classes, the AUC is `auc_macro` of a
                window in which no class is absent, and `positives` are all events
     word       what a shard says of its rows
-    sketches   the bytes of an `AucSketch` of each row's window, b"" for a row without; () = of no row
     taken      how many rows of the input were put into groups
     undue      how many rows of the input were left out, as they have no `due`
     """
@@ -94,7 +92,6 @@ class MemberRows:
     text_codes: Int32Array
     integers: Int64Array
     numbers: FloatArray
-    sketches: tuple[bytes, ...] = ()
     word: Settled = NO_WORD
     taken: int = 0
     undue: int = 0
@@ -117,9 +114,7 @@ class MemberRows:
         numbers = with_log_e(
             [rows.number(name) for name in (*COLUMNS, *EVIDENCE)], rows.integer("seq").astype(np.float64)
         )
-        return cls._of(
-            rows.keys, rows.key_codes, texts, text_codes, integers, numbers, rows.sketches, settings, word
-        )
+        return cls._of(rows.keys, rows.key_codes, texts, text_codes, integers, numbers, settings, word)
 
     @classmethod
     def _of_class_rows(
@@ -217,7 +212,7 @@ class MemberRows:
         ]
         return cls._of(
             tuple(keys), np.array(codes, np.int32), tuple(texts),
-            np.array(text_codes, np.int32).reshape(len(codes), 2), integers, numbers, (), settings, NO_WORD,
+            np.array(text_codes, np.int32).reshape(len(codes), 2), integers, numbers, settings, NO_WORD,
         )  # fmt: skip
 
     @classmethod
@@ -229,7 +224,6 @@ class MemberRows:
         text_codes: Int32Array,
         integers: Int64Array,
         numbers: FloatArray,
-        sketches: Sequence[bytes],
         settings: RollUpSettings,
         word: Settled,
     ) -> MemberRows:
@@ -250,17 +244,9 @@ class MemberRows:
             found.append(mine[chosen])
         which = np.concatenate(rows)
         return cls(
-            tuple(places),
-            np.concatenate(found),
-            texts,
-            text_codes[which],
-            integers[which],
-            numbers[which],
-            tuple(sketches[row] for row in which.tolist()) if sketches else (),
-            word,
-            taken=int(np.count_nonzero(wanted & due)),
-            undue=int(np.count_nonzero(wanted & ~due)),
-        )
+            tuple(places), np.concatenate(found), texts, text_codes[which], integers[which], numbers[which],
+            word, int(np.count_nonzero(wanted & due)), int(np.count_nonzero(wanted & ~due)),
+        )  # fmt: skip
 
     def on_a_grid(self) -> MemberRows:
         """Return the rows of a job on a grid of times: a row without `due` is the last row of its model."""
@@ -287,14 +273,12 @@ class MemberRows:
             text_codes=text_codes.reshape(-1, 2).astype(np.int32),
             integers=self.integers[rows],
             numbers=self.numbers[rows],
-            sketches=tuple(self.sketches[row] for row in rows.tolist()) if self.sketches else (),
         )
 
     def pack(self) -> bytes:
         """Return the wire form."""
         parts = [_WORD.pack(*self.word, self.taken, self.undue), struct.pack("<I", len(self.keys))]
-        version = 2 if any(len(key) > 2 for key in self.keys) else 1
-        parts += [packed_key(key, counted=version > 1) for key in self.keys]
+        parts += map(packed_key, self.keys)
         parts += [struct.pack("<I", len(self.texts)), *map(packed_text, self.texts)]
         parts += [
             struct.pack("<I", len(self)),
@@ -302,10 +286,8 @@ class MemberRows:
             self.text_codes.astype("<i4").tobytes(),
             self.integers.astype("<i8").tobytes(),
             self.numbers.astype("<f8").tobytes(),
-            struct.pack("<I", len(self.sketches)),
-            *map(packed_bytes, self.sketches),
         ]
-        return framed(MAGIC, version, b"".join(parts))
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def unpack(cls, data: bytes) -> MemberRows:
@@ -314,16 +296,13 @@ class MemberRows:
         reader = Reader(unframed(data, MAGIC, VERSION, what))
         with reading(what):
             *word, taken, undue = reader.numbers(_WORD.format)
-            keys = tuple(read_key(reader, counted=data[4] > 1) for _ in range(reader.number("<I")))
+            keys = tuple(read_key(reader) for _ in range(reader.number("<I")))
             texts = tuple(reader.text() for _ in range(reader.number("<I")))
             n = reader.number("<I")
             codes, text_codes = reader.array("<i4", n), reader.array("<i4", 2 * n)
             integers = reader.array("<i8", n * len(INTEGERS)).reshape(n, len(INTEGERS))
             numbers = reader.array("<f8", n * len(NUMBERS)).reshape(n, len(NUMBERS))
-            sketches = tuple(reader.sized() for _ in range(reader.number("<I")))
             reader.end()
-        if len(sketches) not in (0, n):
-            raise CorruptBytesError(f"{what} has {len(sketches)} sketches of {n} rows")
         for place, names in ((codes, keys), (text_codes, texts)):
             if n and not 0 <= place.min() <= place.max() < len(names):
                 raise CorruptBytesError(f"{what} has rows of more names than its {len(names)}")
@@ -332,9 +311,8 @@ class MemberRows:
         if word[1] and word[0] >= word[1]:
             raise CorruptBytesError(f"{what} is of shard {word[0]}, and there are {word[1]}")
         return cls(
-            keys, codes, texts, text_codes.reshape(n, 2), integers, numbers, sketches, Settled(*word), taken,
-            undue,
-        )  # fmt: skip
+            keys, codes, texts, text_codes.reshape(n, 2), integers, numbers, Settled(*word), taken, undue
+        )
 
 
 def with_log_e(columns: Sequence[FloatArray], events: FloatArray) -> FloatArray:

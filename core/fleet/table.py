@@ -22,13 +22,12 @@ Of models with a score of each class, a group has a roll-up row for each class, 
 
 Rows of one group must have one `config`: rows of other windows or grids are no members of one group.
 
-Snapshot, versions 1 and 2: a frame (encoding/fields.py) with magic "RSFT". Payload: settings (text), `_HEAD`:
-the closed time, counts of rows with and without `due`, numbers of words and of groups; words (`_WORD` each: a
-shard, number of shards, from, to); groups. Each group: its name (text), pane, and the wire form of a `Group`:
+Snapshot, version 1: a frame (encoding/fields.py) with magic "RSFT". Payload: settings (text), `_HEAD`: the
+closed time, counts of rows with and without `due`, numbers of words and of groups; words (`_WORD` each: a
+shard, number of shards, from, to); groups. Each group: a u8, 1 or 2, its number of texts; its name (text),
+and of models with a score of each class the class, "" for all classes; pane, and the wire form of a `Group`:
 next row, the last closed grid point, number of rows; its configuration (text); each row as the member's name,
-a reason (texts), whether it waits, `due`, numbers, a sketch (u32 length and bytes). In version 2 the name of
-a group is a u8, 1 or 2, its name, and of models with a score of each class the class, "" for all classes. A
-snapshot without classes has version 1.
+a reason (texts), whether it waits, `due`, numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
 
 from ..encoding.fields import HEAD_BYTES, Reader, framed, packed_key, packed_text, read_key, unframed
 from ..encoding.json import reading
@@ -54,7 +52,7 @@ from .members import MemberRows, Settled
 from .settings import RollUpSettings
 
 MAGIC = b"RSFT"
-VERSION = 2
+VERSION = 1
 
 _HEAD = struct.Struct("<q2Q2I")
 _WORD = struct.Struct("<2I2q")
@@ -70,8 +68,7 @@ class FleetTable:
     settings  the groups, and how their rows are made
 
     A row costs 2 microseconds, and a roll-up row 0.3 milliseconds and 1 microsecond for each member. State,
-    on the wire: 60 bytes for every member and its name, and as much for every row that waits; and a sketch
-    for each of both, if rows bring sketches.
+    on the wire: 60 bytes for every member and its name, and as much for every row that waits.
     Raises InputError for rows of different configurations in one group, for two rows of a member at one grid
     point, and for an input in which no row has `due`; `apply` raises a `WireError` for bytes that are no
     record.
@@ -97,7 +94,6 @@ class FleetTable:
         self._sources = 0
         self._taken = self._undue = 0
         self._counts = Counter(dict.fromkeys(("roll_up_rows_late", "roll_up_rows_undue"), 0))
-        self._has_classes = False
         self._bytes = HEAD_BYTES + _HEAD.size + len(packed_text(settings.meaning()))
 
     # ---- records
@@ -132,13 +128,13 @@ class FleetTable:
         self._counts["roll_up_rows_undue"] += rows.undue
         cells = zip(
             rows.key_codes.tolist(), rows.text_codes.tolist(), rows.integers.tolist(), rows.numbers.tolist(),
-            rows.sketches or repeat(b"", len(rows)), strict=True,
+            strict=True,
         )  # fmt: skip
-        for code, (why, config), (due, start, end), numbers, sketch in cells:
+        for code, (why, config), (due, start, end), numbers in cells:
             name, member, *class_ = rows.keys[code]
             group = self._group(((name, *class_), start, end), rows.texts[config])
             before = group.size
-            group.take(member, rows.texts[config], MemberRow(due, rows.texts[why], tuple(numbers), sketch))
+            group.take(member, rows.texts[config], MemberRow(due, rows.texts[why], tuple(numbers)))
             self._bytes += group.size - before
             self._counts["roll_up_rows_late"] += due <= self._closed
         if not rows.word.sources:
@@ -161,9 +157,8 @@ class FleetTable:
         return group
 
     def _note(self, key: Key, group: Group) -> None:
-        """Note the size of a new group, and whether it has a class."""
-        self._bytes += len(packed_key(key[0], counted=False)) + _PANE.size + group.size
-        self._has_classes = self._has_classes or len(key[0]) > 1
+        """Note the size of a new group."""
+        self._bytes += len(packed_key(key[0])) + _PANE.size + group.size
 
     # ---- time
 
@@ -222,7 +217,7 @@ class FleetTable:
     def snapshot_bytes(self) -> int:
         """Return the length of `to_bytes()` in bytes. O(shards of evaluators)."""
         words = len(self._reached) + sum(map(len, self._ahead.values()))
-        return self._bytes + words * _WORD.size + len(self._groups) * self._has_classes
+        return self._bytes + words * _WORD.size
 
     def live_bytes(self) -> int:
         """Estimate the table's memory in bytes: objects take some five times their wire form."""
@@ -233,7 +228,7 @@ class FleetTable:
         waiting = sum(map(len, (group.waiting for group in self._groups.values())))
         return lines_text(
             [
-                f"rocsteady roll-ups, version {1 + self._has_classes}",
+                f"rocsteady roll-ups, version {VERSION}",
                 f"settings: {self.settings.meaning()}",
                 f"groups: {len(self._groups):,}; grid points that wait for shards: {waiting:,}",
             ]
@@ -249,8 +244,8 @@ class FleetTable:
         parts.append(_HEAD.pack(self._closed, self._taken, self._undue, len(words), len(self._groups)))
         parts += [_WORD.pack(source, self._sources, since, until) for source, since, until in words]
         for (names, *pane), group in self._groups.items():
-            parts += [packed_key(names, counted=self._has_classes), _PANE.pack(*pane), *group.pack()]
-        return framed(MAGIC, 1 + self._has_classes, b"".join(parts))
+            parts += [packed_key(names), _PANE.pack(*pane), *group.pack()]
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: RollUpSettings) -> FleetTable:
@@ -270,10 +265,8 @@ class FleetTable:
             for _ in range(words):
                 self._read_word(reader)
             for _ in range(groups):
-                self._read_group(reader, counted=data[4] > 1)
+                self._read_group(reader)
             reader.end()
-            if data[4] != 1 + self._has_classes:
-                raise ValueError(f"it says version {data[4]}")
         return self
 
     def _read_word(self, reader: Reader) -> None:
@@ -285,8 +278,8 @@ class FleetTable:
         else:
             self._ahead.setdefault(source, {})[since] = until
 
-    def _read_group(self, reader: Reader, *, counted: bool) -> None:
-        names = read_key(reader, counted=counted, fewest=1)
+    def _read_group(self, reader: Reader) -> None:
+        names = read_key(reader, fewest=1)
         start, end = reader.numbers(_PANE.format)
         key = (names, start, end)
         if key in self._groups:

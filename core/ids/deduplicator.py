@@ -1,8 +1,8 @@
-"""Deduplicator: of the events of one model with one id, within a horizon of time, the first alone counts.
+"""Deduplicator: of several events of one model with one id within a horizon of time, only the first counts.
 
-For sources that deliver an event more than once. An event is dropped iff an event of the same
-(model, id) that was kept, and is remembered, has a time at most `horizon` from its own. The clock is the
-greatest time seen, of all models. A kept event is remembered until the clock has advanced by more than
+For sources that deliver an event more than once. An event is dropped if and only if the deduplicator
+remembers a kept event of the same (model, id), whose time differs by at most `horizon`. The clock is the
+greatest time seen, over all models. A kept event is remembered until the clock has advanced by more than
 `horizon` since the event came, and by 9/8 of `horizon` at most. Events are forgotten by panes of one eighth
 of the horizon. So
 
@@ -55,10 +55,11 @@ _HEAD = struct.Struct("<qBqQI")
 
 
 class Deduplicator:
-    """Tells which events are repetitions of an event within a horizon, in microseconds.
+    """Tells which events repeat an earlier event within a horizon, in microseconds.
 
-    forgets  False: kept events are remembered to the end, however the clock advances. An event is then
-             dropped iff a kept event of its model and id is within the horizon, in any order of arrival.
+    forgets  False: kept events are remembered to the end of the input, however the clock advances. An event
+             is then dropped if and only if a kept event of its model and id is within the horizon, in any
+             order of arrival.
 
     >>> deduplicator = Deduplicator(10)
     >>> models, ids = TextColumn.of(["a"] * 4), IdColumn.of(["x", "x", "y", "x"])
@@ -86,13 +87,14 @@ class Deduplicator:
     def judge(
         self, models: TextColumn, ids: IdColumn, times: Int64Array
     ) -> tuple[npt.NDArray[np.bool_], Int64Array]:
-        """Return which of n events count (bool[n]), and for every other event the time of its kept event.
+        """Return which of n events count (bool[n]), and for all other events the time of the kept event.
 
         Among several kept events within the horizon the nearest is chosen, and of two equally near the
         earlier. The time is NO_TIME for events that count. Costs 0.15 us an event, however many are
         remembered. The result does not depend on how events are cut into calls.
 
-        Raises InputError, and takes in nothing, for a missing time or a time over 70,000 years from 1970.
+        Raises InputError for a missing time or a time over 70,000 years from 1970; the deduplicator is then
+        unchanged.
         """
         n = len(times)
         keep, kept_times = np.ones(n, np.bool_), np.full(n, NO_TIME)
@@ -118,7 +120,7 @@ class Deduplicator:
         return keep, kept_times
 
     def sift(self, events: EventBatch) -> tuple[EventBatch, Rejected]:
-        """Return the events that count, and the others with the reason in words.
+        """Return the events that count, and the other events as rejected, with the reason in words.
 
         Raises InputError for events without times or ids.
         """
@@ -143,8 +145,8 @@ class Deduplicator:
     def merged(cls, parts: Sequence[Deduplicator]) -> Deduplicator:
         """Merge deduplicators of one horizon into one that remembers every event any of them remembers.
 
-        O(entries). Its clock is the latest of theirs; events too old for that clock are forgotten. `parts`
-        must not be empty.
+        O(entries). The clock of the result is the latest of their clocks; events too old for that clock are
+        forgotten. `parts` must not be empty.
         """
         self = cls(parts[0].horizon, forgets=parts[0].forgets)
         clock = max(part.clock for part in parts)
@@ -224,7 +226,7 @@ def _entries(part: Deduplicator) -> tuple[Int64Array, npt.NDArray[np.uint64], In
 
 
 def _in_words(apart: int) -> str:
-    """Say how far a duplicate is from the event that counts."""
+    """Return in words how far a duplicate is from the event that counts."""
     if not apart:
         return "its model and id came before, with the same time"
     side = "earlier" if apart > 0 else "later"

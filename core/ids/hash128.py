@@ -1,9 +1,9 @@
 """128-bit hashes of many texts at once: MurmurHash3 x64 128 (Austin Appleby's, in the public domain).
 
-For texts that nobody chose to collide: two of n different texts have equal hashes with a probability below
-n^2 / 2^129. The hash is no protection against an attacker who chooses the texts.
+The hash is for texts that nobody chose to collide: two of n different texts have equal hashes with a
+probability below n^2 / 2^129. The hash is no protection against an attacker who chooses the texts.
 
-A text may be hashed behind another text: `starts` are then the hashes of the texts before. ("ab", "c") and
+A text may be hashed behind another text: `starts` are then the hashes of the texts before it. ("ab", "c") and
 ("a", "bc") have different hashes, since every hash takes in the length of its own text.
 """
 
@@ -64,7 +64,10 @@ def _hash_texts(
     starts: UInt64Array,
     hashes: UInt64Array,
 ) -> None:
-    """Hash texts that stand one after another in `words`, text i behind the hash `starts[codes[i]]`."""
+    """Hash texts that stand one after another in `words`.
+
+    Text i is hashed behind the hash `starts[codes[i]]`.
+    """
     at = 0
     for text in range(len(lengths)):
         h1, h2 = starts[codes[text], 0], starts[codes[text], 1]
@@ -112,6 +115,6 @@ def hash128(texts: IdColumn, codes: Int32Array | None = None, starts: UInt64Arra
     hashes = np.empty((len(texts), 2), np.uint64)
     if codes is None:
         codes = np.zeros(len(texts), np.int32)
-    with np.errstate(over="ignore"):  # if not compiled, numpy would warn of overflow, which is intended
+    with np.errstate(over="ignore"):  # without compilation numpy would warn of overflow, which is intended
         _hash_texts(words, texts.lengths, codes, starts, hashes)
     return hashes

@@ -1,11 +1,12 @@
 """Ids as numbers: a hash that is fixed for all versions, and an index that holds every id once.
 
 `hash64_of_ids` is SipHash-1-3 under the key 0, of an id's bytes: the same on every machine and in every
-version, so that it may decide an id's shard. (It is what CPython's `hash` of bytes is with PYTHONHASHSEED=0.)
+version, so that it may decide an id's shard. (CPython's `hash` of bytes gives the same value with
+PYTHONHASHSEED=0.)
 
-`IdIndex` gives equal ids equal numbers, 0, 1, 2, ... in the order in which they first come; equal means the
-same bytes, compared one by one. Its table hashes under a key drawn for the process, so that nobody can choose
-ids that collide in the table. No result of the index depends on that key.
+`IdIndex` gives equal ids equal numbers, 0, 1, 2, ... in the order in which the ids first appear; equal means
+the same bytes, compared one by one. Its table hashes under a key drawn for the process, so that nobody can
+choose ids that collide in the table. No result of the index depends on that key.
 
 Invariant: the bytes of id i are arena[starts[i] : starts[i + 1]]. The table is open addressing with linear
 probes and never more than 3/4 full; a slot holds half of the hash beside the number, so that a probe looks
@@ -38,7 +39,7 @@ SLOT = np.dtype(_SLOT_FIELDS)
 
 _LOOK_AHEAD = 12  # rows to prefetch ahead; finding one of 2M ids takes 76 ns, without prefetching 93 ns
 
-_AT_ONCE = 16_384  # rows a call of the kernel; the index has room for so many new ids
+_AT_ONCE = 16_384  # rows in a call of the kernel; the index has room for so many new ids
 
 u8 = np.uint64
 _V0, _V1 = u8(0x736F6D6570736575), u8(0x646F72616E646F6D)
@@ -57,7 +58,7 @@ def rotated(word: Any, left: int) -> Any:
 
 @inlined
 def sip_round(v0: Any, v1: Any, v2: Any, v3: Any) -> tuple[Any, Any, Any, Any]:
-    """SipRound, figure 2.1 of the paper."""
+    """One SipRound, figure 2.1 of the paper."""
     v0 += v1
     v1 = rotated(v1, 13) ^ v0
     v0 = rotated(v0, 32)
@@ -82,7 +83,7 @@ def word_of(data: ByteArray, start: int) -> Any:
 
 @entry
 def hash_all(data: ByteArray, offsets: Int64Array, key0: Any, key1: Any, hashes: UInt64Array) -> None:
-    """Write the SipHash-1-3 of every id."""
+    """Write the SipHash-1-3 of every id to `hashes`."""
     for row in range(len(hashes)):
         start, end = offsets[row], offsets[row + 1]
         v0, v1, v2, v3 = key0 ^ _V0, key1 ^ _V1, key0 ^ _V2, key1 ^ _V3
@@ -122,7 +123,7 @@ def home_of(hash_: Any, slots: int) -> int:
 
 @inlined
 def holds(index: Index, number: int, data: ByteArray, start: int, length: int) -> bool:
-    """Whether the id of a number equals `length` bytes of `data` from `start` on.
+    """Return whether the id with a number equals the `length` bytes of `data` from `start` on.
 
     The loop has no early exit, so that it compiles to vector instructions.
     """
@@ -139,7 +140,7 @@ def holds(index: Index, number: int, data: ByteArray, start: int, length: int) -
 def find_or_add(
     index: Index, count: int, data: ByteArray, offsets: Int64Array, hashes: UInt64Array, numbers: Int32Array
 ) -> int:
-    """Write the number of every id, adding new ids; return how many ids the index then holds.
+    """Write the number of every id, and add new ids to the index; return the new number of ids in the index.
 
     The index must have room for all ids of the call.
     """
@@ -175,7 +176,7 @@ def find_or_add(
 
 @entry
 def fill(table: Any, hashes: UInt64Array) -> None:
-    """Fill an empty table with distinct ids: the id of number i has `hashes[i]`."""
+    """Fill an empty table with distinct ids, by their hashes: the id of number i has `hashes[i]`."""
     slots = len(table)
     for number in range(len(hashes)):
         place = home_of(hashes[number], slots)
@@ -242,7 +243,10 @@ class IdIndex:
 
     @classmethod
     def of(cls, ids: IdColumn) -> IdIndex:
-        """Make the index in which id i has the number i; CorruptBytesError if two of the ids are equal."""
+        """Make the index in which id i has the number i.
+
+        Raises CorruptBytesError if two of the ids are equal.
+        """
         index = cls()
         index.numbers(ids)
         if len(index) != len(ids):
@@ -250,7 +254,7 @@ class IdIndex:
         return index
 
     def numbers(self, ids: IdColumn) -> Int32Array:
-        """Return the number of every id (int32[n]), adding new ids to the index. O(bytes), amortised."""
+        """Return the number of every id (int32[n]), and add new ids to the index. O(bytes), amortised."""
         if len(ids) and int(ids.lengths.min()) < 0:
             raise InputError("an event without an id cannot be found by its id; leave it out before")
         data, offsets = np.frombuffer(ids.data, np.uint8), ids.offsets
@@ -270,14 +274,16 @@ class IdIndex:
         return numbers
 
     def ids(self, numbers: Int64Array | None = None) -> IdColumn:
-        """Return the ids of `numbers`, or all ids."""
+        """Return the ids with these numbers, or all ids if `numbers` is None."""
         if numbers is None:
             numbers = np.arange(self._count)
         starts, data = gathered(self._arena, self._starts[: self._count + 1], numbers)
         return IdColumn(np.diff(starts).astype(np.int32), data)
 
     def kept(self, numbers: Int64Array) -> IdIndex:
-        """Return an index of the ids of `numbers`, all different: the id of numbers[i] gets the number i.
+        """Return an index of the ids with these numbers, all different.
+
+        The id of numbers[i] gets the number i.
 
         O(size of the result).
         """
@@ -293,7 +299,7 @@ class IdIndex:
         return Index(self._table, self._starts, self._arena)
 
     def _make_room(self, ids: int, size: int) -> None:
-        """Grow the index until `ids` more ids, of `size` bytes in all, fit in."""
+        """Grow the index until it has room for `ids` more ids, of `size` bytes in all."""
         count = self._count + ids
         if count > MOST_IDS:
             raise InputError(f"{count} ids wait at once and {MOST_IDS} can; use more shards or a shorter ttl")
@@ -306,7 +312,7 @@ class IdIndex:
             self._fill_table(count)
 
     def _fill_table(self, count: int) -> None:
-        """Make a table of the ids held, with room for `count` ids."""
+        """Make a table of the ids in the index, with room for `count` ids."""
         self._table = _empty_table(count * 7 // 4 + 1)
         fill(self._table, _hashes(self._arena, self._starts[: self._count + 1], _KEY_OF_PROCESS))
 

@@ -23,13 +23,16 @@ from ..kernels.rings import unrolled
 
 HEAD, COUNT, CLOCK, PANES, TOUCHED = range(5)
 """Fields of the counters: place of the oldest entry, entries, greatest time seen, panes; and a field without
-meaning, which `_touch` writes so that the compiler keeps its reads."""
+meaning, to which `_touch` writes so that the compiler keeps its reads.
+"""
 
 NUMBER, ENTRIES = range(2)
 """Columns of the panes, the oldest pane first: number on a grid of times since 1970, and count of entries."""
 
 PANES_AT_MOST = 12
-"""Panes: eight in a horizon, one more at either end, and a new pane while the oldest pane is still held."""
+"""The most panes at a time: eight in a horizon, one more at either end, and a new pane while the oldest pane
+is still held.
+"""
 
 FIRST_CAPACITY = 256
 _AT_ONCE = 64
@@ -70,7 +73,7 @@ def _after(slot: int, slots: UInt64Array) -> int:
 def _touch(memory: Memory, hashes: UInt64Array, start: int, end: int) -> None:
     """Read in advance the slots where the searches for entries will start, so that cache misses overlap.
 
-    With 10 million entries this saves two thirds of the time.
+    With 10 million entries this reading in advance saves two thirds of the time.
     """
     touched = _EMPTY
     for number in range(start, end):
@@ -138,7 +141,7 @@ def judge(
     keep: npt.NDArray[np.bool_],
     kept_times: Int64Array,
 ) -> int:
-    """Decide which events from `start` on count; return the event where it stopped.
+    """Decide which events from `start` on count; return the event at which the kernel stopped.
 
     It stops at the end of the events, or when the memory has no room for another entry.
 
@@ -250,10 +253,10 @@ def is_too_large(memory: Memory) -> bool:
 
 
 def _room_for(entries: int) -> int:
-    """Return the capacity for a number of entries: an eighth more.
+    """Return the capacity for a number of entries: the number and an eighth of it.
 
-    While a memory grows, each entry is copied eight times and takes 40 bytes. With half as much room again,
-    an entry would be copied twice and take 54 bytes.
+    While a memory grows, each entry is then copied eight times and takes 40 bytes. With a half more, an entry
+    would be copied twice and take 54 bytes.
     """
     return max(entries + entries // 8 + 1, FIRST_CAPACITY)
 

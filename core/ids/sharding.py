@@ -33,7 +33,8 @@ from ..settings.table import Shards
 from .index import hash64_of_ids
 
 
-@lru_cache(maxsize=1 << 18)  # some 40 MB; a model beyond these is hashed anew, in a microsecond
+# some 40 MB; the hash of a model beyond these is computed again, in a microsecond
+@lru_cache(maxsize=1 << 18)
 def _hash(model: str) -> int:
     digest = hashlib.blake2b(model.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
@@ -63,7 +64,7 @@ def shard_key(shard: int) -> str:
 
 
 def number_of(key: str) -> int:
-    """Return the shard of a key.
+    """Return the shard that a key names.
 
     >>> number_of("shard-007")
     7
@@ -111,8 +112,8 @@ def split_for_comparisons(
 ) -> Iterator[tuple[int, EventBatch]]:
     """Yield (shard, its events, in their order) for every shard in [0, shards) that compares models.
 
-    A model is in one shard, by its hash. An event of the champion goes to every shard. If a record has the
-    scores of several models, all models of one name before the column are in one shard.
+    A model is in one shard, by its hash. The events of the champion go to every shard. If a record has the
+    scores of several models, all models whose names are equal before the column are in one shard.
     """
     if not len(batch):
         return
@@ -132,7 +133,7 @@ def split_for_comparisons(
 
 
 def split_records(batch: Batch, shards: int) -> Iterator[tuple[int, Batch]]:
-    """Yield (shard, its records): events by their models, predictions and labels by their ids."""
+    """Yield (shard, its records): events are split by their models, predictions and labels by their ids."""
     if isinstance(batch, EventBatch):
         yield from split_by_shard(batch, shards)
         if isinstance(shards, Shards) and shards.against is not None:
@@ -165,10 +166,10 @@ Packet = tuple[str, bytes]
 
 
 class Cut(NamedTuple):
-    """A request for the states of the shards after a certain record; see `StateMarker`.
+    """A request for the states of all shards after a certain record; see `StateMarker`.
 
     id, folder  the id and the folder of the export
-    stops       whether the input stops at the cut: no record follows, but the input counts as not ended
+    stops       whether the input stops at the cut: no record follows, but the input does not count as ended
     """
 
     id: str
@@ -180,7 +181,8 @@ class Packets:
     """Numbers the packets of one partition for every shard.
 
     shards  a number, or `Shards`
-    sent    the number of packets sent to each shard so far; after a checkpoint, a reader continues them
+    sent    the number of packets sent to each shard so far; after a checkpoint, a reader continues these
+            numbers
     """
 
     def __init__(
@@ -209,7 +211,7 @@ class Packets:
     def markers(
         self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME
     ) -> Iterator[Packet]:
-        """Return a marker for every shard, which requests the shard's state after the packets so far."""
+        """Yield a marker for every shard, which requests the state of the shard after the packets so far."""
         where = json.dumps(position)
         return self.mark(StateMarker(*self._of, 0, cut.id, cut.folder, where, cut.stops, settled, high_water))
 
@@ -222,6 +224,6 @@ class Packets:
             self.sent[shard] += 1
 
     def ends(self, high_water: int) -> Iterator[Packet]:
-        """Yield a record for every shard that the partition has ended."""
+        """Yield the record of the partition's end for every shard."""
         for shard, sent in enumerate(self.sent):
             yield shard_key(shard), EndOfPartition(*self._of, sent, high_water).pack()

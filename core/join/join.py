@@ -4,13 +4,14 @@ Predictions and labels of one id meet in one shard. Both wait until the clock ha
 the least of all partitions of both inputs, so nothing is lost when one input is read before the other. Then
 predictions and labels are matched by event time alone (`matching`). Joined events leave in packets for the
 shards of the evaluators, with heartbeats that say up to which time they are complete: to an evaluator, a
-shard of the join is a partition.
+shard of the join is a source partition.
 
 What becomes of everything
     prediction  joined, or unmatched once no label can come any more
     label       used; unmatched (no prediction of its id); duplicate (another label counts, or an equal label
                 came before); or invalid, if the settings treat a second label as a mistake
-The time of a joined event is its label's. No result depends on batches, order of arrival or a wall clock.
+The time of a joined event is the time of its label. No result depends on batches, order of arrival or a wall
+clock.
 
 A joined event may be up to `output_delay` earlier than the clock, if its label came before its prediction.
 So evaluators are told clock - output_delay.
@@ -48,17 +49,19 @@ from .settings import JoinSettings
 from .state import JoinState
 
 _LEAST_GONE, _LEAST_GONE_BYTES = 4_096, 1 << 20
-"""Rows, or bytes, that must have left before the rows kept beside the matcher are compacted."""
+"""So many rows, or bytes, must have left before the rows kept beside the matcher are compacted."""
 
 COUNTED = (
     "joined", "unmatched", "duplicate", "late", "labels_used", "labels_unmatched", "labels_duplicate",
     "labels_second", "labels_late", EARLIER_LOST, EARLIER_USED,
 )  # fmt: skip
-"""Names of a join's counts. "labels_second" are the second labels that the settings treat as mistakes."""
+"""The names of the counts of a join. "labels_second" are the second labels that the settings treat as
+mistakes.
+"""
 
 
 class LabelJoin:
-    """The join of one shard.
+    """The state machine that joins predictions with labels in one shard.
 
     >>> from rocsteady.core.events.records import EndOfInput
     >>> from rocsteady.core.events.columns import IdColumn, TextColumn
@@ -88,15 +91,15 @@ class LabelJoin:
         self._deduplicator = None if horizon is None else Deduplicator(horizon)
 
     def apply(self, record: bytes) -> list[Packet | Rejected]:
-        """Apply one record; return joined events and heartbeats for the evaluators, and refused records.
+        """Apply one record; return joined events and heartbeats for the evaluators, and the refused records.
 
-        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
-        came before.
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts earlier
+        records.
         """
         return self.receive(unpack_record(record), record)
 
     def receive(self, content: Record, record: bytes) -> list[Packet | Rejected]:
-        """Apply one record: `content` is the record as read from the bytes `record`."""
+        """Apply one record, whose bytes are `record`, and which was read as `content`."""
         outputs: list[Packet | Rejected] = []
         if isinstance(content, EventBatch):
             raise InputError(
@@ -133,7 +136,7 @@ class LabelJoin:
 
     @property
     def ledger(self) -> Ledger:
-        """What the partitions of both inputs have sent."""
+        """The ledger of the packets that the partitions of both inputs have sent."""
         return self._clock.partitions
 
     def waiting(self) -> dict[str, int]:
@@ -145,7 +148,7 @@ class LabelJoin:
         }
 
     def pass_on(self, marker: StateMarker) -> list[Packet | Rejected]:
-        """Send a marker to every shard of the evaluators, behind everything this shard has sent."""
+        """Send a marker to every shard of the evaluators, behind all packets that this shard has sent."""
         return [*self._outlet.mark(marker, self._clock.moment)]
 
     # ---- matching
@@ -182,7 +185,10 @@ class LabelJoin:
         parts: list[EventBatch] | list[LabelBatch],
         store: RowStore[EventBatch] | RowStore[LabelBatch],
     ) -> Arrivals:
-        """Store the rows of released parts; return them in order of time, with their numbers in the store."""
+        """Store the rows of released parts.
+
+        Return the rows in order of time, with their numbers in the store.
+        """
         if not parts:
             return NOTHING
         rows: Any = type(parts[0]).concat(parts)  # type: ignore[arg-type]
@@ -242,7 +248,7 @@ class LabelJoin:
     # ---- state
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: everything that later results depend on."""
+        """Return a snapshot: it holds everything on which later results depend."""
         self._renumber()
         predictions, labels = self._predictions.whole(), self._labels.whole()
         state = JoinState(
@@ -296,7 +302,7 @@ class LabelJoin:
         return self
 
     def counts(self) -> dict[str, int]:
-        """Return counts of the fates of predictions and labels since the join was made or loaded: COUNTED."""
+        """Return the counts in COUNTED, fates of predictions and labels since the join was made or loaded."""
         return dict(self._counts)
 
     def gauges(self) -> dict[str, int]:
@@ -326,13 +332,18 @@ class LabelJoin:
 
 
 _MATCHER_BYTES = 20
-"""Bytes that a matcher's snapshot of an entry adds to the record, which is stored without id and time."""
+"""How many bytes an entry takes in a matcher's snapshot, besides its record, which is stored without id and
+time.
+"""
 
 _HEAD_BYTES = 400
 
 
 def _ties(labels: LabelBatch) -> Int64Array:
-    """Return int64[n] that tells labels of one id and time apart: the label, or a hash of its classes."""
+    """Return int64[n], numbers that distinguish labels of one id and time.
+
+    A number is the label, or a hash of its classes.
+    """
     classes = labels.label_classes
     if labels.class_labels is not None:
         lines = (hashlib.blake2b(line, digest_size=8).digest() for line in map(bytes, labels.class_labels))

@@ -16,23 +16,23 @@ What becomes of a label: exactly one of
     USED    a prediction is matched with the label.
     SECOND  the label is a candidate, but each of its predictions is matched with another label
 What becomes of a prediction: it leaves in a pair, or unmatched, if it has no candidate.
-No result depends on which partition labels and predictions came from, on how they were cut into calls, or on
-a clock other than event time.
+No result depends on the partitions from which labels and predictions came, on how they were cut into calls,
+or on a clock other than event time.
 
 When it is known
-    A pair, with "first": in the first call whose clock is beyond both its times. No label before the clock of
-    an earlier call can come, so its label is the first. With "last": once the clock is beyond time(p) + ttl.
-    An unmatched prediction: once the clock is beyond time(p) + ttl. A label's fate: once the clock is beyond
-    time(l) + lead; with "last", the newest label of an id may take until time(l) + lead + ttl. At END all
-    are known.
+    A pair is known, with "first": in the first call whose clock is beyond both its times. No label before the
+    clock of an earlier call can come, so its label is the first. With "last": once the clock is beyond
+    time(p) + ttl. An unmatched prediction is known: once the clock is beyond time(p) + ttl. The fate of a
+    label is known: once the clock is beyond time(l) + lead; with "last", the newest label of an id may take
+    until time(l) + lead + ttl. At END every fate is known.
 
     So pairs that a call with a later clock gives have time(l) >= clock - `JoinSettings.output_delay`. With
     "first", one of time(p), time(l) is not before the clock, and time(l) >= time(p) - lead, so that the delay
     is lead. With "last", time(p) + ttl is not before the clock, so that the delay is ttl + lead.
 
 State: 24 bytes for a prediction that waits, 40 for a label, and for each of their ids its bytes and 43 to 46;
-in a snapshot 20, 21 and 12. An id is known for ttl after its latest prediction, matched or not, so that
-orphaned labels can be told. The room of entries that left is freed once they are half of all entries.
+in a snapshot 20, 21 and 12. The matcher remembers an id for ttl after its latest prediction, matched or not,
+to find labels without a prediction. The room of entries that left is freed once these are half of all.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ END: Final = 2**63 - 1
 """The clock at the end of the input: no prediction and no label will come any more."""
 
 LONGEST_TTL = 2**60
-"""Microseconds, 36,000 years; times less ttl and lead stay within 64 bits."""
+"""The longest ttl, in microseconds: 36,000 years; times less ttl and lead stay within 64 bits."""
 
-_LEAST_ROOM = 4096  # rows in `Leaving`, at least
-_LEAST_GONE = 4096  # entries that must have left before the state is compacted
-_LEAST_GONE_BYTES = 1 << 20  # or bytes of the ids of such entries
+_LEAST_ROOM = 4096  # the least number of rows in `Leaving`
+_LEAST_GONE = 4096  # so many entries must have left before the state is compacted
+_LEAST_GONE_BYTES = 1 << 20  # or so many bytes of the ids of such entries
 
 
 class Arrivals(NamedTuple):
@@ -161,7 +161,7 @@ class LabelMatcher:
 
     @property
     def held(self) -> int:
-        """How many labels are held for predictions that may come or that wait."""
+        """How many labels the matcher holds for predictions that wait or that may come."""
         return int(self._state.course["held"][0])
 
     @property
@@ -179,14 +179,16 @@ class LabelMatcher:
         clock: int = END,
         end: int | None = None,
     ) -> Departures:
-        """Take all events from the last call's clock up to `clock`; return what is decided by then.
+        """Take in all events from the last call's clock up to `clock`.
+
+        Return the matches and fates that are known then.
 
         All times must lie in [last clock, clock) and ascend. `end`, needed with the clock END, is the
-        greatest time of all predictions and labels. O(events), amortised, however many wait. Memory beyond
-        the entries that wait is that of one call's events.
+        greatest time of all predictions and labels. O(events), amortised, however many wait. Besides the
+        entries that wait, memory is proportional to the events of one call.
 
         Raises InputError for a clock that goes back, for times that descend or lie outside, and for an event
-        without an id. The matcher has not changed then.
+        without an id. The matcher is then unchanged.
         """
         clock = max(clock, EARLIEST)
         if clock < self.clock:
@@ -230,7 +232,7 @@ class LabelMatcher:
             raise InputError(f"the times of {name}s descend; sort them by time")
 
     def _coming(self, predictions: Arrivals, labels: Arrivals) -> Coming:
-        """Find the numbers of ids, sort labels of equal time by their ties, and make room for all."""
+        """Find the numbers of the ids, sort labels of equal time by their ties, and make room for all."""
         prediction_numbers, label_numbers = self._ids.numbers(predictions.ids), self._ids.numbers(labels.ids)
         times, handles = _int64(labels.times), _int64(labels.handles)
         ties = np.zeros_like(times) if labels.ties is None else _int64(labels.ties)
@@ -254,7 +256,7 @@ class LabelMatcher:
         )  # fmt: skip
 
     def _emptied(self, leaving: Leaving) -> Leaving:
-        """Return the rows written so far, and set the counts of rows to 0."""
+        """Return the rows that have been written to `leaving`, and set the counts of rows to 0."""
         course = self._state.course
         pairs, unmatched, gone = (int(course[name][0]) for name in ("pairs", "unmatched", "gone"))
         counts = (pairs, pairs, unmatched, unmatched, gone, gone, gone)
@@ -262,7 +264,10 @@ class LabelMatcher:
         return Leaving(*(column[:count] for column, count in zip(leaving, counts, strict=True)))
 
     def _departures(self, left: Leaving, end: int) -> Departures:
-        """Replace times by ages at `end`. An age is at most ttl for predictions, and lead for labels."""
+        """Make the departures of a call: replace times by ages at `end`.
+
+        An age is at most ttl for predictions, and lead for labels.
+        """
         fates = left.fates.astype(np.int8)
         ages = np.where(fates == REPEAT, 0, _ages(left.gone_times, self.lead, end))
         unmatched_ages = _ages(left.unmatched_times, self.ttl, end)
@@ -271,7 +276,7 @@ class LabelMatcher:
         )
 
     def _reclaim(self) -> None:
-        """Compact the state once enough entries have left: a few copies for each entry that left.
+        """Compact the state once enough entries have left, so that each entry that left costs a few copies.
 
         At most once in a ttl, look for ids that expired while nothing came.
         """
@@ -283,7 +288,10 @@ class LabelMatcher:
             self._put_together()
 
     def _put_together(self) -> int:
-        """Compact the state. Return the number of ids that entries mention; these have the lowest numbers."""
+        """Compact the state. Return the number of ids that entries refer to.
+
+        These have the lowest numbers.
+        """
         ids, more = len(self._ids), _LEAST_GONE + (len(self) + len(self._ids)) // 2
         state = self._empty_state(self.waiting + more, self.held + more, ids + more)
         numbers = np.empty(ids, np.int64)
@@ -313,9 +321,10 @@ class LabelMatcher:
         return before
 
     def kept(self) -> tuple[tuple[IdColumn, Int64Array], tuple[IdColumn, Int64Array]]:
-        """Return ids and times of the predictions and of the labels that are held, each in time order.
+        """Return the ids and times of the predictions, and those of the labels, each in time order.
 
-        A caller that stores its own rows in the order of `renumber` need not store ids and times again.
+        They are the records that the matcher holds. A caller that stores its own rows in the order of
+        `renumber` need not store ids and times again.
         """
         self._put_together()
         predictions, labels = self._state.predictions[: self.waiting], self._state.labels[: self.held]
@@ -354,7 +363,7 @@ class LabelMatcher:
         course["first_open"] = np.searchsorted(held.labels["time"], held.clock - held.lead)
         predictions, labels = for_kernels(held.predictions), for_kernels(held.labels)
         matcher._state = Matching(predictions, labels, state.marks, course)
-        matcher._put_together()  # makes the chains
+        matcher._put_together()  # makes the chains of equal ids
         return matcher
 
 

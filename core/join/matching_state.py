@@ -1,4 +1,6 @@
-"""The entries of a LabelMatcher: as records for its kernels, which move when room is freed, and as bytes.
+"""The entries of a LabelMatcher: as records for its kernels, and as bytes.
+
+The records move when room is freed.
 
     predictions  a queue in time order of the predictions that wait; those of one id form a chain, newest
                  first. A prediction that gets its label stays in the queue, without an id's number, until it
@@ -33,15 +35,15 @@ from ..kernels.compile import entry, inlined
 from ..kernels.records import at, whole
 
 EARLIEST, LATEST = -(2**62), 2**62
-"""Bounds of all event times. The clock stands at the lower bound until one is given."""
+"""Bounds of all event times. The clock has the lower bound until the first call gives a clock."""
 
-NOWHERE = -1  # as a link: the chain ends; as an entry's number: the entry has left
+NOWHERE = -1  # in a link: the chain ends; as an entry's number: the entry has left
 
 _PREDICTION_FIELDS: list[Any] = [
     ("time", "i8"),
     ("handle", "i8"),
-    ("number", "i4"),  # number of the id
-    ("before", "i4"),  # place of the prediction of the same id that came before
+    ("number", "i4"),  # the number of the id
+    ("before", "i4"),  # place of the previous prediction of the same id
 ]
 PREDICTION = np.dtype(_PREDICTION_FIELDS)
 
@@ -50,7 +52,7 @@ _LABEL_FIELDS: list[Any] = [
     ("handle", "i8"),
     ("tie", "i8"),
     ("number", "i4"),
-    ("next", "i4"),  # place of the label of the same id that came after
+    ("next", "i4"),  # place of the next label of the same id
     ("used", "i8"),
 ]
 LABEL = np.dtype(_LABEL_FIELDS)
@@ -76,11 +78,11 @@ _COURSE_FIELDS: list[Any] = [
     ("first_open", "i8"),  # labels before this place are closed
     ("end_of_labels", "i8"),
     ("held", "i8"),  # labels in the queue that have not left
-    ("ids", "i8"),  # marks in use
-    ("serving", "i8"),  # the label that just came and has predictions to match, or NOWHERE
-    ("prediction_row", "i8"),  # next row of the coming predictions
+    ("ids", "i8"),  # how many marks are in use
+    ("serving", "i8"),  # the label that has just come and still has predictions to match, or NOWHERE
+    ("prediction_row", "i8"),  # the next row of the coming predictions
     ("label_row", "i8"),
-    ("pairs", "i8"),  # rows written to each list of `Leaving`
+    ("pairs", "i8"),  # how many rows are written to each list of `Leaving`
     ("unmatched", "i8"),
     ("gone", "i8"),
 ]
@@ -128,7 +130,10 @@ def blank(mark: Any, latest: int) -> None:
 
 @inlined
 def kept_number(old: Matching, new: Matching, number: int, numbers: Int64Array, kept: int) -> int:
-    """Return the new number of an id, and assign one if it has none; `kept` ids have a new number so far."""
+    """Return the new number of an id, and assign a new number if the id has none.
+
+    `kept` is the count of new numbers so far.
+    """
     mark = old.marks[at(number)]
     if mark.kept == NOWHERE:
         mark.kept = kept
@@ -139,7 +144,9 @@ def kept_number(old: Matching, new: Matching, number: int, numbers: Int64Array, 
 
 @entry
 def keep(old: Matching, new: Matching, numbers: Int64Array, since: int) -> tuple[int, int]:
-    """Move all entries that have not left to an empty state with room for them; `old` must not be used again.
+    """Move all entries that have not left to an empty state that has room for them.
+
+    `old` must not be used again.
 
     `numbers` is filled with the old numbers of the kept ids, in the order of their new numbers: first ids
     of predictions, then of labels, then other ids with a prediction at or after `since`. Returns how many ids
@@ -208,7 +215,10 @@ class Held(NamedTuple):
     ids: IdColumn
 
     def pack(self) -> bytes:
-        """Return the wire form: 20 bytes a prediction, 21 a label, 12 an id and the bytes of the id."""
+        """Return the wire form.
+
+        It takes 20 bytes for a prediction, 21 for a label, 12 for an id, and the bytes of the id.
+        """
         ids = self.ids
         counts = len(self.predictions), len(self.labels), len(ids), len(ids.data)
         parts = [_HEAD.pack(self.ttl, self.lead, self.clock, self.second, *counts)]

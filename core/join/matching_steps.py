@@ -33,7 +33,10 @@ LOOK_AHEAD = 8  # rows to prefetch ahead; with 1M ids `run` takes 28 ns an event
 
 
 class Coming(NamedTuple):
-    """Predictions and labels that come, each in the order of time; labels of equal time by `tie`."""
+    """The predictions and labels of a call, each in the order of time.
+
+    Labels of equal time are in the order of `tie`.
+    """
 
     prediction_times: Int64Array
     prediction_handles: Int64Array
@@ -87,7 +90,10 @@ def write_gone(state: Matching, leaving: Leaving, handle: int, time: int, fate: 
 
 @inlined
 def let_go(state: Matching, leaving: Leaving, place: int, fate: int) -> None:
-    """Remove the label at `place`, the oldest of its chain: USED if a prediction has it, else with `fate`."""
+    """Remove the label at `place`, the oldest label of its chain.
+
+    Its fate is USED if a prediction is matched with it, otherwise `fate`.
+    """
     label = state.labels[at(place)]
     mark = state.marks[at(label.number)]
     write_gone(state, leaving, label.handle, label.time, USED if label.used else fate)
@@ -100,7 +106,10 @@ def let_go(state: Matching, leaving: Leaving, place: int, fate: int) -> None:
 
 @inlined
 def serve(state: Matching, leaving: Leaving) -> bool:
-    """Match the label that just came with all predictions waiting for it; False: `leaving` is full."""
+    """Match the label that has just come with all predictions that wait for it.
+
+    Return False if `leaving` is full.
+    """
     course = state.course[0]
     if course.serving == NOWHERE:
         return True
@@ -119,7 +128,7 @@ def serve(state: Matching, leaving: Leaving) -> bool:
 
 @inlined
 def expire(state: Matching, leaving: Leaving, now: int) -> bool:
-    """Remove the predictions whose time to live has passed; False: `leaving` is full."""
+    """Remove the predictions whose time to live has passed; return False if `leaving` is full."""
     course = state.course[0]
     while course.oldest_prediction < course.end_of_predictions:
         prediction = state.predictions[at(course.oldest_prediction)]
@@ -150,7 +159,7 @@ def expire(state: Matching, leaving: Leaving, now: int) -> bool:
 
 @inlined
 def close(state: Matching, leaving: Leaving, now: int) -> bool:
-    """Close the labels whose predictions cannot come any more; False: `leaving` is full.
+    """Close the labels whose predictions cannot come any more; return False if `leaving` is full.
 
     Closed labels leave. If the last label counts, the newest label of an id stays: a waiting prediction may
     need it.
@@ -175,7 +184,7 @@ def close(state: Matching, leaving: Leaving, now: int) -> bool:
 
 @inlined
 def settle(state: Matching, leaving: Leaving, now: int) -> bool:
-    """Remove the closed labels that no prediction waits for any more; False: `leaving` is full."""
+    """Remove the closed labels for which no prediction waits any more; return False if `leaving` is full."""
     course = state.course[0]
     while course.oldest_label < course.first_open:
         label = state.labels[at(course.oldest_label)]
@@ -222,10 +231,11 @@ def take_label(state: Matching, coming: Coming, leaving: Leaving, row: int) -> N
         if newest.time == time and newest.tie == tie:
             write_gone(state, leaving, coming.label_handles[at(row)], time, REPEAT)
             return
-        if mark.newest_label < course.first_open:  # kept for waiting predictions; the new label is later
+        # the label was kept for waiting predictions; the new label is later
+        if mark.newest_label < course.first_open:
             let_go(state, leaving, mark.newest_label, SECOND)
     if mark.oldest_label == NOWHERE and mark.latest < time - course.ttl:
-        mark.latest = NEVER  # so bytes of a state do not tell whether the id was kept
+        mark.latest = NEVER  # so the bytes of a state do not depend on whether the id was kept
     place = course.end_of_labels
     hold(state, number, time, tie, coming.label_handles[at(row)], 0)
     course.held += 1
@@ -235,7 +245,7 @@ def take_label(state: Matching, coming: Coming, leaving: Leaving, row: int) -> N
 
 @inlined
 def look_at_marks(state: Matching, numbers: Int32Array, row: int) -> None:
-    """Prefetch the mark that a row `LOOK_AHEAD` rows later will need."""
+    """Prefetch the mark that the kernel will need `LOOK_AHEAD` rows later."""
     if row + LOOK_AHEAD < len(numbers):
         prefetch(state.marks[at(numbers[at(row + LOOK_AHEAD)])])
 
@@ -254,7 +264,8 @@ def look_at_predictions(state: Matching, numbers: Int32Array, row: int) -> None:
 def run(state: Matching, coming: Coming, leaving: Leaving, clock: int) -> bool:
     """Process all events before `clock`; the state must have room for all of `coming`.
 
-    Returns True when done. False: `leaving` is full; the caller empties `leaving` and calls `run` again.
+    Returns True when all events have been processed. False means that `leaving` is full; the caller empties
+    `leaving` and calls `run` again.
     """
     course = state.course[0]
     predictions, labels = len(coming.prediction_times), len(coming.label_times)

@@ -1,6 +1,7 @@
-"""The output of a shard of the join: joined events, the time up to which they are complete, and dead letters.
+"""The output of a shard of the join: joined events, the time up to which they are complete, dead letters.
 
-To an evaluator's shard, each shard of the join is a partition; its packets are numbered for each receiver.
+To a shard of the evaluators, each shard of the join is a source partition; its packets are numbered for each
+receiver.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Outlet:
     """Sends the output of one shard of the join to all shards of the evaluators.
 
     packets   numbers the packets for each shard
-    greatest  the greatest time of any joined event
+    greatest  the greatest time of any joined event so far
     """
 
     def __init__(self, settings: JoinSettings, number: int) -> None:
@@ -49,7 +50,7 @@ class Outlet:
         return self.packets.split(events, self.greatest)
 
     def settle(self, clock: int) -> Iterator[Packet]:
-        """Tell every shard up to which time joined events are complete when the join's clock is `clock`."""
+        """Send to every shard the time up to which joined events are complete, when the clock is `clock`."""
         if clock == END_OF_TIME:
             return self.packets.ends(self.greatest)
         return self.packets.heartbeats(self._settled(clock), self.greatest)
@@ -60,7 +61,10 @@ class Outlet:
         return self.packets.mark(replace(marker, settled=settled, high_water=self.greatest))
 
     def _settled(self, clock: int) -> int:
-        """Return the time up to which events are complete: later events are at least clock - output_delay."""
+        """Return the time up to which events are complete.
+
+        The times of later events are at least clock - output_delay.
+        """
         return NO_TIME if clock == NO_TIME else max(clock - self._settings.output_delay, NO_TIME + 1)
 
 
@@ -70,16 +74,18 @@ _ALONE = {
     True: (Reason.NO_LABEL, Reason.NO_LABEL_AT_END),
     False: (Reason.NO_PREDICTION, Reason.NO_PREDICTION_AT_END),
 }
-"""Reasons for a prediction (True) or a label without a partner: its time is over, or the input ended."""
+"""Reasons for a prediction (True) or a label without a partner: first if its time is over, then if the input
+ended.
+"""
 
 
 def given_up(
     settings: JoinSettings, records: EventBatch | LabelBatch, waits: Int64Array, *, unlabelled: bool
 ) -> Iterator[Rejected]:
-    """Yield predictions (`unlabelled`), or labels, without a partner.
+    """Yield dead letters for predictions (`unlabelled`), or labels, without a partner.
 
-    waits  int64[n], microseconds that each record has waited. Less than the whole time to live, or the lead,
-           means that the end of the input cut the waiting short.
+    waits  int64[n], microseconds that each record has waited. A wait below the time to live, or below the
+           lead, means that the end of the input cut the wait short.
 
     No reason claims that no partner came at all: the join has forgotten a partner beyond the time to live.
     """
@@ -96,7 +102,10 @@ def given_up(
 
 
 def _missing(settings: JoinSettings, of_prediction: bool) -> str:
-    """Say which partner is missing and within which times a prediction, or a label, needs its partner."""
+    """Return in words which partner is missing, and within which times a record needs its partner.
+
+    The record is a prediction (`of_prediction`) or a label.
+    """
     ttl, lead = settings.ttl, settings.lead
     far, near = ("after", "before") if of_prediction else ("before", "after")
     what = "label" if of_prediction else "prediction"
@@ -117,7 +126,7 @@ def repeated(labels: LabelBatch) -> Rejected:
 def second_label(settings: JoinSettings, labels: LabelBatch) -> Rejected:
     """Return dead letters of labels whose id has another label that counts.
 
-    They are duplicates, or with `second="dead-letter"` mistakes.
+    The letters are duplicates, or with `second="dead-letter"` invalid labels.
     """
     which = "last" if settings.second == "last" else "first"
     details = TextColumn.repeated(f"the {which} of several labels of this id counts", len(labels))

@@ -73,7 +73,7 @@ class JoinSettings:
 
     @property
     def waking(self) -> int:
-        """Microseconds between wake-ups of the join if its clock is the runner's watermark."""
+        """Microseconds between the wake-ups of the join, if its clock is the runner's watermark."""
         return self.ttl // _WAKINGS + 1
 
     def meaning(self) -> dict[str, object]:
@@ -86,7 +86,7 @@ class JoinSettings:
             "second_label": self.second,
             "deduplicate": self.deduplicate and duration_text(self.deduplicate),
             "shards": self.shards,
-            "evaluator_shards": int(self.evaluator_shards),  # as it is stored
+            "evaluator_shards": int(self.evaluator_shards),  # a number, as it is stored
             **({"own_shards": [*own]} if own else {}),
         }
 

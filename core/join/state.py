@@ -27,7 +27,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class JoinState:
-    """Everything that a join's later results depend on.
+    """Everything on which the later results of a join depend.
 
     predictions, labels  the matcher's rows in the matcher's order, without ids and times; None: no rows
     seen                 number of records so far, and the total bytes of their packets
@@ -47,7 +47,7 @@ class JoinState:
     deduplicator: bytes = b""
 
     def pack(self, meaning: str) -> bytes:
-        """Return the bytes."""
+        """Return the state as bytes."""
         progress = [self.clock, self.greatest, self.greatest_joined, list(self.sent), self.sources, self.seen]
         predictions = b"" if self.predictions is None else self.predictions.pack()
         labels = b"" if self.labels is None else self.labels.pack()
@@ -90,7 +90,7 @@ class JoinState:
 
 
 def describe_join(state: JoinState, meaning: str) -> str:
-    """Describe the state of a join in words."""
+    """Describe the state of a join in words, for a user."""
     settings = read_object(meaning, "the settings of a label join")
     matcher = LabelMatcher.from_bytes(state.matcher)
     coming = len(state.coming_predictions) + len(state.coming_labels)

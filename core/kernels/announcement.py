@@ -21,7 +21,7 @@ _SENTENCE = "compiling the kernels for this machine, which takes some 15 seconds
 
 
 class Announcement:
-    """A context in which a process waits for kernels; contexts may be within each other.
+    """A context in which this process waits for kernels; one context may be within another.
 
     The seconds of all outermost contexts are added up.
     """
@@ -46,7 +46,7 @@ class Announcement:
                 self._started = time.monotonic()
                 self._alarm = threading.Timer(self._left, self._say)
                 self._alarm.daemon = True
-                with suppress(RuntimeError):  # no thread can be started: there is no message
+                with suppress(RuntimeError):  # no thread can be started, so there is no message
                     self._alarm.start()
 
     def __exit__(self, *_: object) -> None:

@@ -32,18 +32,19 @@ except ImportError:  # Windows: kernels are compiled by each process that finds 
     fcntl = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None
-"""Whether processes can share the work: one compiles a kernel, and another waits for it."""
+"""Whether processes can share the work: one process compiles a kernel, and another waits for it."""
 
 ALL_COMPILED = ".compiled"
-"""Ends the name of a mark: an empty file that says that the cache folder has all kernels of a job."""
+"""The end of the name of a mark: an empty file that says that the cache folder has all kernels of a job."""
 
 _UNFINISHED_SECONDS = 3_600.0
-"""A file under a temporary name that is older was left by a process that was killed."""
+"""A file under a temporary name is a remainder if it is older: a process that was killed left it."""
 
 _PATIENCE_SECONDS = 60.0
-"""How long a process waits for another that compiles a kernel, before it compiles the kernel itself.
+"""How long a process waits for another process that compiles a kernel, before it compiles the kernel itself.
 
-After one such wait it waits no more: the other process is stopped (Ctrl-Z), and may hold several kernels.
+After one such wait the process waits no more: the other process is stopped (Ctrl-Z), and may hold several
+kernels.
 """
 
 
@@ -80,11 +81,14 @@ class _CheckedFile(IndexDataCacheFile):
     _DIGEST_BYTES = 32
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep the machine code of a signature."""
+        """Save the machine code of a signature."""
         super().save(key, (key, data))
 
     def load(self, key: Any) -> Any:
-        """Return the machine code of a signature, or None. Raises ValueError for a damaged file."""
+        """Return the machine code of a signature, or None if the file has none.
+
+        Raises ValueError for a damaged file.
+        """
         found = super().load(key)
         return None if found is None or found[0] != key else found[1]
 
@@ -118,7 +122,7 @@ class _CheckedFile(IndexDataCacheFile):
         try:
             temporary.write_bytes(hashlib.blake2b(data, digest_size=self._DIGEST_BYTES).digest() + data)
             temporary.replace(path)
-        except BaseException:  # KeyboardInterrupt, too
+        except BaseException:  # KeyboardInterrupt too
             temporary.unlink(missing_ok=True)
             raise
 
@@ -140,7 +144,7 @@ class CheckedCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel of a signature from the cache; None if the cache has no undamaged file of it.
 
-        Where the cache does not have it at once, the kernel is claimed for this process until `release`.
+        If the cache does not have the kernel at once, this process claims the kernel until `release`.
         """
         found = self._load_checked(sig, target_context)
         if found is None:
@@ -151,12 +155,13 @@ class CheckedCache(FunctionCache):
 
     def _load_checked(self, sig: Any, target_context: Any) -> Any:
         try:
-            # As numba's `load_overload`, but without what only a compilation needs: all that numba knows of
-            # Python and numpy, and `scipy.linalg`, are .3 s of processor time. A compilation fetches these.
+            # This is numba's `load_overload` without the parts that only a compilation needs: all definitions
+            # of Python and numpy in numba, and `scipy.linalg`, take .3 s of processor time. A compilation
+            # loads them.
             rtsys.initialize(target_context)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
-        except (MemoryError, OSError):  # the file may be whole, for another process
+        except (MemoryError, OSError):  # the file may be whole for another process
             return None
         except Exception as damage:
             _warn_once(
@@ -184,7 +189,10 @@ class CheckedCache(FunctionCache):
             self._forget()
 
     def _claim(self) -> bool:
-        """Wait until no other process compiles this kernel; False if it takes long, or there are no locks."""
+        """Wait until no other process compiles this kernel, and claim it.
+
+        Return False if the wait takes long, or if there are no locks.
+        """
         global _patience_seconds
         if fcntl is None or self._lock >= 0:
             return False
@@ -204,20 +212,21 @@ class CheckedCache(FunctionCache):
         return True
 
     def release(self) -> None:
-        """End the wait for this kernel, and let another process compile it if this process has claimed it."""
+        """End the wait for this kernel, and let other processes compile it if this process has claimed it."""
         self._waits.close()
         self._unlock()
 
     def _unlock(self) -> None:
         if self._lock >= 0:
-            # To close the file does not unlock it: a process that was forked meanwhile has it open, too.
+            # The file is unlocked explicitly, because closing it is not enough: a process that was forked
+            # meanwhile has it open, too.
             with suppress(OSError):
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
             os.close(self._lock)
             self._lock = -1
 
     def _forget(self) -> None:
-        """Remove the index of this kernel, and the marks that say that all kernels of a job are there."""
+        """Remove the index of this kernel, and the marks that say that the cache has all kernels of a job."""
         marks = () if CACHE_FOLDER is None else CACHE_FOLDER.glob(f"*{ALL_COMPILED}")
         for path in (Path(self._cache_file._index_path), *marks):
             with suppress(OSError):
@@ -234,7 +243,10 @@ def are_all_kept() -> bool:
 
 
 def remove_unfinished(folder: Path, process: int | None = None) -> None:
-    """Remove what a killed process was writing; without a process, all such files older than an hour."""
+    """Remove the files that a killed process was writing.
+
+    Without a process, remove all such files older than an hour.
+    """
     old = time.time() - _UNFINISHED_SECONDS
     for temporary in folder.rglob("*.tmp" if process is None else f"*.{process}-*.tmp"):
         with suppress(OSError):
@@ -243,7 +255,7 @@ def remove_unfinished(folder: Path, process: int | None = None) -> None:
 
 
 def _locks(file: int) -> bool:
-    """Lock an open file for this process; False if another process has the lock."""
+    """Lock an open file for this process; return False if another process has the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -262,16 +274,16 @@ def _warn_once(kind: str, sentence: str) -> None:
 
 
 def keep_on_disk(function: Any, compiled: Any) -> CheckedCache | None:
-    """Give a compiled function the cache that `cache=True` would give it, but a checked one.
+    """Give a compiled function a cache as `cache=True` would, but a checked cache.
 
-    Return the cache. Who compiles must call `release` afterwards, also where the compilation failed. None if
-    an older numba refuses a read-only folder.
+    Return the cache; None if an older numba refuses a read-only folder. The code that compiles must call
+    `release` afterwards, also if the compilation failed.
     """
     locators = f"{AnyInstallation.__module__}.{AnyInstallation.__name__},{UserProvidedCacheLocator.__name__}"
     wanted = {"CACHE_DIR": str(CACHE_FOLDER), "CACHE_LOCATOR_CLASSES": locators}
     before = {name: getattr(settings, name, None) for name in wanted}
     for name, value in wanted.items():
-        setattr(settings, name, value)  # read by numba while it makes a cache, and only then
+        setattr(settings, name, value)  # numba reads the setting only while it makes a cache
     try:
         compiled._cache = CheckedCache(function)
         return cast(CheckedCache, compiled._cache)

@@ -1,6 +1,8 @@
-"""The folder of compiled kernels: named after all that the machine code depends on, for this user alone.
+"""The folder of compiled kernels.
 
-Invariant: the folder is named after everything the machine code depends on (the text of all modules of
+Its name says everything on which the machine code depends, and only this user can write to it.
+
+The name of the folder is made of everything on which the machine code depends (the text of all modules of
 `core`, the versions of numba, llvmlite and numpy, the size of a bucket, whether bounds are checked). numba
 itself looks at one file only, and would load stale code after a change in an imported helper. The text of all
 of `core` counts, because a kernel may contain constants of modules that have no kernels.
@@ -30,7 +32,7 @@ import numpy as np
 from ..process.user_cache import user_cache
 
 CORE = Path(__file__).parents[1]
-"""The folder of all modules whose functions or constants are compiled."""
+"""The folder of `core`, which has all functions and constants that are compiled."""
 
 BUCKET_SLOTS_VARIABLE = "ROCSTEADY_BUCKET_SLOTS"
 
@@ -39,14 +41,17 @@ settings = cast(Any, numba.config)  # numba's type hints lack these flags
 COMPILED: bool = not settings.DISABLE_JIT
 
 _KEPT = 3
-"""Folders of other versions that stay when a new folder is made: those that were used last."""
+"""How many folders of other versions stay when a new folder is made: the folders that were used last."""
 
 _IN_USE_SECONDS = 3600.0
-"""A folder that was used so recently stays as well: a process may still load kernels from it."""
+"""A folder that was used within so many seconds stays as well: a process may still load kernels from it."""
 
 
 def source_fingerprint() -> str:
-    """Return a hash of all that the machine code depends on; numba itself adds the processor. 5 ms."""
+    """Return a hash of everything on which the machine code depends.
+
+    Numba itself adds the processor to the names of files. Takes 5 ms.
+    """
     digest = hashlib.sha256()
     for source in sorted(CORE.rglob("*.py")):
         name = source.relative_to(CORE).as_posix()
@@ -95,7 +100,8 @@ def _cache_folder() -> Path | None:
 
 def _note_use(folder: Path, is_new: bool) -> None:
     """Set the folder's time of last use; when the folder is new, remove old folders of other versions."""
-    with suppress(OSError):  # read-only, as in the image of a worker; or another process removes them, too
+    # the folder is read-only, as in the image of a worker; or another process removes them, too
+    with suppress(OSError):
         os.utime(folder)
         if is_new:
             others = [each for each in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", each.name)]
@@ -113,7 +119,7 @@ def make_private(folder: Path) -> None:
 
 
 def _danger_of(folder: Path) -> str:
-    """Say who else can put files into a folder; empty if only this user and root can.
+    """Return a sentence that says who else can put files into a folder; empty if only this user and root can.
 
     The folders above count as well: a user who may rename entries of a parent can put another folder in the
     place of this folder. In a sticky folder, such as /tmp, users may rename their own entries only.
@@ -132,7 +138,10 @@ def _danger_of(folder: Path) -> str:
 
 
 def _foreign_in(folder: Path) -> str:
-    """Say which entry of a folder belongs to another user, who made it before the folder became private."""
+    """Return a sentence that names an entry of a folder which belongs to another user.
+
+    That user made the entry before the folder became private.
+    """
     if not hasattr(os, "geteuid"):
         return ""
     for place in folder.rglob("*"):

@@ -1,4 +1,4 @@
-"""The compilation of kernels: six decorators, and the flags of numba.
+"""The compilation of kernels: six decorators, and the flags that they give to numba.
 
 * `entry`: a kernel that Python calls. It takes whole batches and is cached on disk (`cache`).
 * `scanning`: an `entry` that allocates arrays of its own.
@@ -39,7 +39,7 @@ njit = cast(Any, numba.njit)  # numba's type hints lack these flags
 
 
 def _with_compilers(flags: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Add the compilers of kernels and of helpers (`linking`), if numba has what these build on."""
+    """Add the compilers of kernels and of helpers (`linking`) to flags, if this numba has what they need."""
     inner = {**flags, "no_cpython_wrapper": True}
     try:
         from .linking import HelperCompiler, KernelCompiler
@@ -49,7 +49,9 @@ def _with_compilers(flags: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
 
 
 ALLOCATING, INNER_ALLOCATING = _with_compilers({"error_model": "numpy", "no_cfunc_wrapper": True})
-"""Flags of kernels, and of helpers that only kernels call: no check of divisions, no wrapper for C."""
+"""Flags of kernels, and of helpers that only kernels call: without checks of divisions, without a wrapper for
+C.
+"""
 
 
 def _without_references(flags: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +67,7 @@ FLAGS, INNER = _without_references(ALLOCATING), _without_references(INNER_ALLOCA
 
 
 def _helper(function: Function, flags: dict[str, Any]) -> Function:
-    """Compile a helper once for all values of a whole number that its callers name as constants.
+    """Compile a helper once, also for whole numbers that its callers give as constants.
 
     numba compiles a function anew for each constant that it is called with, such as 0 and 1 for two sides: 25
     functions of 220 for a sliding window.
@@ -92,8 +94,8 @@ def allocating(function: Function) -> Function:
 def inner(compiled: Function) -> Function:
     """Return an `entry`, which Python calls, as a `kernel`.
 
-    Where a kernel calls an entry, numba makes machine code of the entry, too, for each set of types: 2 s of
-    processor time for the kernels of an arena.
+    If a kernel called an entry itself, numba would make machine code of the entry, too, for each set of
+    types: 2 s of processor time for the kernels of an arena.
     """
     return kernel(cast(Any, compiled).py_func) if COMPILED else compiled
 

@@ -1,4 +1,6 @@
-"""Sums of float64 numbers without rounding: the same to the last bit, in any order of additions and removals.
+"""Sums of float64 numbers without rounding.
+
+They are the same to the last bit, in any order of additions and removals.
 
 A sum is an int64 array of SUM_CHUNKS numbers; zeros are the empty sum. Every double is a whole multiple of
 2^-1074, so a sum is one whole number: chunk i holds a multiple of 2^(32 i - 1074), and 70 chunks reach beyond
@@ -29,8 +31,8 @@ _CHUNKS = 70  # 2,098 bits of a double, 32 of a factor, 61 of so many additions
 _END = _CHUNKS  # one more than the highest chunk in use; 0: no chunk is in use
 _DEPTH = _CHUNKS + 1  # _CHUNKS less the lowest chunk in use
 _UNCARRIED = _CHUNKS + 2  # additions since carries were made
-_INFINITE = _CHUNKS + 3  # number of +inf
-_NEGATIVE_INFINITE = _CHUNKS + 4  # number of -inf
+_INFINITE = _CHUNKS + 3  # how many times +inf was added
+_NEGATIVE_INFINITE = _CHUNKS + 4  # how many times -inf was added
 
 SUM_CHUNKS = _CHUNKS + 5
 """Length of the int64 array of a sum; np.zeros makes an empty sum."""
@@ -46,7 +48,7 @@ _whole: Any = cast(Any, np.int64)
 
 @kernel
 def clear(sums: Any) -> None:
-    """Make a sum the empty sum."""
+    """Make a sum empty."""
     sums[:] = 0
 
 
@@ -77,7 +79,7 @@ def deposit(sums: Any, magnitude: int, bit: int, sign: int) -> None:
 
 @kernel
 def add(sums: Any, x: float, sign: int) -> None:
-    """Add a number to a sum (sign 1) or subtract it (-1), exactly. A few nanoseconds."""
+    """Add a number to a sum (sign = 1) or subtract it (-1), exactly. A few nanoseconds."""
     if np.isinf(x):
         sums[_INFINITE if x > 0.0 else _NEGATIVE_INFINITE] += sign
         return
@@ -129,7 +131,7 @@ def carry(sums: Any) -> None:
 
 @kernel
 def add_sums(sums: Any, others: Any, sign: int) -> None:
-    """Add another sum to a sum (sign 1), or subtract it (-1)."""
+    """Add another sum to a sum (sign = 1), or subtract the other sum (-1)."""
     carry(others)
     carry(sums)
     if others[_END] == 0:
@@ -144,7 +146,7 @@ def add_sums(sums: Any, others: Any, sign: int) -> None:
 
 @kernel
 def negate(sums: Any) -> None:
-    """Negate a sum that is not 0 and whose carries are made; counts of infinities do not change."""
+    """Negate a sum that is not 0, after its carries are made; counts of infinities do not change."""
     top = sums[_END] - 1
     borrow = _whole(0)
     for i in range(_CHUNKS - sums[_DEPTH], top):
@@ -159,7 +161,10 @@ def negate(sums: Any) -> None:
 
 @kernel
 def compare(sums: Any, others: Any) -> int:
-    """Return 1, 0 or -1 if a sum is above, equal to or below another; both must be finite and at least 0."""
+    """Return 1, 0 or -1 if a sum is above, equal to or below another sum.
+
+    Both sums must be finite and at least 0.
+    """
     carry(sums)
     carry(others)
     if sums[_END] != others[_END]:
@@ -178,7 +183,7 @@ def nearest(sums: Any) -> float:
     top = sums[_END] - 1
     width = highest_bit(sums[top]) + 1
     bits = 32 * top + width
-    if bits <= 53:  # a multiple of the least double that needs no rounding
+    if bits <= 53:  # the sum is a multiple of the least double and needs no rounding
         whole_sum = sums[0] if top == 0 else (sums[1] << 32) | sums[0]
         return np.float64(whole_sum) * _TINY
     # The highest 55 bits: two will be rounded off, and the last is also set if any lower bit is set.
@@ -196,7 +201,7 @@ def nearest(sums: Any) -> float:
         rest |= sums[i]
     if rest != 0:
         head |= 1
-    mantissa = np.float64(head) * 2.0**-54  # rounded here, to a number from 1 to 2
+    mantissa = np.float64(head) * 2.0**-54  # this product is rounded, to a number from 1 to 2
     exponent = bits - 1075
     if (exponent > 1023) | ((exponent == 1023) & (mantissa == 2.0)):
         return np.inf
@@ -207,7 +212,7 @@ def nearest(sums: Any) -> float:
 def rounded(sums: Any) -> float:
     """Return the double nearest to a sum, ties to even; infinity beyond the greatest double. Some 20 ns.
 
-    The value of the sum does not change; its carries are made.
+    The value of the sum does not change; only its carries are made.
     """
     if (sums[_INFINITE] != 0) | (sums[_NEGATIVE_INFINITE] != 0):
         if (sums[_INFINITE] != 0) & (sums[_NEGATIVE_INFINITE] != 0):

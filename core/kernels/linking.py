@@ -30,21 +30,26 @@ _NEEDED = [
     (JITCodeLibrary, "_raise_if_finalized"), (CPUCodegen, "_module_pass_manager"),
 ]  # fmt: skip
 for _owner, _name in _NEEDED:
-    getattr(_owner, _name)  # raises AttributeError here, and not where a kernel compiles
+    getattr(_owner, _name)  # raises AttributeError here, not later when a kernel compiles
 
 _UNNEEDED = {
     "AnnotateTypes", "DeadBranchPrune", "DumpParforDiagnostics", "FindLiterallyCalls", "InlineClosureLikes",
     "InlineInlinables", "LiteralPropagationSubPipelinePass", "LiteralUnroll", "MakeFunctionToJitFunction",
     "NoPythonSupportedFeatureValidation", "RewriteDynamicRaises", "WithLifting",
 }  # fmt: skip
-"""Passes for what no kernel has: closures, `with`, exceptions with values, literal types. They took 14%."""
+"""Passes for features that no kernel uses: closures, `with`, exceptions with values, literal types. These
+passes took 14% of the time.
+"""
 
 _OF_ARRAYS = {"NopythonRewrites"}
-"""The pass for expressions of whole arrays, which only functions that allocate may have."""
+"""The pass for expressions of whole arrays, which runs only for functions that allocate."""
 
 
 def _link(module: Any, library: Any) -> None:
-    """Link all libraries of a library into a module: helpers by themselves, after them what helpers call."""
+    """Link all libraries on which a library depends into a module.
+
+    The helpers themselves come first, then the helpers that they call.
+    """
     seen: set[Any] = set()
     todo = [*library._linking_libraries]
     while todo:
@@ -60,7 +65,10 @@ def _link(module: Any, library: Any) -> None:
 
 
 def _inherit(library: Any) -> None:
-    """Take over what the libraries of a library need when they are loaded; numba 0.62 knows no such need."""
+    """Take over from the libraries of a library the actions that are needed when they are loaded.
+
+    Numba 0.62 has no such actions.
+    """
     for each in library._linking_libraries:
         if reloads := getattr(each, "_reload_init", None):
             library._reload_init.update(reloads)
@@ -72,7 +80,10 @@ class _KernelLibrary(JITCodeLibrary):
     counts_references = False
 
     def add_llvm_module(self, module: Any) -> None:
-        """Add code. numba would optimise each function here, before it optimises the whole."""
+        """Add code.
+
+        Without this override numba would optimise each function here, before it optimises the whole.
+        """
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
@@ -83,7 +94,10 @@ class _KernelLibrary(JITCodeLibrary):
         super().finalize()
 
     def _optimize_final_module(self) -> None:
-        """Optimise in one run. numba's first run only gathers references in one place, to drop them there."""
+        """Optimise the code in one run.
+
+        numba's additional first run only gathers references in one place, to drop them.
+        """
         if self.counts_references:
             super()._optimize_final_module()
             return
@@ -92,7 +106,7 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 class _Codegen:
-    """The code generator of a helper. `set_env` does nothing, as a helper has no machine code of its own."""
+    """The code generator of helpers. `set_env` does nothing, as a helper has no machine code of its own."""
 
     def __init__(self, codegen: Any) -> None:
         self._codegen = codegen
@@ -112,15 +126,15 @@ class _HelperLibrary(JITCodeLibrary):
 
     @property
     def codegen(self) -> Any:
-        """The code generator."""
+        """The code generator of this helper."""
         return _Codegen(self._codegen)
 
     def add_llvm_module(self, module: Any) -> None:
-        """Add code."""
+        """Add code to the helper's module."""
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
-        """Keep the code as it is."""
+        """Mark the code as complete, without a change."""
         self._raise_if_finalized()
         _inherit(self)
         self._finalized = True
@@ -135,7 +149,7 @@ class _HelperLibrary(JITCodeLibrary):
         return super()._get_module_for_linking()
 
     def _get_module_for_linking(self) -> Any:
-        """Return the code with all that the helper calls, for a library of numba's own, as in a test."""
+        """Return the code with all helpers that it calls, for a library of numba's own, as in a test."""
         if self._whole_module is None:
             self._whole_module = self.own_module().clone()
             _link(self._whole_module, self)
@@ -143,7 +157,7 @@ class _HelperLibrary(JITCodeLibrary):
 
 
 class _LibraryPass(AnalysisPass):
-    """Makes the library that the pass of lowering, which comes next, writes its code to."""
+    """A pass that makes the library to which the next pass, lowering, writes its code."""
 
     library: ClassVar[type[Any]]
 
@@ -171,7 +185,10 @@ class _PassOfHelpers(_LibraryPass):
 
 
 class _Flags(Flags):
-    """Flags that are compared by what was set. numba compares all fields at each lookup, 6% of its time."""
+    """Flags of numba that are compared only by the values that were set.
+
+    Numba itself compares all fields at each lookup, which takes 6% of its time.
+    """
 
     def __eq__(self, other: object) -> bool:
         return self._values == other._values if isinstance(other, _Flags) else bool(super().__eq__(other))
@@ -184,10 +201,12 @@ _HASH = hash(Flags())
 
 
 class _Typing:
-    """A typing context that remembers the signature of each operation; numba's own context finds it anew.
+    """A typing context that remembers the signature of each operation.
+
+    numba's own context searches for it each time.
 
     It remembers numba's own functions only, not helpers. The default window has 10,083 operations of 241
-    kinds, by function and types. That saves 6% of the time.
+    kinds, by function and types. Remembering saves 6% of the time.
     """
 
     _found: ClassVar[dict[Any, Any]] = {}
@@ -220,12 +239,15 @@ class KernelCompiler(CompilerBase):
         super().__init__(_Typing(typing), target, library, args, returns, _Flags(flags), locals_)
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile a function, without searches for unreachable objects: they took 10% and found few."""
+        """Compile a function, without searches for unreachable objects.
+
+        These searches took 10% of the time and found few objects.
+        """
         with without_collections():
             return super().compile_extra(func)
 
     def define_pipelines(self) -> Any:
-        """Return numba's list of passes, without those that no kernel needs."""
+        """Return numba's list of passes, without the passes that no kernel needs."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         unneeded = _UNNEEDED if self.state.flags.nrt else _UNNEEDED | _OF_ARRAYS
         passes.passes = [each for each in passes.passes if each[0].__name__ not in unneeded]

@@ -1,4 +1,4 @@
-"""Arrays of records, as kernels take them."""
+"""Arrays of records, in the form that kernels take."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .cache_folder import COMPILED
 
 
 def for_kernels(records: Any) -> Any:
-    """Return records as kernels take them.
+    """Return records in the form that kernels take.
 
     Compiled kernels take plain structured arrays, which numba recognises fastest. Interpreted kernels need
     record arrays, whose fields are attributes.
@@ -35,4 +35,4 @@ def zero_record(dtype: np.dtype[Any]) -> Any:
 whole = cast(Callable[[Any], int], np.int64)
 
 
-at = cast(Callable[[Any], Any], np.uint64)  # unsigned: no code for negative indices
+at = cast(Callable[[Any], Any], np.uint64)  # unsigned, so that there is no code for negative indices

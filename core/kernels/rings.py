@@ -12,11 +12,13 @@ from .compile import inlined
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 FIRST_CAPACITY = 64
-"""Slots of the smallest ring."""
+"""The number of slots of the smallest ring."""
 
 
 def capacity_for(count: int, limit: int | None) -> int:
-    """Return how many slots a ring of `count` entries has: a power of two, at least 64, but at most `limit`.
+    """Return how many slots a ring for `count` entries gets.
+
+    The number is a power of two, at least 64, but at most `limit`.
 
     >>> capacity_for(3, None), capacity_for(65, None), capacity_for(65, 100), capacity_for(200, 100)
     (64, 128, 100, 100)
@@ -49,9 +51,11 @@ def unrolled(ring: _Array, head: int, count: int) -> _Array:
 
 
 def write_ring(ring: npt.NDArray[Any], start: int, values: npt.NDArray[Any]) -> None:
-    """Write values from slot `start` on; of more values than slots, only the last values stay. O(values).
+    """Write values from slot `start` on; if there are more values than slots, only the last values stay.
 
-    `start` is taken modulo the length. Two slices take a third of the time of an index for each slot.
+    O(values).
+
+    `start` is taken modulo the length. Two slices take a third of the time of one index for each slot.
 
     >>> ring = np.array([4, 5, 2, 3])
     >>> write_ring(ring, 2, np.array([6, 7, 8]))

@@ -1,4 +1,4 @@
-"""An instance of named features as numbers in columns, for learners that take single instances."""
+"""Turns an instance of named features into numbers in columns, for learners that take single instances."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from ..encoding.json import text_of
 from ..errors import InputError
 
 Column = str | tuple[str, str]
-"""A number by its name; a text by its name and value, which is a column of 0 and 1."""
+"""The key of a column: the name of a number, or the name and value of a text. The column of a text is 1 for
+this value, else 0.
+"""
 
 
 def columns_head(columns: Iterable[Column]) -> list[str | list[str]]:
-    """Return columns in a form for JSON: each is a name, or a name and its text."""
+    """Return columns in a form that JSON stores: each is a name, or a list of a name and a text value."""
     return [column if isinstance(column, str) else [*column] for column in columns]
 
 
 def columns_of_head(head: object) -> dict[Column, int]:
-    """Return the place of each column of `columns_head`. ValueError for any other head."""
+    """Return the place of each column, from the result of `columns_head`.
+
+    Raises ValueError for any other value.
+    """
     if not isinstance(head, list):
         raise ValueError("there is no list of columns")  # noqa: TRY004 - of all wrong content
     columns: dict[Column, int] = {}
@@ -37,11 +42,14 @@ def columns_of_head(head: object) -> dict[Column, int]:
 
 
 MOST = 1e150
-"""Features may be so large, either sign: sums of their squares are finite."""
+"""The largest size of a feature, of either sign: sums of their squares are finite."""
 
 
 def columns_of(x: Mapping[str, Any]) -> list[tuple[Column, float]]:
-    """Return columns and values of an instance, without missing values. Raises InputError."""
+    """Return the columns of an instance with their values, without missing values.
+
+    Raises InputError for a value that is neither a finite number nor text.
+    """
     if not isinstance(x, Mapping):
         raise InputError(f"features are of type {type(x).__name__}: give a mapping of names to values")
     found: list[tuple[Column, float]] = []
@@ -86,7 +94,7 @@ def sparse_squares(rows: Any, weights: FloatArray, mean: FloatArray, total: floa
 
 
 def check_size(low: FloatArray, high: FloatArray) -> None:
-    """Raise InputError if the least or the greatest value of a feature, (m,) each, is beyond `MOST`."""
+    """Raise InputError if a feature is larger than `MOST`, by its least and greatest value, (m,) each."""
     size = np.maximum(-low, high)
     far = np.flatnonzero(size > MOST)
     if len(far):

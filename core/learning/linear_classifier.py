@@ -20,7 +20,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     intercept_: FloatArray
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: N803  scikit-learn's name
-        """Return the score of each row of `X`, (n, d), float64[n]: above 0 for classes_[1]."""
+        """Return float64[n], the score of each row of `X`, (n, d): a score above 0 predicts classes_[1]."""
         check_is_fitted(self)
         rows = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return np.asarray(rows @ self.coef_[0] + self.intercept_[0])

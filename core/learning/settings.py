@@ -1,4 +1,4 @@
-"""Checks of the settings of estimators. As in scikit-learn, `fit` makes the checks."""
+"""Checks of the settings of estimators, which `fit` makes, as in scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures that are computed anew at every row that needs them, from the window's entries and its hull.
+"""Measures that are computed again at every row that needs them, from the window's entries and its hull.
 
 All forms of a window use these functions, so that their rows are equal. Entries are distinct scores,
 ascending, with their negatives and positives. The hull is given by the (negatives, positives) of its edges,
@@ -19,22 +19,20 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
 from ..rows import slots
-from ..rows.columns import CONSTANT_SCORES
+from ..rows.measure_table import MEASURE_TABLE
+from ..rows.reasons import CONSTANT_SCORES
 from ..settings.costs import SeverityCost
 from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from .polynomial_estimate import polynomial_auc_of
 from .scan import lower_hull
 
-OF_ENTRIES = frozenset(
-    (
-        "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish", "polynomial_auc",
-        "polynomial_auc_bound",
-    )
-)  # fmt: skip
-"""Measures that need the window's entries, O(k) a row."""
+OF_ENTRIES = frozenset(measure.name for measure in MEASURE_TABLE if "entries" in measure.reads)
+"""The names of the measures that need the window's entries, O(k) a row."""
 
-OF_HULL = frozenset(("cost_curve_area", "calibration_error"))
-"""Measures that need the window's hull. It has about 1.3 k^(1/3) edges for k events on smooth curves."""
+OF_HULL = frozenset(measure.name for measure in MEASURE_TABLE if "hull" in measure.reads)
+"""The names of the measures that need the window's hull. The hull has about 1.3 k^(1/3) edges for k events on
+smooth curves.
+"""
 
 Entries = tuple[FloatArray, Int64Array, Int64Array]
 """Distinct scores, ascending, with their negatives and positives."""
@@ -46,7 +44,7 @@ _NO_ENTRIES: Entries = (np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64
 
 
 class AtRow(NamedTuple):
-    """The measures of a row that a tree does not keep current, as flags.
+    """The measures that are computed at the row, because a tree does not keep them current, as flags.
 
     h        H is asked for and must be summed over hull edges, because its cost density is not kept in fixed
              point or changes with the window.
@@ -62,12 +60,12 @@ class AtRow(NamedTuple):
 
     @property
     def anything(self) -> bool:
-        """Whether some measure is made at the row."""
+        """Whether any measure must be computed at the row."""
         return self.flips or self.hull or self.entries
 
 
 def made_at_row(settings: EvaluatorSettings) -> AtRow:
-    """Return which measures these settings need made at the row. A pure function."""
+    """Return which of the measures in these settings are computed at the row. A pure function."""
     asked = settings.measures or ()
     h = "h" in asked and curvature_of(settings) is None
     return AtRow(
@@ -98,7 +96,7 @@ def write_at_row(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write the measures made at the row into a row of `Rows.numbers`, which has its AUC already.
+    """Write the measures that are computed at the row into a row of `Rows.numbers` that has its AUC.
 
     The window must have both classes. `edges` may be empty if `wanted` needs no hull. `entries` is called at
     most once, if entries are needed.
@@ -144,7 +142,10 @@ def write_measures(
     asked: Int8Array,
     measures: FloatArray,
 ) -> None:
-    """Write the measures asked for, of a window with n negatives and p positives; low, high: range of FPR."""
+    """Write the measures that `asked` names, for a window with n negatives and p positives.
+
+    low, high: the range of FPR of the partial AUC.
+    """
     if asked[slots.COST_CURVE_AREA]:
         measures[slots.COST_CURVE_AREA] = cost_curve_area(edge_negatives, edge_positives, n, p)
     if asked[slots.AVERAGE_PRECISION]:
@@ -250,7 +251,7 @@ def mcclish(area: float, low: float, high: float) -> float:
 
 
 def edges_of_flipped(entries: Entries) -> Edges:
-    """Return the hull edges of the window under -score."""
+    """Return the hull edges of the window with all scores negated."""
     negatives, positives = (counts[::-1].copy() for counts in entries[1:])
     vertices = np.empty(len(negatives) + 1, np.int64)
     starts = vertices[: lower_hull(negatives, positives, vertices) - 1]
@@ -265,7 +266,7 @@ def h_measure(
     """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
 
     Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p). H = 1 - (sum of h(n, p) over edges) / h(N,
-    P). Fixed priors, if the settings have them, weigh the classes. O(edges). Hand 2009; Hand &
+    P). If the settings have fixed priors, these weigh the classes. O(edges). Hand 2009; Hand &
     Anagnostopoulos 2014; Tatti 2021.
     """
     n, p = edge_negatives.astype(np.float64), edge_positives.astype(np.float64)

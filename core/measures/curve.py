@@ -2,9 +2,9 @@
 
 Points are cumulated from the HIGHEST score: a point is (FP, TP) of "predicted positive iff score >=
 threshold". Equal scores are one step, a diagonal if the step has both classes. The hull is the hull of
-`scan`, counted from the other end: `scan` counts the entries below a vertex, this module the entries above
-it. Between two consecutive vertices lies one block of the isotonic calibration (PAV) of the scores (Tatti
-2021, section 5). So one record gives the curve, the hull and the reliability diagram.
+`scan`, with counts from the other end: `scan` counts the entries below a vertex, this module the entries
+above it. Between two consecutive vertices lies one block of the isotonic calibration (PAV) of the scores
+(Tatti 2021, section 5). So one record gives the curve, the hull and the reliability diagram.
 
 Invariant (thinning)
     Every hull vertex is kept. Any other point is kept unless the last kept point before it lies within
@@ -16,6 +16,7 @@ Invariant (thinning)
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ EVERY_POINT = 0
 """The resolution at which no point is dropped."""
 
 _DOWN = 2.0**-64
-"""Power of two that scales scores so that no sum of them is beyond the range of a float."""
+"""The power of two by which scores are scaled, so that no sum of them is beyond the range of a float."""
 
 
 def curve_of_entries(
@@ -43,13 +44,23 @@ def curve_of_entries(
     """Return the curve of a window given by its entries: distinct scores, ascending, with counts or masses.
 
     events  number of events; by default the sum of the counts
-    points  "thinned": see the head of this module; "all": no point is dropped
+    points  "thinned": points near other points are dropped, see the head of this module; "all": no point is
+            dropped
+
+    The hull compares products of two masses, and masses may be 1e-300 or 1e300. So masses are scaled to a sum
+    of about 1 meanwhile, by a power of two: that changes no bit of a point.
 
     O(entries).
     """
     resolution = RESOLUTION if points == POINTS_THINNED else EVERY_POINT
-    threshold, tp, fp, on_hull, block_score = roc_points(keys, negatives, positives, resolution)
     p, n = float(positives.sum()), float(negatives.sum())
+    is_mass = positives.dtype.kind == "f"
+    exponent = math.frexp(p + n)[1] if is_mass else 0
+    if is_mass:
+        negatives, positives = np.ldexp(negatives, -exponent), np.ldexp(positives, -exponent)
+    threshold, tp, fp, on_hull, block_score = roc_points(keys, negatives, positives, resolution)
+    if is_mass:
+        tp, fp = np.ldexp(tp, exponent), np.ldexp(fp, exponent)
     return RocCurve(threshold, tp, fp, on_hull, block_score, int(p + n) if events is None else events, p, n)
 
 
@@ -59,7 +70,7 @@ def roc_points(keys: FloatArray, negatives: Int64Array, positives: Int64Array, r
     entries = len(keys)
     n, p = negatives.sum(), positives.sum()
     vertices = np.empty(entries + 1, np.int64)
-    vertex = lower_hull(negatives, positives, vertices) - 1  # the next vertex, from the highest scores down
+    vertex = lower_hull(negatives, positives, vertices) - 1  # the next vertex, from the highest score down
     threshold = np.empty(entries + 1)
     tp, fp = np.empty(entries + 1), np.empty(entries + 1)
     on_hull = np.zeros(entries + 1, np.bool_)

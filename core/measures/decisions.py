@@ -7,7 +7,7 @@ keeps two bits, fixed when the event is applied:
 
 - whether the majority classifier would have been right. It predicts the class with the largest label mass in
   the window before this event, and before older events leave because of this event. Of tied classes it
-  predicts the class seen last; before any label, the negative class;
+  predicts the class that was a label last; before any label, the negative class;
 - whether the persistent classifier would have been right. It predicts the label of the event before.
 
 The majority is that of the window before the event, never after it: otherwise the label would leak into the
@@ -24,7 +24,7 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, entry, inlined, kernel, scanning
 from ..kernels.rings import move_on
 from ..rows import slots
-from ..rows.columns import (
+from ..rows.reasons import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
     MAJORITY_IS_RIGHT,
@@ -39,9 +39,10 @@ from ..rows.columns import (
 from .steps import ENTERS, EVENT, FED, ROW_DUE
 
 SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
-"""Fields of the int64 array of counters: events applied, events held, slot of the oldest, hits in the
-window, code of the last label and of the majority (-1 before any label), number of classes seen. An evaluator
-appends the counters of evaluator/steps.py."""
+"""Fields of the int64 array of counters: events applied, events held, slot of the oldest event, hits of both
+baselines in the window, code of the last label and of the majority (-1 before any label), number of classes
+seen. An evaluator appends the counters of evaluator/steps.py.
+"""
 
 COUNTERS = 8
 
@@ -54,7 +55,10 @@ MAJORITY_HIT, PERSISTENT_HIT, FED_HIT = 1, 2, 4
 
 @scanning
 def majority_class(classes: Int64Array, count: Integer) -> int:
-    """Return the class with the largest label mass, of tied classes the one seen last; -1 without classes."""
+    """Return the class with the largest label mass; of tied classes, the class that was a label last.
+
+    -1 without classes.
+    """
     best = -1
     for code in range(count):
         mass = classes[LABELS, code]
@@ -71,7 +75,7 @@ def majority_class(classes: Int64Array, count: Integer) -> int:
 def write_ratio(
     top: float, bottom: float, measure: int, reason: int, measures: FloatArray, reasons: Int8Array
 ) -> None:
-    """Write the measure top / bottom; if bottom is 0, null with the reason."""
+    """Write the measure top / bottom; if bottom is 0, write null with the reason."""
     if bottom == 0.0:
         reasons[measure] = reason
     else:
@@ -80,7 +84,7 @@ def write_ratio(
 
 @inlined
 def correlation(gain: float, spread: float, other: float) -> float:
-    """Return gain / sqrt(spread * other), for a gain of at most that root; NaN if either spread is 0.
+    """Return gain / sqrt(spread * other), where gain is at most this root; NaN if either spread is 0.
 
     If the spreads are equal, the root is the spread itself: sqrt(s) * sqrt(s) may differ from s, and a
     perfect classifier's MCC would be 0.9999999999999998.
@@ -137,7 +141,8 @@ def write_recall_means(
             recalls[present] = classes[CORRECT, code] / classes[LABELS, code]
             present += 1
     total, logarithms, reciprocals = 0.0, 0.0, 0.0
-    # smallest first: a sum depends on the order of its terms, and codes on how the stream was cut
+    # The smallest value comes first: a sum depends on the order of its terms, and the codes depend on how the
+    # stream was cut.
     sort_ascending(recalls, present)
     for recall in recalls[:present]:
         total += recall
@@ -156,17 +161,7 @@ def write_recall_means(
 @kernel
 def refuse_binary(reasons: Int8Array) -> None:
     """Write the reason of the measures that need a positive class: no positive class is named."""
-    for measure in (
-        slots.TP,
-        slots.FP,
-        slots.TN,
-        slots.FN,
-        slots.PRECISION,
-        slots.RECALL,
-        slots.SPECIFICITY,
-        slots.F1,
-        slots.CMD,
-    ):
+    for measure in slots.BINARY:
         reasons[measure] = NO_POSITIVE_CLASS
 
 
@@ -177,7 +172,7 @@ def decision_measures(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write what `write_decisions` writes, from Python."""
+    """Write the measures of `write_decisions`, for callers in Python."""
     write_decisions(counters, classes, positive, np.empty(counters[CLASSES]), numbers, reasons)
 
 
@@ -190,7 +185,9 @@ def write_decisions(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write accuracy, the kappa family and the rest: docs/architecture/math.md, "Decisions".
+    """Write accuracy, the kappa family and the other decision measures.
+
+    See docs/architecture/math.md, "Decisions".
 
     positive  code of the positive class, or -1: measures that need a positive class are then null, with a
               reason
@@ -237,7 +234,7 @@ def write_decisions(
 
 @inlined
 def baseline_hits(label: Integer, majority: Integer, last_label: Integer, first_class: int) -> int:
-    """Return the bits that say which baselines are right about a label; see `apply_decisions`."""
+    """Return the bits that say which baselines predict a label right; see `apply_decisions`."""
     if last_label < 0:
         if label == first_class or (first_class == -2 and label != 0):
             return MAJORITY_HIT | PERSISTENT_HIT
@@ -268,7 +265,9 @@ def apply_decisions(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Apply steps in order: set the hits of entering events, remove the oldest, count; write due rows.
+    """Apply steps in order: set the hits of entering events, remove the oldest events, and count both.
+
+    Write due rows.
 
     labels, predictions  codes of the steps' events
     flags, leaving, shifts  columns of the steps (evaluator/steps.py)

@@ -9,16 +9,17 @@ import numpy as np
 from ..arrays import FloatArray, Int8Array
 from ..kernels.compile import allocating, kernel
 from ..rows import slots
-from ..rows.columns import DEGENERATE, TOO_FEW
+from ..rows.reasons import DEGENERATE, TOO_FEW
 
 
 @kernel
 def rank_sums(negatives: Any, positives: Any) -> Any:
-    """Return doubled pairs and two sums of squared doubled ranks (2U, 4A, 4B in docs/architecture/math.md).
+    """Return the doubled pairs, and two sums of squared doubled ranks.
 
-    2U: sum over positives of (twice the negatives below, plus the negatives tied). 4A: sum over positives of
-    that number squared. 4B: sum over negatives of (twice the positives above, plus the positives tied)
-    squared. Computed in the type of the arguments: exact for int64 up to EXACT_EVENTS.
+    They are 2U, 4A and 4B in docs/architecture/math.md. 2U: sum over positives of (twice the negatives below,
+    plus the negatives tied). 4A: sum over positives of that number squared. 4B: sum over negatives of (twice
+    the positives above, plus the positives tied) squared. The sums have the type of the arguments: exact for
+    int64 up to EXACT_EVENTS.
     """
     zero = negatives[0] - negatives[0]
     pairs, squares_of_positives, squares_of_negatives = zero, zero, zero
@@ -61,7 +62,8 @@ def auc_interval(
     pairs, of_positives, of_negatives = rank_sums(negatives, positives)
     auc = pairs / (2.0 * n * p)
     if pairs > n * p:
-        # Counted anew: differences of the sums above would lose the misranked pairs to rounding in float64.
+        # The misranked pairs are counted again: differences of the sums above would lose their digits in
+        # float64.
         pairs, of_positives, of_negatives = rank_sums(negatives[::-1].copy(), positives[::-1].copy())
     write_interval(auc, n, p, pairs, of_positives, of_negatives, z, measures, reasons)
 
@@ -78,7 +80,7 @@ def write_interval(
     measures: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write auc and its interval from the rank sums of pairs, or of misranked pairs if these are fewer.
+    """Write auc and its interval from rank sums of the pairs, or of the misranked pairs if these are fewer.
 
     Both kinds of sums give the same variance. The smaller sums lose fewer digits to rounding.
     """

@@ -50,10 +50,11 @@ _WEIGHT_BITS = 64
 """Weights lie from 2^-64 to 2^64. So the unit of stored sums is 2^-64 times the unit of the kernel's sums."""
 
 _MOST_BITS = 1024
-"""Most bytes of a stored sum: 2^62 events of the greatest weight need fewer than 300."""
+"""The most bytes of a stored sum: 2^62 events of the greatest weight need fewer than 300."""
 
 _CHUNK = 1 << 16
-"""Events that are checked and summed at a time: their copies fit into the cache, and memory is constant."""
+"""How many events are checked and summed at a time: their copies fit into the cache, and memory is constant.
+"""
 
 _NO_WEIGHTS: FloatArray = np.empty(0)
 
@@ -67,10 +68,11 @@ class PolynomialAuc:
               (`step_polynomial`)
 
     For N(0, 1) against N(m, 1), m up to 3, on the range of 200,000 scores, the error is up to .03, .001 and
-    .00003 at degrees 10, 20 and 30. With the fit "chebyshev" it is as large or a third larger. If most scores
-    lie in a small part of the interval (rare positives by probability, one outlier), the error is .1 or more,
-    and the bounds are wide. Spread such scores, for example as logits. Or use an `AucSketch`: it needs no
-    interval and has far narrower bounds, but cannot remove events. Higher scores mean more likely positive.
+    .00003 at degrees 10, 20 and 30. With the fit "chebyshev" the error is as large, or larger by up to a
+    third. If most scores lie in a small part of the interval (rare positives by probability, one outlier),
+    the error is .1 or more, and the bounds are wide. Spread such scores, for example as logits. Or use an
+    `AucSketch`: it needs no interval and has far narrower bounds, but cannot remove events. Higher scores
+    mean more likely positive.
 
     Sums are exact. Adding or removing an event takes O(d), a merge O(d). The order does not change the bytes.
 
@@ -147,7 +149,7 @@ class PolynomialAuc:
 
     @property
     def negatives(self) -> int:
-        """Number of events with the other label."""
+        """The number of events with the other label."""
         return self._sums.counts[0]
 
     def estimate(self) -> PolynomialEstimate:
@@ -201,7 +203,7 @@ class PolynomialAuc:
         return f"degree={self.degree}, interval={self.interval}, fit={self.fit!r}"
 
     def _sums_of(self, labels: Any, scores: Any, weights: Any) -> Sums:
-        """Return the sums of events; else raise InputError with value and remedy."""
+        """Return the sums of events; raise InputError with value and remedy if a value cannot be used."""
         label_array, score_array = as_array("labels", labels), as_array("scores", scores)
         weight_array = None if weights is None else as_array("weights", weights)
         if weight_array is not None and weight_array.shape != score_array.shape:
@@ -224,7 +226,7 @@ class PolynomialAuc:
     def _checked(
         self, labels: npt.NDArray[Any], scores: npt.NDArray[Any], weights: npt.NDArray[Any] | None
     ) -> tuple[Int8Array, FloatArray, FloatArray | None]:
-        """Return events as arrays for kernels; InputError if a value cannot be used."""
+        """Return the events as arrays for kernels; raise InputError if a value cannot be used."""
         checked = checked_events_within(self.interval, labels, scores)
         return *checked, None if weights is None else _checked_weights(weights)
 
@@ -246,21 +248,24 @@ class PolynomialAuc:
         return Sums(counts, total)
 
     def _terms(self, labels: Int8Array, scores: FloatArray, weights: FloatArray) -> npt.NDArray[Any]:
-        """Return sums in units of the kernel, as Python's integers."""
+        """Return the sums in the units of the kernel, as Python's integers."""
         sums = np.zeros((2, self.degree + 1), np.int64)
         add_chebyshev(labels, scores, weights, *self.interval, sums)
         return sums.astype(object)
 
 
 def packed_size(data: bytes) -> int:
-    """Return the length of the PolynomialAuc at the start of some bytes; a `WireError` if there is none."""
+    """Return the length of the PolynomialAuc at the start of some bytes.
+
+    Raise a `WireError` if there is none.
+    """
     return framed_size(data, MAGIC, VERSION, _NAME)
 
 
 def checked_events_within(
     interval: tuple[float, float], labels: npt.ArrayLike, scores: npt.ArrayLike
 ) -> tuple[Int8Array, FloatArray]:
-    """Return 1/0 labels and scores in an interval, in arrays of their own; else raise InputError."""
+    """Return 1/0 labels, and scores within an interval, as new arrays; raise InputError for other values."""
     label_array, score_array = checked_events(labels, scores)
     outside = np.flatnonzero((score_array < interval[0]) | (score_array > interval[1]))
     if len(outside):
@@ -285,7 +290,7 @@ def _checked_interval(interval: Any) -> tuple[float, float]:
 
 
 def _checked_weights(weights: npt.NDArray[Any]) -> FloatArray:
-    """Return weights as numbers in range; else raise InputError."""
+    """Return weights as numbers from 2^-64 to 2^64; raise InputError for other values."""
     array = as_weights(weights)
     least, most = 2.0**-_WEIGHT_BITS, 2.0**_WEIGHT_BITS
     bad = np.flatnonzero((array < least) | (array > most))

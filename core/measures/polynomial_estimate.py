@@ -1,4 +1,4 @@
-"""Sums of Chebyshev polynomials over the scores of each class, and the estimate of AUC from pairs of them.
+"""Sums of Chebyshev polynomials over the scores of each class, and the estimate of AUC from these sums.
 
 Sums are exact. A term w T_r(u) is rounded once, to a multiple of 2^-42, and added as a whole number. So sums
 do not depend on order, splits and groups, and removing an event restores the sum before. The weight goes into
@@ -36,7 +36,7 @@ FRACTION_BITS = 42
 """Sums count in units of 2^-42: of weights up to 2, 2^20 terms fit 64 bits."""
 
 MOST_TERMS = 1 << 20
-"""Greatest number of events that one call may sum."""
+"""The greatest number of events that one call may sum."""
 
 BLOCK = 512
 
@@ -87,7 +87,9 @@ def add_chebyshev(
     high: float,
     sums: Int64Array,
 ) -> None:
-    """Add w T_r(u) of every event to the sums of its class, in units. O(d) an event, nothing kept per event.
+    """Add w T_r(u) of every event to the sums of its class, in units of 2^-42.
+
+    Takes O(d) for an event, and no memory for it.
 
     labels, scores  at most `MOST_TERMS`; 0 and 1; within [low, high], low < high
     weights         in [0, 2]; empty: 1 each
@@ -169,12 +171,15 @@ class Sums(NamedTuple):
         return cls((0, 0), np.full((2, degree + 1), 0, object))
 
     def plus(self, other: Sums, sign: int = 1) -> Sums:
-        """Return the sums of the events of both; with `sign` -1, of these events without the others."""
+        """Return the sums of the events of both.
+
+        With `sign` = -1, of these events without the events of `other`.
+        """
         counts = self.counts[0] + sign * other.counts[0], self.counts[1] + sign * other.counts[1]
         return Sums(counts, self.sums + sign * other.sums)
 
     def contradiction(self) -> str | None:
-        """Say why no events can have these sums. None: some events could."""
+        """Return why no events can have these sums; None if some events can."""
         for name, count, sums in zip(("negatives", "positives"), self.counts, self.sums, strict=True):
             mass, *others = sums.tolist()
             if count < 0:
@@ -222,12 +227,13 @@ def polynomial_auc_of(scores: FloatArray, negatives: FloatArray, positives: Floa
             add_chebyshev(labels[part], scores[held[part]], weights[part], low, high, terms)
             sums = [total + term for total, term in zip(sums, terms[0].tolist(), strict=True)]
         means[label] = [value / sums[0] for value in sums]
-        off = max(off, len(held) / sums[0])  # each term by half a unit, in units of the mass
+        # the error of each term is half a unit; here in units of the mass
+        off = max(off, len(held) / sums[0])
     return estimated(DEFAULT_DEGREE, "least_squares", means, off)
 
 
 def estimated(degree: int, fit: NearFit, means: FloatArray, off: float) -> PolynomialEstimate:
-    """Return the estimate from means of T_r, (2, d + 1).
+    """Return the estimate from the means of T_r, (2, d + 1).
 
     off  greatest error of each mean from rounding to units
 
@@ -244,16 +250,18 @@ def estimated(degree: int, fit: NearFit, means: FloatArray, off: float) -> Polyn
 
 
 _POLYNOMIALS_OFF = 1e-12
-"""A bound on how far rounding moves the one-sided polynomials across the step, and on the error of pairs."""
+"""A bound on how far rounding moves the one-sided polynomials across the step, and on the rounding error of
+`_pairs`.
+"""
 
 
 def _rounding(degree: int, fit: NearFit, off: float) -> float:
     """Return the greatest error of a mean over pairs.
 
     The recurrence makes an error of 3 * 2^-53 at each step. An error grows at most as fast as the number of
-    steps after it, so all errors together are at most 3/2 d^2 2^-53. Each mean is off by this and by `off`.
-    A product has two means as factors, each at most 1, and the coefficients A multiply the products. The sum
-    over pairs has d sums of d numbers each.
+    steps after it, so all errors together are at most 3/2 d^2 2^-53. The error of each mean is at most this,
+    plus `off`. A product has two means as factors, each at most 1, and the coefficients A multiply the
+    products. The sum over pairs has d sums of d numbers each.
     """
     mean_off = off + 2.0 * degree**2 * 2.0**-53
     largest = _pairs(degree, fit)[3]
@@ -262,7 +270,10 @@ def _rounding(degree: int, fit: NearFit, off: float) -> float:
 
 @functools.cache
 def _pairs(degree: int, fit: NearFit) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Return the pairs' coefficients A of the polynomials near, below and above the step; most of sum |A|."""
+    """Return the coefficients A over pairs of three polynomials: near, below and above the step.
+
+    Then the greatest sum of |A|.
+    """
     near, lower, upper = (
         pair_coefficients(step_polynomial(degree, which)) for which in (fit, "lower", "upper")
     )

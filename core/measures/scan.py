@@ -1,4 +1,6 @@
-"""Measures of a window by one scan over its sorted scores: simple, exact, and the oracle of faster methods.
+"""Measures of a window by one scan over its sorted scores.
+
+The scan is simple and exact, and is the oracle of faster methods.
 
 The window is given as two parallel arrays sorted by (score, label). A scan groups equal scores into entries
 (negatives, positives), and all ranking measures follow from the entries in order:
@@ -24,19 +26,20 @@ from ..kernels.compile import Integer, allocating, kernel, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, rounded
 from ..kernels.records import whole
 from ..rows import slots
-from ..rows.columns import ONE_CLASS
-from ..settings.measure_names import RANKING_MEASURES
+from ..rows.reasons import ONE_CLASS
 from .delong import auc_interval, write_interval
 from .sorted import group_ties
 from .sums import area_under_min, brier_term, log_loss_term, loss_in_fixed_point
 
 EXACT_EVENTS = 2_400_000
-"""Events up to which sums of squared doubled ranks fit into 64 bits; larger windows sum them in float64."""
+"""The greatest number of events for which sums of squared doubled ranks fit into 64 bits; larger windows sum
+them in float64.
+"""
 
 
 @kernel
 def total(counts: Int8Array | Int64Array | FloatArray) -> np.int64:
-    """Return the sum of whole numbers. numba's own `sum` would import `scipy.linalg` at each start."""
+    """Return the sum of whole numbers. With numba's own `sum`, each start would import `scipy.linalg`."""
     sum_of = np.int64(0)
     for count in counts:
         sum_of += np.int64(count)
@@ -45,7 +48,9 @@ def total(counts: Int8Array | Int64Array | FloatArray) -> np.int64:
 
 @scanning
 def lower_hull(negatives: Any, positives: Any, vertices: Int64Array) -> int:
-    """Fill `vertices` with the hull's vertices, as numbers of entries below them; return how many there are.
+    """Fill `vertices` with the hull's vertices, as numbers of entries below them.
+
+    Return the number of vertices.
 
     Vertex v lies at (X, Y) = (events, positives) of the first v entries. v = 0 and v = the number of entries
     are always vertices. Graham's scan. With counts, cross products are integers, so collinearity is decided
@@ -144,7 +149,8 @@ def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArra
     """Write the Brier score and the log loss (clipped at 2^-52) of a window of probabilities."""
     brier, log_loss = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     for event in range(len(scores)):
-        label = whole(labels[event])  # the type that trees give, so that the terms are compiled once
+        # the type that trees give, so that the function of terms is compiled once
+        label = whole(labels[event])
         add(brier, brier_term(scores[event], label), 1)
         add(log_loss, log_loss_term(scores[event], label), 1)
     numbers[slots.MEASURES + slots.BRIER] = rounded(brier) / len(scores)
@@ -160,9 +166,8 @@ def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array
     if n + p > 0:
         numbers[slots.PREVALENCE] = p / (n + p)
         if n == 0 or p == 0:
-            for measure in range(RANKING_MEASURES):
-                if measure not in (slots.BRIER, slots.LOG_LOSS):
-                    reasons[measure] = ONE_CLASS
+            for measure in slots.RANKED:
+                reasons[measure] = ONE_CLASS
     return bool(n > 0 and p > 0)
 
 
@@ -274,7 +279,9 @@ def scan_windows(
     edge_negatives: Int64Array,
     edge_positives: Int64Array,
 ) -> int:
-    """Write masses and ranking measures of sorted windows, a row each; return the last one's hull edges.
+    """Write masses and ranking measures of sorted windows, a row each.
+
+    Return the number of hull edges of the last window.
 
     scores, labels     the windows, one after another; window i ends before `ends[i]`
     scales             of each window: see `scan_window`
@@ -282,7 +289,7 @@ def scan_windows(
     numbers, reasons   a row of `Rows` for each window
     edge_...           room for one more than the longest window has events; the edges of the last window
 
-    See `scan_window` for the rest.
+    The other arguments are those of `scan_window`.
     """
     start = np.int64(0)
     edges = 0

@@ -20,7 +20,7 @@ def merge_sorted(
     out_scores: FloatArray,
     out_labels: Int8Array,
 ) -> int:
-    """Remove events from the sorted window, and merge added events into it; return the new length.
+    """Remove events from the sorted window, and merge added events into it; return the new number of events.
 
     All three inputs are sorted by (score, label). An event that enters and leaves between two rows may be
     both among the added and among the removed events. Linear in the length of all inputs.
@@ -59,7 +59,7 @@ def insert_shifted(
     labels: Int8Array,
     shifts: Int64Array,
 ) -> None:
-    """Insert events into a ring, each before the `shifts[i]` youngest events."""
+    """Insert events into a ring, event i before the `shifts[i]` youngest events."""
     capacity = len(ring_scores)
     for event in range(len(scores)):
         place = (head + held) % capacity
@@ -86,9 +86,10 @@ def place(
     is NaN if the other class has no event.
 
     labels, scores       the coming events, in order
-    chosen               indices of the events to place, ascending
-    ranks                ranks of each in the window: events below, positives below, tied, positives tied
-    negatives, positives counts of the window
+    chosen               indices of the events that get a placement, ascending
+    ranks                for each chosen event, its ranks in the window: events below, positives below, tied,
+                         positives tied
+    negatives, positives counts of the events in the window
 
     O(m^2) moves of neighbours for m events, fast up to some thousands.
     """
@@ -129,7 +130,10 @@ def group_ties(
     negatives: Int64Array,
     positives: Int64Array,
 ) -> int:
-    """Fill keys, negatives and positives, one entry per distinct score; return how many there are."""
+    """Fill keys, negatives and positives with one entry for each distinct score.
+
+    Return the number of entries.
+    """
     entry = -1
     for event in range(len(scores)):
         if entry < 0 or scores[event] != keys[entry]:

@@ -22,11 +22,11 @@ FITS: tuple[Fit, ...] = get_args(Fit)
 
 LEAST_DEGREE = 2
 MOST_DEGREE = 128
-"""Greatest degree. Rounding in the pairs' coefficients stays below 1e-13; bounds narrow only by 1/d."""
+"""The greatest degree. Rounding in the pairs' coefficients stays below 1e-13; bounds narrow only by 1/d."""
 
 
 def checked_degree(degree: object) -> int:
-    """Return a degree. Raises ConfigError."""
+    """Return a degree from 2 to 128. Raises ConfigError for any other value."""
     if isinstance(degree, bool) or not isinstance(degree, int) or not LEAST_DEGREE <= degree <= MOST_DEGREE:
         raise ConfigError(
             f"degree={degree!r}: give a whole number from {LEAST_DEGREE} to {MOST_DEGREE}; 20 to 30 is usual"
@@ -121,7 +121,7 @@ def _legendre_series(degree: int) -> FloatArray:
 
 
 def _upper(degree: int) -> FloatArray:
-    """Return the polynomial of an even degree that is 0 at nodes below 0, 1 at other nodes, and turns there.
+    """Return the polynomial of an even degree that is 0 at nodes below 0, 1 at all others, and turns there.
 
     The nodes are those of the Chebyshev rule, Gauss or Lobatto, that has a node at 0. Between two nodes of
     equal value the polynomial turns once more, by Rolle's theorem. With these turns the derivative has all
@@ -139,5 +139,6 @@ def _upper(degree: int) -> FloatArray:
     equations = np.concatenate(
         [np.cos(np.outer(angles, orders)), np.sin(np.outer(turns, orders)) * (orders / (degree + 1))]
     )
-    ones = np.arange(len(angles)) <= (len(angles) // 2)  # cosines descend: nodes at or above 0 come first
+    # cosines descend, so that nodes at or above 0 come first
+    ones = np.arange(len(angles)) <= (len(angles) // 2)
     return np.linalg.solve(equations, np.concatenate([ones.astype(float), np.zeros(len(turns))]))

@@ -1,4 +1,7 @@
-"""The steps of a window: at each step, which event enters, how many leave, and whether a row is due."""
+"""The steps of a window.
+
+A step says which event enters, how many events leave, and whether a row is due.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ FED      the event's value was fed to the signal of an adaptive window
 
 
 class Steps(NamedTuple):
-    """Columns of steps. `events[i]`: index of step i's event in its batch, or -1. Empty `shifts`: all 0."""
+    """Columns of steps. `events[i]` is the index of step i's event in its batch, or -1.
+
+    Empty `shifts` mean that all shifts are 0.
+    """
 
     events: Int64Array
     flags: Int8Array

@@ -19,19 +19,19 @@ from ..kernels.records import whole
 
 AREA, BRIER, LOG_LOSS = range(3)
 WINDOW_SUMS = 3
-"""The sums of a window, each a row of an array of this length: AREA for AUM, and two losses."""
+"""The sums of a window are the rows of an array of this length: AREA for AUM, and two losses."""
 
 
 @inlined
 def brier_term(score: float, label: int) -> float:
-    """Return an event's squared error."""
+    """Return an event's squared error, its part of the Brier score."""
     error = score - label
     return error * error
 
 
 @inlined
 def log_loss_term(score: float, label: int) -> float:
-    """Return -ln of the probability that the score gave to the label, clipped at 2^-52."""
+    """Return -ln of the probability that the score gives to the label, clipped at 2^-52."""
     right = score if label != 0 else 1.0 - score
     return -np.log(max(right, 2.0**-52))
 

@@ -1,7 +1,8 @@
 """The verdict on two models that holds at any time: an interval of the difference of their AUCs, so far.
 
-A test at a level of .05 is for one look. Two models of equal AUC, looked at every 200 instances, differ
-"significantly" at some look in a third of all streams. The interval here holds at all looks at once.
+A test at a level of .05 holds for one look at the data. Two models of equal AUC, looked at every 200
+instances, differ "significantly" at some look in a third of all streams. The interval here holds at all looks
+together.
 
 The interval
     After t instances, D is the difference of the AUCs over all t instances, and S^2 the variance of D below.
@@ -21,13 +22,14 @@ The interval
 
 The variance
     S^2 = DeLong's variance of the difference + c / P^2 + c / N^2, with c = 2 up to a confidence of .95, and
-    2/3 log(1 / alpha) beyond. For c = 2, the two added terms are those of two more instances in each class,
-    whose placements differ by 1 and by -1. They vanish faster than DeLong's variance, which falls as 1 / P
-    and 1 / N. Without them the interval is wrong where a model hardly errs: a few dozen instances without an
-    error would count as proof that there is none. Simulated with a constant champion and a challenger of AUC
-    .999, the interval without them missed the truth in 34% of the streams, and with them in none of 1,000
-    (`tests/core/pairs/test_coverage.py`). The worst law found has few positives, some of which lie below all
-    negatives. It misses in 3.2% of the streams at .95, and in .8% at .99. With c = 2 it would be 1.5% at .99.
+    2/3 log(1 / alpha) beyond. For c = 2, the two added terms are the variance of two more instances in each
+    class, whose placements differ by 1 and by -1. They vanish faster than DeLong's variance, which falls as 1
+    / P and 1 / N. Without them the interval is wrong where a model hardly errs: a few dozen instances without
+    an error would count as proof that the model makes no errors. Simulated with a constant champion and a
+    challenger of AUC .999, the interval without the added terms missed the truth in 34% of the streams, and
+    with them in none of 1,000 (`tests/core/pairs/test_coverage.py`). The worst distribution found has few
+    positives, some of which lie below all negatives. The interval misses in 3.2% of its streams at .95, and
+    in .8% at .99. With c = 2 the share would be 1.5% at .99.
 
 The state
     The first block has all instances up to the first moment at which it has `exact` instances, and LEAST of
@@ -70,13 +72,13 @@ from .placements import PairFigures, compare
 from .settings import PairSettings
 
 LEAST: Final = 30
-"""Least instances of each class in a block that counts."""
+"""The least number of instances of each class in a complete block."""
 
 _STATE = struct.Struct("<6q3d2d?qq")
 
 
 class Anytime:
-    """The interval of two models' difference that holds at all rows; see the module.
+    """The interval for the difference of two models that holds at all rows; see the module.
 
     settings  `confidence`, `anytime_at` and `exact` count here
 
@@ -95,7 +97,7 @@ class Anytime:
         self.is_empty = False
         self.left_out = 0
         self.events = self.blocks = 0
-        """Of the last look: how many instances counted, in how many blocks."""
+        """At the last look: how many instances counted, and in how many blocks."""
         self._closed = 0
         self._instances = self._positives = self._negatives = 0
         self._mass = self._differences = self._variances = 0.0
@@ -118,7 +120,7 @@ class Anytime:
             labels, scores, against = labels[taken:], scores[taken:], against[taken:]
 
     def _room(self, labels: Int8Array) -> int:
-        """Return how many instances go into the present block: all, or those that complete the block."""
+        """Return how many instances go into the present block: all, or as many as complete the block."""
         positives = int(np.count_nonzero(self._labels))
         of_positive = positives + np.cumsum(labels == 1)
         of_negative = len(self._labels) - positives + np.cumsum(labels != 1)
@@ -162,20 +164,23 @@ class Anytime:
         self._labels, self._scores, self._against = NO_INT8, NO_FLOATS, NO_FLOATS
 
     def copy(self) -> Anytime:
-        """Return a copy that can look without changing this one. O(1): arrays are never written to."""
+        """Return a copy that can look without changing this one.
+
+        O(1), because arrays are never written to.
+        """
         return copy.copy(self)
 
     @property
     def has_all(self) -> int | None:
-        """How many instances there are if all are in the first block; None: not all are."""
+        """How many instances there are, if all are in the first block; None otherwise."""
         return None if self._closed or self.left_out else len(self._labels)
 
     # ---- looks
 
     def look(self, figures: PairFigures | None = None) -> None:
-        """Intersect the interval so far with that of all instances now. O(block log block).
+        """Intersect the interval so far with the interval of all instances now. O(block log block).
 
-        figures  those of the present block, if they are known
+        figures  the figures of the present block, if they are known
         """
         positives, negatives = self._positives, self._negatives
         mass, differences, variances = self._mass, self._differences, self._variances
@@ -210,18 +215,21 @@ class Anytime:
 
     @property
     def verdict(self) -> str:
-        """The verdict of all looks so far."""
+        """The verdict that all looks so far give."""
         if self.is_empty:
             return CONTRADICTED
         return BETTER if self.low > 0 else WORSE if self.high < 0 else UNDECIDED
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The intersection of the intervals at all looks; None without a look that had one, or if empty."""
+        """The intersection of the intervals at all looks.
+
+        None if no look had an interval, or if the intersection is empty.
+        """
         return None if self.is_empty or not self.blocks else (self.low, self.high)
 
     def reasons(self) -> dict[str, str]:
-        """Return, by column, why the interval is null or is to be read with care."""
+        """Return, by column, the reason why the interval is null or must be read with care."""
         if self.is_empty:
             return dict.fromkeys(("anytime_low", "anytime_high"), EMPTY)
         if not self.blocks:
@@ -239,7 +247,7 @@ class Anytime:
     # ---- state
 
     def pack(self) -> list[bytes]:
-        """Return the wire form: counts, sums over blocks, the interval so far, the present block."""
+        """Return the wire form: counts, sums over blocks, the interval so far, and the present block."""
         state = _STATE.pack(
             self._closed, self._instances, self._positives, self._negatives, self.left_out, self._seen,
             self._mass, self._differences, self._variances, self.low, self.high, self.is_empty,
@@ -264,7 +272,7 @@ class Anytime:
         counts = (self._closed, self._positives, self._negatives, self.left_out, self.events, self.blocks)
         if min(counts) < 0 or self._instances != self._positives + self._negatives:
             raise ValueError(f"{self._instances} instances in {self._closed} blocks")
-        fewest = LEAST * self._closed  # of each class, so that a block's weight is LEAST / 2 or more
+        fewest = LEAST * self._closed  # instances of each class: so a block's weight is LEAST / 2 or more
         sums = self._mass - 0.49 * fewest, abs(self._differences), self._variances
         if min(self._positives, self._negatives) < fewest or not all(0 <= each < math.inf for each in sums):
             raise ValueError(f"{self._closed} blocks of {self._instances} instances have sums of {sums}")
@@ -283,6 +291,6 @@ class Anytime:
 
 
 def _weight(found: PairFigures) -> tuple[float, int, int]:
-    """Return a block's weight, and how many positives and negatives it has."""
+    """Return a block's weight, and its numbers of positives and negatives."""
     positives, negatives = int(found.positives), int(found.negatives)
     return positives * negatives / (positives + negatives), positives, negatives

@@ -1,4 +1,7 @@
-"""PairEvaluator: two models over the same instances, in a notebook or a service; around `PairWindow`."""
+"""PairEvaluator compares two models over the same instances, in a notebook or a service.
+
+It is a class for users around `PairWindow`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ VERSION = 1
 
 
 class PairEvaluator:
-    """Compare a model with another one, `against`, over the instances that both scored.
+    """Compare a model with another model, `against`, over the instances that both scored.
 
     settings        a `PairSettings`; None: the defaults
     model, against  the names of both models in rows
@@ -33,8 +36,9 @@ class PairEvaluator:
                     fields of `PairSettings` by keyword; they replace the values of `settings`.
                     They may be texts of the command: window="last:7d", every="1h"
 
-    A row has both AUCs of the window, their difference with DeLong's interval and p-value, and a verdict on
-    all instances so far that holds however often one looks. Raises ConfigError for an invalid setting.
+    A row has both AUCs of the window, their difference with DeLong's interval and p-value, and a verdict. The
+    verdict is about all instances so far, and holds however often a user looks. Raises ConfigError for an
+    invalid setting.
 
     >>> import numpy as np
     >>> import rocsteady as rs
@@ -89,13 +93,15 @@ class PairEvaluator:
         """Take in n instances in the order given; return the rows that fell due.
 
         labels          1/0, 1/-1 or booleans
-        scores          of the model, higher for more likely positive; NaN: the model did not score it
-        scores_against  of the other model, likewise
+        scores          the scores of the model, higher for more likely positive; NaN: the model did not score
+                        the instance
+        scores_against  the scores of the other model, in the same way
         times           as `ModelEvaluator.update` takes them; windows and rows by time need them
         time_unit       "s", "ms", "us" or "ns": the unit of times that are numbers
 
         An instance that one model scored alone counts in `only_model` or `only_against` and nowhere else.
-        Every instance weighs the same. Raises InputError, and takes in nothing, if a value cannot be used.
+        Every instance weighs the same. Raises InputError if a value cannot be used; no instance is then taken
+        in.
         """
         mine, other = (
             _scores(name, each) for name, each in (("scores", scores), ("scores_against", scores_against))
@@ -118,23 +124,24 @@ class PairEvaluator:
         """Advance time to `clock`, and return the rows of the grid points before it.
 
         clock      a time, as `update` takes times
-        time_unit  the unit of `clock` where it is a number
+        time_unit  the unit of `clock` if `clock` is a number
         """
         return self._window.advance_to(int(self._times.read(np.array([clock]), time_unit)[0]))
 
     def finish(self) -> list[PairRow]:
-        """Return the last row, unless the row before tells of everything that was taken in."""
+        """Return the last row, unless the row before it already covers all instances."""
         return self._window.finish()
 
     def now(self) -> PairRow:
-        """Return a row of what was taken in so far.
+        """Return a row of all instances so far.
 
-        It is no look: later intervals do not depend on it. Its `verdict` includes the interval of now.
+        The row does not count as a look: later intervals do not depend on it. Its `verdict` includes the
+        interval of this row.
         """
         return self._window.row_now()
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot, from which `from_bytes` goes on. O(instances held)."""
+        """Return a snapshot, from which `from_bytes` makes an evaluator that continues. O(instances held)."""
         names = [packed_text(name) for name in self._window.names]
         head = packed_text(self.settings.to_json())
         return framed(MAGIC, VERSION, b"".join([head, *names, *self._window.pack()]))

@@ -1,4 +1,4 @@
-"""Instances that a matcher has found, in columns, in the order in which they were complete."""
+"""Instances that a matcher has found, in columns, in the order in which they became complete."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..events.times import END_OF_TIME
 from .held import PairInstances
 
 OWN = END_OF_TIME
-"""The `moment` of an instance that is no event whose wait has ended."""
+"""The `moment` of an instance that is not an event whose wait has ended."""
 
 
 class Instances(NamedTuple):
-    """Instances in order: the model of each, labels, scores and times, and slice values.
+    """Instances in order: the model of each instance, labels, scores and times, and slice values.
 
     The values of each column of texts are in the order in which they first come.
     """
@@ -31,7 +31,7 @@ class Instances(NamedTuple):
 
 
 class Single(NamedTuple):
-    """An instance that was found by itself; see `Finding` for the fields."""
+    """An instance that was found by itself, not with others of its batch; `Finding` describes the fields."""
 
     at: int
     moment: int
@@ -45,10 +45,11 @@ class Single(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Instances of a batch in columns, in any order. A number stands for a column that is equal throughout.
+    """Instances of a batch in columns, in any order. A number stands for a column whose values are all equal.
 
     at       the event at which an instance is complete
-    moment   when the wait of an event ended, if the instance is one that was given up; else OWN
+    moment   the time at which the wait of an event ended, if the instance is an event without a partner; else
+             OWN
     number   the event that was given up, or the model's event
     place    the order of the instances of one event
     model    the number of the model's name
@@ -76,9 +77,9 @@ def in_order(
     names: Sequence[str] = (),
     slices: Sequence[TextColumn] = (),
 ) -> Instances:
-    """Put instances into their order: by `at`, `moment`, `number` and `place`; `singles` are ordered alike.
+    """Put instances in order: by `at`, `moment`, `number` and `place`; `singles` are put in the same order.
 
-    names, slices  those of the batch of `findings`
+    names, slices  of the batch of `findings`
     """
     index = {name: code for code, name in enumerate(names)}
     columns: list[Sequence[Any]] = [
@@ -109,7 +110,8 @@ def in_order(
 def _order(at: Int64Array, moment: Int64Array, number: Int64Array, place: Int64Array) -> Int64Array:
     if len(moment) and moment.min() < OWN:
         return np.lexsort((place, number, moment, at))
-    if not place.any() and len(at):  # nearly always: two numbers in one sort as fast again
+    # nearly always: to sort by two numbers at once is twice as fast
+    if not place.any() and len(at):
         least = int(number.min())
         spread = int(number.max()) - least + 1
         first = int(at.min())
@@ -119,18 +121,21 @@ def _order(at: Int64Array, moment: Int64Array, number: Int64Array, place: Int64A
 
 
 def first_rows(codes: Int32Array | Int64Array, count: int) -> Int64Array:
-    """Return the first row of each of `count` codes, and the number of rows for a code without a row. O(n).
+    """Return the first row of each of `count` codes; the number of rows for a code that no row has. O(n).
 
     A negative code stands for null.
     """
     rows = np.flatnonzero(codes >= 0)[::-1]
     first = np.full(count, len(codes))
-    first[codes[rows]] = rows  # numpy keeps the last of several rows: in this order the first one
+    first[codes[rows]] = rows  # numpy keeps the last of several rows: in this order that is the first row
     return first
 
 
 def _by_appearance(column: TextColumn) -> TextColumn:
-    """Return a column with its values in the order in which they first come, without those that do not."""
+    """Return a column with its values in the order in which they first appear.
+
+    Values that no row has are dropped.
+    """
     count = len(column.values)
     first = first_rows(column.codes, count)
     order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(column))]

@@ -1,25 +1,24 @@
-"""Which events are one instance of a model and its champion: events of one id, or of one record.
+"""Which events belong to one instance of a model and its champion: events of one id, or of one record.
 
 Events come in the order in which they apply. An instance is complete with the later of its two events, and
-has the greater of their times. What becomes of an event:
+has the greater of their times. The fate of an event:
 
 compared      the model and the champion have one label for the instance. Of two events of a model with one
               id, the first counts; the other one is counted in `repeated`
-alone         no partner came, or the partner has another label (`contradicted`)
+alone         no partner came, or the partner has another label (counted in `contradicted`)
 
 By id, an event waits for its partner for `within` of event time: it is alone as soon as an event comes that
 is later by more. Without `within` it waits to the end of the input. By record, both events come together. An
-event of the champion is alone for every model that has had an event by then; of the models of columns of
-scores, for all of them.
+event of the champion without partners is alone for every model that has had an event by then; of the models
+of columns of scores, for all.
 
-A batch is matched in columns (`together`). By id these are the events of an id that has no event that waits
-already, no second event of a model, and whose waits all end within the batch or all last beyond it. Other
-events are taken one by one. Events are numbered in their order, from 1 on.
+A batch is matched in columns (`together`). By id, these are the events of an id of which no event waits
+already, no model has two events, and all waits end within the batch or all last beyond it. All other events
+are taken one by one. Events are numbered in their order, from 1 on.
 
-Cost: in batches of 10,000 or more .1 microseconds an event by record and .3 by id, and 2 to 3 for an event by
-id that waits beyond its batch or is taken by itself. A batch costs .2 ms at the least, or .4 ms by id.
-State by id: some 300 bytes for each event of the champion, and for each event without a partner, that came
-within `within`.
+Cost: in batches of 10,000 or more, an event takes .1 microseconds by record and .3 by id, or 2 to 3 if it
+waits beyond its batch or is taken one by one. A batch takes at least .2 ms, or .4 ms by id. State by id: some
+300 bytes for each event of the champion, and for each event without a partner, that came within `within`.
 
 Wire form of the state, little-endian: models (u32, then stem and model as texts), events (u32), then each
 event as `_EVENT`, its stem (text), id (bytes behind their length), model and slice values (texts), and of the
@@ -60,9 +59,9 @@ class _Event(NamedTuple):
 
 @dataclass
 class _Held:
-    """An event that waits; of the champion also the models that it has met.
+    """An event that waits for a partner; for the champion, with the models whose events it has met.
 
-    number  that of the event, if it waits for a moment; 0: it waits to the end of the input
+    number  the number of the event, if its wait ends at some time; 0: the event waits to the end of the input
     """
 
     event: _Event
@@ -71,13 +70,13 @@ class _Held:
 
 
 _Key = tuple[str, bytes]
-"""What stands before the column in a model's name, and the id of the instance."""
+"""The text before the column in a model's name, and the id of the instance."""
 
 
 class Matcher:
     """Finds instances among the events of a shard.
 
-    repeated, contradicted  how many events did not count, since the matcher was made or loaded
+    repeated, contradicted  how many events did not count for either reason, since the matcher was made
 
     >>> from rocsteady.core.events.columns import IdColumn, TextColumn
     >>> matcher = Matcher(Against("champion"))
@@ -96,14 +95,14 @@ class Matcher:
         self.against = against
         self.repeated = self.contradicted = 0
         self._names: dict[str, tuple[str, str]] = {}
-        # by stem, the models; each with the number of the event since which it is known
+        # By stem, the models; with each model, the number of the event from which on it is known.
         self._models: dict[str, dict[str, int]] = {}
         self._champions: dict[_Key, _Held] = {}
         self._waiting: dict[_Key, dict[str, _Held]] = {}
         self._alone_at: list[tuple[int, int, _Key, str | None]] = []
         self._number = 0
         self._greatest = NO_TIME
-        # of the batch that is being matched: the clock at each event, and what was found by itself
+        # Of the batch that is being matched: the clock at each event, and the instances found one by one.
         self._clock: list[int] = []
         self._found: list[Single] = []
 
@@ -112,7 +111,7 @@ class Matcher:
         return len(self._champions) + sum(map(len, self._waiting.values()))
 
     def match(self, batch: EventBatch) -> Instances:
-        """Take in events in their order; return the complete instances, and the events that are alone."""
+        """Take in events in their order; return the complete instances, and the events without a partner."""
         if batch.labels.min(initial=0) < NEGATIVE:
             raise InputError("labels are classes and none is named as positive; name it with --positive")
         by_record, ids = self.against.by_record, batch.ids
@@ -131,7 +130,7 @@ class Matcher:
         return in_order(found, findings, models.names, [column for _, column in batch.slices])
 
     def _models_of(self, batch: EventBatch) -> Models:
-        """Return the models of a batch, numbered; note them in the order in which they come."""
+        """Return the models of a batch, numbered; store new models in the order in which they come."""
         index: dict[str, int] = {}
         table = np.array([index.setdefault(name, len(index)) for name in batch.models.values], np.int64)
         of_event, names = table[batch.models.codes], list(index)
@@ -142,7 +141,7 @@ class Matcher:
         return Models.of(names, of_event, [self._name(name) for name in names], self._models)
 
     def _note(self, model: str, number: int) -> None:
-        """Note that a model is there since the event of a number, with the models of its other columns."""
+        """Store that a model is known from the event `number` on, with the models of its other columns."""
         stem, champion = self._name(model)
         known = self._models.setdefault(stem, {})
         for column in self.against.columns:
@@ -152,11 +151,11 @@ class Matcher:
             known.setdefault(model, number)
 
     def champion_of(self, model: str) -> str:
-        """Return the name of the model that a model is compared with."""
+        """Return the name of the champion with which a model is compared."""
         return self._name(model)[1]
 
     def _name(self, model: str) -> tuple[str, str]:
-        """Return what stands before the column in a model's name, and the model's champion."""
+        """Return the text before the column in a model's name, and the model's champion."""
         if model not in self._names:
             self._names[model] = self.against.champion_of(model)
         return self._names[model]
@@ -164,7 +163,7 @@ class Matcher:
     # ---- by id
 
     def _by_id(self, batch: EventBatch, ids: IdColumn, models: Models, events: Columns) -> list[Finding]:
-        """Match events by id: in columns those that can be, the others one by one."""
+        """Match events by id: in columns where possible, the other events one by one."""
         clock = np.maximum.accumulate(np.maximum(events.times, self._greatest))
         waits = Waits.of(events.times, clock, self.against.within, self._number)
         key, keys = keys_of(ids, models)
@@ -177,7 +176,7 @@ class Matcher:
         return met.findings
 
     def _waits_already(self, ids: IdColumn, models: Models, key: Int64Array, keys: int) -> BoolArray:
-        """Return whether an event of an id waits, by key."""
+        """Return, for each key, whether an event of its id waits already."""
         found = np.zeros(keys, np.bool_)
         if self._champions or self._waiting:
             rows = np.empty(keys, np.int64)
@@ -198,7 +197,10 @@ class Matcher:
         in_columns: BoolArray,
         met: Met,
     ) -> None:
-        """Take the events that were not matched in columns; let those wait that were, and have to."""
+        """Match the events that were not matched in columns, one by one.
+
+        Let the events that were matched in columns wait, if their wait goes on.
+        """
         waits = np.zeros(len(batch), np.bool_)
         waits[met.waiting] = True
         rows = np.flatnonzero(waits | ~in_columns)
@@ -223,7 +225,7 @@ class Matcher:
             else:
                 self._take(model, id_, event, number)
         self._greatest = int(clock[-1])
-        if in_columns[-1] and not waits[-1]:  # else it was done before the last event began to wait
+        if in_columns[-1] and not waits[-1]:  # otherwise this was done before the last event began to wait
             self._give_up_until(self._greatest)
 
     def _take(self, model: str, id_: bytes | None, event: _Event, number: int) -> None:
@@ -252,7 +254,7 @@ class Matcher:
             self._meet(model, event, theirs.event, number)
 
     def _known(self, stem: str, before: int) -> list[str]:
-        """Return the models that are there since an event before the one of a number."""
+        """Return the models that are known from an event before the event `before` on."""
         return [model for model, since in self._models.get(stem, {}).items() if since < before]
 
     def _meet(self, model: str, mine: _Event, theirs: _Event, number: int) -> None:
@@ -275,13 +277,16 @@ class Matcher:
         is_champion: bool,
         given_up: int = 0,
     ) -> None:
-        """Note an event that stayed alone for a model; `given_up`: the number of one whose wait has ended."""
+        """Store an event that is alone for a model.
+
+        `given_up`: the number of the event, if its wait has ended.
+        """
         scores = (math.nan, event.score) if is_champion else (event.score, math.nan)
         moment = time if given_up else OWN
         self._found.append(Single(at, moment, given_up, model, event.label, *scores, time, event.slices))
 
     def _hold(self, key: _Key, model: str | None, event: _Event, number: int) -> _Held:
-        """Let an event wait; `model` None: the champion's."""
+        """Let an event wait; `model` is None for an event of the champion."""
         held = _Held(event, 0)
         if self.against.within is not None and event.time != NO_TIME:
             held.number = number
@@ -293,7 +298,10 @@ class Matcher:
         return held
 
     def go_on_to(self, clock: int) -> Instances:
-        """Return the events that are alone, as every later event has a time of `clock` or more."""
+        """Advance time to `clock`, before which no event can come any more.
+
+        Return the events that are then alone.
+        """
         self._give_up_until(clock)
         return self._singles()
 
@@ -306,7 +314,7 @@ class Matcher:
                 self._give_up(key, model, moment, at, number)
 
     def _give_up(self, key: _Key, model: str | None, moment: int, at: int, number: int) -> None:
-        """Forget an event; note it for every model for which it stayed alone."""
+        """Forget an event whose wait has ended; store it for every model for which it is alone."""
         if model is None:
             held = self._champions.pop(key)
             for other in self._known(key[0], at):
@@ -320,7 +328,7 @@ class Matcher:
         self._alone(model, event, moment, at, is_champion=False, given_up=number)
 
     def finish(self) -> Instances:
-        """Return the events that still wait, as alone, at the greatest time: the input has ended."""
+        """Return the events that still wait as events without a partner; the input has ended."""
         self._alone_at = []
         at = self._number + 1
         for key in list(self._champions):
@@ -331,7 +339,7 @@ class Matcher:
         return self._singles()
 
     def _singles(self) -> Instances:
-        """Return the instances that were found by themselves."""
+        """Return the instances found one by one."""
         found, self._found = self._found, []
         return in_order(found)
 
@@ -339,7 +347,7 @@ class Matcher:
 
     @property
     def wire_bytes(self) -> int:
-        """About the length of the wire form in bytes. O(1)."""
+        """Return about the length of the wire form in bytes. O(1)."""
         return 60 * (len(self._champions) + len(self._waiting)) + 30 * len(self._models)
 
     def pack(self) -> list[bytes]:

@@ -1,8 +1,8 @@
 """Two AUCs over the same instances, and DeLong's variance of their difference, from placements.
 
-The placement of a positive is the share of negatives that score below it, that of a negative the share of
-positives that score above it; ties count one half. With d the difference of an instance's placements under
-two models, and D the mean of d over either class,
+The placement of a positive is the share of negatives that score below it, and the placement of a negative is
+the share of positives that score above it; ties count one half. With d the difference of an instance's
+placements under two models, and D the mean of d over either class,
 
     difference = D
     variance   = sum over positives of (d - D)^2 / (P (P - 1)) + the same over the N negatives
@@ -32,12 +32,12 @@ from ..kernels.compile import entry
 
 @dataclass(frozen=True, slots=True)
 class PairFigures:
-    """Two models over the same instances, with at least one instance of each class.
+    """The figures of two models over the same instances, with at least one instance of each class.
 
     positives, negatives  the masses of the classes
     auc, auc_against      the AUCs of both models
     difference            auc - auc_against
-    variance              of the difference; None with fewer than two instances of a class
+    variance              the variance of the difference; None with fewer than two instances of a class
     """
 
     positives: float
@@ -50,7 +50,7 @@ class PairFigures:
 
 @entry
 def write_doubled(order: Int64Array, labels: Int8Array, scores: FloatArray, doubled: Int64Array) -> None:
-    """Write twice the placement of each instance, in instances of the other class.
+    """Write twice the placement of each instance, counted in instances of the other class.
 
     order  the instances by rising score
     """
@@ -146,7 +146,7 @@ def compare_weighted(
     variance, is_enough = 0.0, True
     for weight, total, differences in parts:
         beyond = total * total / float(np.dot(weight, weight)) - 1
-        is_enough &= beyond >= 1 - 1e-9  # two events of one weight are enough
+        is_enough &= beyond >= 1 - 1e-9  # two events of equal weight are enough
         if is_enough and differences.min() < differences.max():
             variance += float(np.dot(weight, (differences - difference) ** 2)) / total / beyond
     positives, negatives = (float(weights[which].sum()) for which in (of_positive, ~of_positive))
@@ -155,7 +155,7 @@ def compare_weighted(
 
 
 def _whole(weights: FloatArray, count: int) -> FloatArray:
-    """Return a class's weights as whole numbers, of which `count` have a sum below 2^52. O(n).
+    """Return the weights of a class as whole numbers; the sum of `count` of them is below 2^52. O(n).
 
     So sums are exact in any order, and instances that two models rank alike have one placement under both.
     Relative to the greatest weight the error is count / 2^52.

@@ -1,4 +1,4 @@
-"""The settings of a comparison of models with one other model, checked when made."""
+"""The settings of a comparison of models with one other model; they are checked when they are made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, TypedDict
 
-import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
+import scipy  # parts of scipy take up to .5 s of processor time to import, each when it is first used
 
 from ..errors import ConfigError
 from ..settings.choices import settings_with
@@ -27,17 +27,18 @@ from ..settings.windows import (
 )
 
 LEAST_TUNED = 100
-"""Least `anytime_at`: for fewer instances a normal distribution is no approximation."""
+"""The least `anytime_at`: for fewer instances the normal distribution is no good approximation."""
 
 
 @dataclass(frozen=True)
 class PairSettings:
     """How two models are compared over the instances that both scored.
 
-    window      which instances the AUCs of a row are about; see `EvaluatorSettings`. An adaptive window is
+    window      which instances the AUCs of a row count; see `EvaluatorSettings`. An adaptive window is
                 refused: it follows the signal of one model.
     every       when a row is due, by instances that both models scored
-    confidence  of both intervals, in (0, 1); a verdict is wrong with probability 1 - confidence at the most
+    confidence  the confidence of both intervals, in (0, 1); a verdict is wrong with probability 1 -
+                confidence at the most
     anytime_at  the number of instances for which the interval that holds at any time is narrowest
     exact       how many instances make a block; see `anytime`
 
@@ -77,7 +78,7 @@ class PairSettings:
 
     @property
     def needs_times(self) -> str | None:
-        """The setting that needs event times, as on the command line; None: no setting does."""
+        """The setting that needs event times, as on the command line; None if no setting does."""
         return needs_times(self.window, self.every)
 
     @cached_property
@@ -104,11 +105,11 @@ class PairSettings:
 
     @cached_property
     def bad_instances(self) -> float:
-        """How many bad instances of each class `anytime` adds to the variance: 2, and more beyond 95%."""
+        """How many bad instances of each class `anytime` adds to the variance: 2, more above .95."""
         return max(2.0, 2 / 3 * math.log(1 / self.alpha))
 
     def meaning(self) -> dict[str, Any]:
-        """Return, by name, what decides the values of rows and the meaning of a state."""
+        """Return, by name, the settings that decide the values of rows and the meaning of a state."""
         return {name: plain(value) for name, value in vars(self).items() if name in _FIELDS}
 
     def to_json(self) -> str:
@@ -125,7 +126,7 @@ _FIELDS = frozenset(("window", "every", "confidence", "anytime_at", "exact"))
 
 
 class PairChoices(TypedDict, total=False):
-    """The fields of `PairSettings`, as keywords that `settings_of` reads."""
+    """The fields of `PairSettings` as keywords, in the forms that `settings_of` reads."""
 
     window: Window | str | None
     every: Emission | int | str | timedelta | None
@@ -135,7 +136,7 @@ class PairChoices(TypedDict, total=False):
 
 
 def settings_of(choices: Mapping[str, Any], settings: PairSettings | None = None) -> PairSettings:
-    """Return settings with some of their fields chosen anew; None leaves a field as it is.
+    """Return settings in which the given choices replace fields; None leaves a field as it is.
 
     See `read_choices` for texts and numbers. Raises ConfigError for settings of another class.
     """

@@ -1,10 +1,12 @@
-"""PairTable: the state machine of a shard that compares models with one other. Records in, rows of pairs out.
+"""PairTable: the state machine of a shard that compares models with one other model.
+
+Its input is records, its output rows of pairs.
 
 Invariant
-    Rows depend on each partition's own sequence of events, as those of `EvaluatorTable` do, and on nothing
+    Rows depend on each partition's own sequence of events, as the rows of `EvaluatorTable` do, and on nothing
     else: in order of "position" and of "time" neither on packets nor on the order in which they arrive.
 
-The steps of an event: its order (`shard.order`), its partner (`matching`), its slices, its pair
+An event goes through these steps: its order (`shard.order`), its partner (`matching`), its slices, its pair
 (`window`). A shard gets the events of its models, and all events of the champion (`ids.sharding`).
 
 Snapshot, version 1: a frame (encoding/fields.py) with magic "RSPT". Payload: settings and the progress of
@@ -34,7 +36,7 @@ from ..settings.against import Against
 from ..settings.evaluator import checked_order
 from ..settings.table import checked_slices
 from ..shard.order import check_joined
-from ..shard.orders import ArrivalOrder, order_of
+from ..shard.orders import order_of
 from ..table.slices import SliceNumbers, slice_columns
 from .found import Instances
 from .matching import Matcher
@@ -44,7 +46,7 @@ from .window import PairWindow
 MAGIC = b"RSPT"
 VERSION = 1
 COUNTED = ("pairs_compared", "pairs_repeated", "pairs_contradicted")
-"""The names of the counts of a table; see `PairTable.counts`."""
+"""The names of the counts that `PairTable.counts` returns."""
 
 _PLACE = struct.Struct("<2q")
 
@@ -54,7 +56,7 @@ class PairTableSettings:
     """The settings of a shard's comparisons.
 
     pairs      how two models are compared
-    against    the champion, and which events are one instance
+    against    the champion, and the rule by which events belong to one instance
     slices     the slices, each a tuple of columns; all instances always have rows
     slice_cap  see `TableSettings`
     order      how events are ordered; see `EvaluatorSettings`
@@ -107,7 +109,7 @@ class PairTable:
         return len(self._windows)
 
     def apply(self, record: bytes) -> list[PairRow | Rejected]:
-        """Apply one record; return the rows that fell due, and refused events.
+        """Apply one record; return the rows that fell due, and the refused events.
 
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts earlier
         records.
@@ -137,7 +139,10 @@ class PairTable:
         yield from self._compare(self._matcher.match(batch))
 
     def _compare(self, found: Instances) -> Iterator[PairRow]:
-        """Give instances to the windows of their pair, whole and in slices."""
+        """Give instances to the windows of their pairs, as a whole and by slice.
+
+        Yield the rows that fall due.
+        """
         if not len(found):
             return
         pairs = found.pairs
@@ -159,11 +164,15 @@ class PairTable:
                 yield from self._windows[int(window_of[rows[0]])].apply(pairs.part(rows))
 
     def _let_time_go_on(self) -> Iterator[PairRow]:
-        """Give up partners that cannot come any more; make the rows of grid points that the clock passed."""
+        """Give up waiting for partners that cannot come any more.
+
+        Yield the rows of the grid points that the clock has passed.
+        """
         clock, greatest = self._order.clock, self._order.greatest
         if NO_TIME in (clock, greatest) or not self.settings.pairs.every.micros:
             return
-        # not beyond the greatest time: chance decides how far heartbeats run ahead of events
+        # Time goes no further than the greatest time of an event, because heartbeats run ahead of events by
+        # chance.
         moment = min(clock, greatest + 1)
         yield from self._compare(self._matcher.go_on_to(moment))
         for window in self._windows:
@@ -243,7 +252,7 @@ class PairTable:
             for _ in range(reader.number("<I")):
                 self._read_window(reader)
             reader.end()
-            if progress or held or (self._windows and isinstance(self._order, ArrivalOrder)):
+            if progress or held:
                 self._order.go_on_from(progress, held)
         return self
 

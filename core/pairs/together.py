@@ -1,4 +1,4 @@
-"""Instances of a whole batch, found in columns: of events of one record, and of events of one id.
+"""Instances of a whole batch, found in columns: from events of one record, and from events of one id.
 
 The order of instances is that in which the events, taken one by one, complete them. So each instance has the
 number of the event at which it is complete; see `found.Finding`.
@@ -24,12 +24,12 @@ from .found import OWN, Finding
 class Models(NamedTuple):
     """The models of a batch, by number.
 
-    stems        the text before the column of each number of a stem
-    names        the name of each number; `lacking` adds others
-    known        by stem: the models that are known, and since which event
+    stems        the text before the column, for each number of a stem
+    names        the name of each number; `lacking` adds further names
+    known        by stem: the models that are known, and the event from which on each is known
     of_event     the model of each event
-    stem         of each number of a model
-    is_champion  of each number of a model
+    stem         the number of the stem, for each number of a model
+    is_champion  whether it is a champion, for each number of a model
     """
 
     stems: list[str]
@@ -58,12 +58,13 @@ class Models(NamedTuple):
     ) -> tuple[Int64Array, Int64Array]:
         """Return (event, model) for each event of a champion and each model that it has not met, in order.
 
-        stem         of each of the champion's events
-        before       of each of these events: a model counts if it was there before this event; None: all do
-        met, of_met  which of these events has met a model, and the model
+        stem         the stem of each event of the champion
+        before       for each of these events: a model counts if it was known before this event; None: all
+                     models count
+        met, of_met  the events that have met a model, and the model
         """
         index = {name: number for number, name in enumerate(self.names)}
-        place = np.full(len(self.names), -1)  # of each model among those known of its stem
+        place = np.full(len(self.names), -1)  # the place of each model among the known models of its stem
         known: list[int] = []
         since: list[int] = []
         first, count = np.zeros(
@@ -90,7 +91,7 @@ class Models(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What instances take over from events: labels, scores and times (NO_TIME: none)."""
+    """The values that instances take over from events: labels, scores and times (NO_TIME: none)."""
 
     labels: Int8Array
     scores: FloatArray
@@ -113,7 +114,7 @@ def of_records(models: Models, events: Columns, record: Int64Array) -> Iterator[
     kinds, place_of, last_of = np.unique(pair, return_index=True, return_inverse=True)
     if len(kinds) < len(
         pair
-    ):  # of two events of a model in a record, the last one counts in the first's place
+    ):  # of two events of a model in a record, the last event counts, in the place of the first
         last = np.empty(len(kinds), np.int64)
         last[last_of] = order
         place = np.sort(place_of)
@@ -144,11 +145,12 @@ def of_records(models: Models, events: Columns, record: Int64Array) -> Iterator[
 
 
 class Waits(NamedTuple):
-    """How long the events of a batch wait, for each event.
+    """How long each event of a batch waits for a partner.
 
-    number  that of the event
+    number  the number of the event
     moment  when its wait ends; END_OF_TIME if never
-    ends    the number of the event at which its wait ends; that after the batch's last event, if later
+    ends    the number of the event at which its wait ends; for a wait that ends later, the number after the
+            batch's last event
     """
 
     number: Int64Array
@@ -157,7 +159,10 @@ class Waits(NamedTuple):
 
     @classmethod
     def of(cls, times: Int64Array, clock: Int64Array, within: int | None, before: int) -> Waits:
-        """Return the waits of events; `clock` is the greatest time up to each, `before` the last number."""
+        """Return the waits of events.
+
+        `clock` is the greatest time up to each event, `before` the number of the last event before the batch.
+        """
         number = np.arange(before + 1, before + 1 + len(times))
         if within is None:
             moment = np.full(len(times), END_OF_TIME)
@@ -169,17 +174,17 @@ class Waits(NamedTuple):
 
     @property
     def last(self) -> BoolArray:
-        """Whether the wait lasts beyond the batch."""
+        """Whether the wait of each event lasts beyond the batch."""
         return np.asarray(self.ends > self.number[-1])
 
 
 class Met(NamedTuple):
-    """Events of a batch by id that need no look at other batches; all are rows of the batch.
+    """The matches by id of events that need no other batch; all numbers are rows of the batch.
 
     findings      their instances
     contradicted  how many instances have two labels
     waiting       rows of events that still wait at the end, by rising row
-    champion, model  of these: a row of the champion, and a model that it has met, in order
+    champion, model  of the waiting events: a row of the champion, and a model that it has met, in order
     """
 
     findings: list[Finding]
@@ -190,7 +195,7 @@ class Met(NamedTuple):
 
 
 def simple_ids(models: Models, waits: Waits, key: Int64Array, known: BoolArray) -> BoolArray:
-    """Return which ids can be matched in columns: by key, of the events that have an id.
+    """Return, by key, which ids can be matched in columns.
 
     key    the number of each event's stem and id; -1: no id
     known  whether an id's events wait already, by key
@@ -207,7 +212,10 @@ def simple_ids(models: Models, waits: Waits, key: Int64Array, known: BoolArray) 
 
 
 def of_ids(models: Models, events: Columns, waits: Waits, key: Int64Array, row: Int64Array, keys: int) -> Met:
-    """Return what becomes of events of ids of which `simple_ids` says so; `row`: their rows, rising."""
+    """Return the matches of the events of ids that `simple_ids` allows.
+
+    `row` has the rows of these events, ascending. -
+    """
     last = waits.last
     own = models.of_event[row]
     is_champion = models.is_champion[own]
@@ -259,7 +267,7 @@ def of_ids(models: Models, events: Columns, waits: Waits, key: Int64Array, row: 
 
 
 def first_of_record(batch: EventBatch) -> Int64Array:
-    """Return the first event of each event's record."""
+    """Return, for each event, the first event of its record."""
     if batch.positions is None:
         raise InputError("a packet of events has no positions; its reader must give them")
     records = batch.positions
@@ -273,7 +281,7 @@ def first_of_record(batch: EventBatch) -> Int64Array:
 
 
 def keys_of(ids: IdColumn, models: Models) -> tuple[Int64Array, int]:
-    """Return the number of each event's stem and id, -1 without an id, and how many numbers there are."""
+    """Return the number of the stem and id of each event, -1 without an id, and the count of numbers."""
     has_id = ids.lengths >= 0
     rows = slice(None) if has_id.all() else np.flatnonzero(has_id)
     known = ids if isinstance(rows, slice) else ids.take(rows)

@@ -1,18 +1,19 @@
-"""PairWindow: one pair of models in one slice, from instances to rows.
+"""PairWindow: makes rows from the instances of one pair of models in one slice.
 
 Invariants
-    A row is a pure function of the instances taken in and the settings. It does not depend on how they were
-    cut into calls, nor on snapshots between calls.
-    `seq`, windows and `every` count instances that both models scored. Every other instance is counted in
-    `only_model` or `only_against`; on a grid of times it moves the clock on, as any instance does.
+    A row is a pure function of the instances taken in and the settings. The row does not depend on how the
+    instances were cut into calls, nor on snapshots between calls. `seq`, windows and `every` count instances
+    that both models scored. Every other instance is counted in `only_model` or `only_against`; on a grid of
+    times it moves the clock on, as any instance does.
 
 Which instances a window holds, and when a row is due, is planned by `Course` (evaluator/eviction.py), as for
-the rows of one model. A faded instance weighs 2^(-a / T), a its age and T the half-life, within its class: a
-factor common to a class changes no figure here. An instance that is FADED half-lives older than the newest of
-its class is dropped.
+the rows of one model. A faded instance weighs 2^(-a / T) within its class, where a is its age and T the
+half-life: a factor common to a class changes no figure. An instance that is FADED half-lives older than the
+newest instance of its class is dropped.
 
-A row costs O(k log k) for k instances in window, and as much for those of the present block of `anytime`:
-0.4 ms each for 10,000. While both have the same instances they are ranked once.
+A row costs O(k log k) for the k instances in the window, and as much for the instances of the present block
+of `anytime`: 0.4 ms each for 10,000. While the window and the block have the same instances, the instances
+are ranked once.
 
 Wire form of a pair, little-endian: `_STATE`, the labels (i1), the scores and the scores against (f8) of the
 window's instances, their times (i8) if they have some, and of a fading window their ticks (i8); then the wire
@@ -108,7 +109,7 @@ class PairWindow:
         return rows
 
     def _take_alone(self, instances: PairInstances) -> Iterator[PairRow]:
-        """Count instances that one model scored; each makes the rows of grid points before its time."""
+        """Count instances that only one model scored; yield the rows of the grid points before each."""
         lacks = np.isnan(instances.scores).tolist()
         times = [NO_TIME] * len(lacks) if instances.times is None else instances.times.tolist()
         for time, lacks_model in zip(times, lacks, strict=True):
@@ -125,14 +126,14 @@ class PairWindow:
 
     @property
     def next_due(self) -> int:
-        """The grid point at which the next row is due if no instance comes; END_OF_TIME: there is none."""
+        """The grid point at which the next row is due if no instance comes; END_OF_TIME if no row is due."""
         if not self.settings.every.micros or not self.seq:
             return END_OF_TIME
         due = self._course.next_due
         return END_OF_TIME if due == NO_TIME else due
 
     def finish(self) -> list[PairRow]:
-        """Return the last row, unless the row before tells of everything that was taken in."""
+        """Return the last row, unless the row before it already covers all instances."""
         if self._reported == self.seq + self.only_model + self.only_against:
             return []
         row = self.row_now(looks=True)
@@ -141,7 +142,7 @@ class PairWindow:
         return [row]
 
     def row_now(self, *, looks: bool = False) -> PairRow:
-        """Return a row of what was taken in so far.
+        """Return a row of all instances so far.
 
         looks  whether the row counts as a look: later intervals then lie within its interval
         """
@@ -166,8 +167,8 @@ class PairWindow:
     ) -> list[PairRow]:
         """Apply instances that both models scored, or advance time; return the rows that fall due.
 
-        only  [n, 2] for each instance, how many instances of this call before it only the model, and only the
-              other one, has scored; None: none
+        only  [n, 2]: for each instance, how many instances of this call before it only the model has scored,
+              and how many only the other model; None if there are no such instances
         """
         rows: list[PairRow] = []
         counters, window = self._course.counters, self.settings.window
@@ -212,7 +213,7 @@ class PairWindow:
             low = max(-1.0, found.difference - self.settings.z * error)
             high = min(1.0, found.difference + self.settings.z * error)
             p = math.erfc(abs(found.difference) / error / math.sqrt(2))
-        else:  # both models rank alike, or neither makes a mistake that the other one does not make
+        else:  # both models rank alike, or no model makes a mistake that the other does not make
             p = 1.0 if found.difference == 0 else None
             why.update(dict.fromkeys(_OF_VARIANCE[:2] if p else _OF_VARIANCE, NO_VARIANCE))
         interval = self._anytime.interval

@@ -1,4 +1,4 @@
-"""Calls models in two styles: river's (dicts, one at a time) and scikit-learn's (`partial_fit` on a matrix).
+"""Calls models in two styles: river's (one dict at a time) and scikit-learn's (`partial_fit` on a matrix).
 
 Both styles read a model's answer in the same way (`readers`): as a score in [0, 1] or as a class.
 """
@@ -20,23 +20,23 @@ from ..settings.classes import class_text, named_classes
 from .instances import Instances, Output, Task
 
 _ROUNDING = 1e-9
-"""How far outside [0, 1] a probability may lie, for rounding."""
+"""How far outside [0, 1] rounding may bring a probability."""
 
 
 class NoPrediction(Exception):  # noqa: N818  the end of a learner's sentence, not an error of ours
-    """A model's answer is no prediction; the message says why."""
+    """Raised if the answer of a model is no prediction; the message says why."""
 
 
 class RiverCalls:
-    """Calls in river's style: `learn_one`, and `predict_proba_one` or, without it, `predict_one`.
+    """Calls a model in river's style: `learn_one`, and `predict_proba_one` or, without it, `predict_one`.
 
-    By tables: `predict_proba_many` and `learn_many`.
+    Models that take tables are called by `predict_proba_many` and `learn_many`.
     """
 
     def __init__(self, model: Any, task: Task, has_learnt: bool) -> None:
         self.model = model
         self.takes_many = _takes_many(model)
-        """Whether every part of the model takes tables."""
+        """Whether every step of the model takes tables."""
         self.has_learnt = has_learnt
         self._read, self._read_label = readers(task)
         self.learn: Callable[[Any, bool | str], None] = model.learn_one if has_learnt else self._learn_first
@@ -55,9 +55,9 @@ class RiverCalls:
         self.has_learnt, self.learn = True, self.model.learn_one
 
     def _first(self, given: Any) -> Output:
-        """Predict for the first time.
+        """Predict the first instance, and find out which method of the model predicts.
 
-        Some models have `predict_proba_one` and only raise NotImplementedError.
+        Some models have a `predict_proba_one` that only raises NotImplementedError.
         """
         try:
             found = self.model.predict_proba_one(given)
@@ -96,9 +96,9 @@ class RiverCalls:
 
 
 class SklearnCalls:
-    """Calls in scikit-learn's style: `partial_fit`, and `predict_proba` if the model has it.
+    """Calls a model in scikit-learn's style: `partial_fit`, and `predict_proba` if the model has it.
 
-    Else `decision_function` predicts (two classes, or scores of classes), else `predict`.
+    Otherwise `decision_function` predicts (two classes, or scores of classes), otherwise `predict`.
 
     A decision d is no probability: its score is (1 + d / (1 + |d|)) / 2. The score keeps the order of
     decisions, lies in [0, 1], and is at least 1/2 exactly where the model itself would predict positive.
@@ -157,7 +157,7 @@ class SklearnCalls:
             scores = (1.0 + decisions / (1.0 + np.abs(decisions))) / 2.0
             if self._task.is_binary:
                 return [self._read({True: score}) for score in scores.tolist()]
-            if scores.ndim == 1:  # of two classes it decides between both at once
+            if scores.ndim == 1:  # for two classes, one number decides between both
                 scores = np.column_stack([1.0 - scores, scores])
             names = model.classes_.tolist()
             return [self._read(dict(zip(names, row, strict=True))) for row in scores.tolist()]
@@ -174,7 +174,10 @@ class SklearnCalls:
 
 
 def calls_of(name: str, model: Any, task: Task, has_learnt: bool = False) -> RiverCalls | SklearnCalls:
-    """Return the way to call a model. Raises ConfigError if it is no learner, or cannot learn the task."""
+    """Return the object that calls a model in its style.
+
+    Raises ConfigError if the model is no learner, or cannot learn the task.
+    """
     if callable(getattr(model, "learn_one", None)):
         return RiverCalls(model, task, has_learnt)
     if not callable(getattr(model, "partial_fit", None)):
@@ -191,7 +194,7 @@ def calls_of(name: str, model: Any, task: Task, has_learnt: bool = False) -> Riv
 
 
 def readers(task: Task) -> tuple[Callable[[Any], Output], Callable[[Any], Output]]:
-    """Return a function that reads probabilities by class, and a function that reads a class."""
+    """Return a function that reads probabilities by class, and a function that reads a predicted class."""
     if task.scores:
         of_classes = _ClassScores(task.classes)
         return of_classes.read, of_classes.read_label
@@ -199,7 +202,7 @@ def readers(task: Task) -> tuple[Callable[[Any], Output], Callable[[Any], Output
 
 
 def _score_of(found: Any) -> float:
-    """Return the probability of True (or 1); 0 if the model has no opinion yet."""
+    """Return the probability of True (or 1); 0 if the model has no prediction yet."""
     try:
         score = found.get(True)
         if score is None:
@@ -216,7 +219,10 @@ def _score_of(found: Any) -> float:
 
 
 def _probability(score: Any, found: Any) -> float:
-    """Return a probability within [0, 1]. Raises NoPrediction, or TypeError for what is no number."""
+    """Return a probability, clipped to [0, 1].
+
+    Raises NoPrediction if it lies outside by more than rounding, TypeError for a value that is no number.
+    """
     if type(score) is not float and not is_held(score):
         raise NoPrediction(f"it gave {_shown(found)}; no float64 holds {score}: give a float")
     if 0.0 <= score <= 1.0:
@@ -239,10 +245,10 @@ class _ClassScores:
         self._places = {text: places[name] for text, name in named_classes(classes).items()} | places
 
     def read(self, found: Any) -> list[float]:
-        """Return the probabilities of a dict; a class that it lacks has 0.
+        """Return the probabilities in a dict, in the order of the classes; a class that the dict lacks has 0.
 
-        An empty dict is no opinion yet: each of C classes has 1/C. Zeros would rank the first events, which a
-        learner predicts before it learns, below all later ones.
+        An empty dict says that the model has no prediction yet: each of C classes has 1/C. Zeros would rank
+        the first events, which a learner predicts before it learns, below all later ones.
         """
         scores = [0.0] * len(self._classes)
         try:
@@ -278,7 +284,10 @@ def _score_of_label(found: Any) -> float:
 
 
 def _class_of(found: Any) -> str:
-    """Return the most probable class, of equal ones the first; "" if the model has no opinion yet."""
+    """Return the most probable class, the first of equally probable classes.
+
+    "" if the model has no prediction yet.
+    """
     if not found and isinstance(found, dict):
         return ""
     try:
@@ -301,7 +310,7 @@ def _shown(value: Any) -> str:
 
 
 def _takes_many(model: Any) -> bool:
-    """Whether a model takes tables; a pipeline does if all of its steps do."""
+    """Return whether a model takes tables; a pipeline takes tables if all of its steps do."""
     steps = getattr(model, "steps", None)
     if isinstance(steps, dict) and steps:
         *before, last = steps.values()
@@ -325,5 +334,5 @@ def _table(instances: Instances) -> Any:
 
 
 def pandas_module() -> Any:
-    """Import pandas. Raises MissingPackageError."""
+    """Import pandas and return the module. Raises MissingPackageError if pandas is missing."""
     return optional_module("pandas", "a step of several instances")

@@ -51,18 +51,18 @@ VERSION = 1
 _STATE = "the state of a fold"
 
 COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
-"""The names of the counts of a fold's machine; see `PrequentialFold.counts`."""
+"""The names of the counts that `PrequentialFold.counts` returns."""
 
 
 class FoldOutput(NamedTuple):
-    """Rows that fell due, and packed `FoldReport`s, both in their order."""
+    """The rows that fell due, and the packed `FoldReport`s, both in their order."""
 
     rows: Rows
     reports: tuple[bytes, ...]
 
 
 class _Tested(NamedTuple):
-    """Tested instances since the last report; see `FoldReport`."""
+    """The instances that were tested since the last report; see `FoldReport`."""
 
     wrong: BoolArray
     missing: BoolArray
@@ -75,7 +75,7 @@ _NOTHING = _Tested(np.empty(0, np.bool_), np.empty(0, np.bool_))
 
 
 class PrequentialFold:
-    """The machine of a fold of a learner; `learner` is the learner's place among all learners.
+    """The state machine of one fold of one learner; `learner` is the learner's place among all learners.
 
     >>> from rocsteady.core.events.columns import IdColumn
     >>> from rocsteady.core.prequential.learners import LearnerSpec
@@ -113,7 +113,7 @@ class PrequentialFold:
         self._counts = Counter(dict.fromkeys(COUNTED, 0))
 
     def apply(self, record: bytes) -> list[FoldOutput | Rejected]:
-        """Apply one record; return the rows and reports that fell due, in one piece, and refused instances.
+        """Apply one record; return the rows and reports that fell due, as one output, and refused instances.
 
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts earlier
         records, or an error of the learner that no single instance caused.
@@ -150,7 +150,7 @@ class PrequentialFold:
     # ---- the course of the stream
 
     def _take(self, batch: EventBatch) -> Iterator[Rows | FoldReport | Rejected]:
-        """Work on the instances of a batch, with a checkpoint wherever one is due."""
+        """Test and train on the instances of a batch, and report at each checkpoint that falls due."""
         start = 0
         for end, due in self._cuts(batch):
             yield from self._work_on(batch.part(start, end))
@@ -172,7 +172,7 @@ class PrequentialFold:
         return list(zip(cuts.tolist(), due[cuts].tolist(), strict=True))
 
     def _work_on(self, batch: EventBatch) -> Iterator[Rows | Rejected]:
-        """Test and train on those instances of the batch that belong to this fold."""
+        """Test and train on the instances of the batch that belong to this fold."""
         if not len(batch):
             return
         self._seq += len(batch)
@@ -224,7 +224,7 @@ class PrequentialFold:
         if isinstance(self._evaluator, ModelEvaluator):
             rows = self._evaluator.apply(scores, batch.labels[answered], times, truth, predicted)
         else:
-            assert outcome.class_scores is not None  # the task asks for them
+            assert outcome.class_scores is not None  # the task asks for scores of classes
             events = ClassEvents(numbers[answered], outcome.class_scores[answered])
             rows = self._evaluator.apply(events, times, self._numbers_of(predicted)).rows
         yield from self._noted(rows)
@@ -240,7 +240,7 @@ class PrequentialFold:
             self._tested.append(note)
 
     def _numbers_of(self, classes: Int8Array | TextColumn | None) -> Int64Array:
-        """Return the numbers of classes of which learners give a score each; of others nothing."""
+        """Return the numbers of classes if learners give a score of each class, otherwise no numbers."""
         if self._of_classes is None or not isinstance(classes, TextColumn):
             return NO_INT64
         return self._of_classes.numbers_of(classes)
@@ -311,9 +311,9 @@ class PrequentialFold:
         return {"folds": 1}
 
     def snapshot_bytes(self) -> int:
-        """Return about how many bytes `to_bytes` would give, with the learner's bytes of the last snapshot.
+        """Return about how many bytes `to_bytes` would give, with the learner as in the last snapshot.
 
-        Takes O(1).
+        O(1).
         """
         tested = sum(20 * len(part.wrong) for part in self._tested)
         size = self._learner_bytes + self._evaluator.snapshot_bytes() + self._order.snapshot_bytes()
@@ -347,10 +347,10 @@ class PrequentialFold:
     def from_bytes(
         cls, data: bytes, settings: PrequentialSettings, learner: int, fold: int
     ) -> PrequentialFold:
-        """Rebuild a machine that behaves exactly as the machine that gave the bytes, its learner included.
+        """Rebuild the machine that wrote the bytes, its learner included; it behaves exactly as that machine.
 
         Give it only bytes of a job's own state, because a learner is unpickled. Raises
-        OtherConfigurationError if the settings were others, a `WireError` for other bytes.
+        OtherConfigurationError if the settings differ, a `WireError` for other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
         self = cls(settings, learner, fold)
@@ -363,7 +363,7 @@ class PrequentialFold:
         return self
 
     def _load(self, reader: Reader) -> bytes:
-        """Take over all but the learner; return the learner's bytes, unpickled once the rest is sound."""
+        """Load all of the state but the learner; return the learner's bytes, to be unpickled at the end."""
         learner, fold, *numbers = map(whole, read_json(reader.text(), _STATE))
         if (learner, fold) != self._place:
             raise ValueError(f"it is of fold {fold} of learner {learner}")
@@ -394,5 +394,5 @@ class PrequentialFold:
 
 
 def _plain(rows: Rows | ClassRows) -> Rows:
-    """Return rows in columns, those of classes too."""
+    """Return rows in columns, also for rows of classes."""
     return rows.rows if isinstance(rows, ClassRows) else rows

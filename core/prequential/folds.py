@@ -10,7 +10,7 @@ Invariant
     split      one fold, drawn evenly, trains on the instance; all other folds test it
 
 Prequential: a fold tests each instance that it trains on, and no other. It tests just before it trains, and
-once per instance, whatever the weight.
+once for each instance, whatever the weight.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ METHODS: tuple[Method, ...] = ("bootstrap", "cv", "split")
 MAX_FOLDS = 1_000
 
 _POISSON = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(18)])
-"""The distribution function of Poisson(1). Beyond 17 lies less than the step from 1 to the next float."""
+"""The distribution function of Poisson(1). The probability of more than 17 is less than the step from 1 to
+the next float.
+"""
 
 
 class Assignment(NamedTuple):
     """What one fold does with each of n instances.
 
-    weights  int64[n]: how often the fold trains on the instance; 0 = not at all
+    weights  int64[n]: how many times the fold trains on the instance; 0 = not at all
     tests    bool[n]: whether the fold tests the instance, before it trains
     """
 
@@ -83,7 +85,7 @@ class Folds:
         return self.deal(hash64_of_ids(ids), fold)
 
     def deal(self, hashes: UInt64Array, fold: int) -> Assignment:
-        """Return the same as `assign`, from the hashes of ids (`hash64_of_ids`). O(n)."""
+        """Return the result of `assign`, from the hashes of ids (`hash64_of_ids`). O(n)."""
         if self.method == "bootstrap":
             chances = uniform_of_hashes(hashes, self.seed, fold + 1)
             weights = np.searchsorted(_POISSON, chances, side="right").astype(np.int64)

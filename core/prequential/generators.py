@@ -3,10 +3,10 @@
 river's generators make the instances; the module imports river only when instances are asked for.
 
 Invariant
-    A stream depends on its settings alone. Each shard of several makes the whole stream and keeps its own
-    instances: a learner costs far more than making an instance does (4 to 150 us). Moving concepts change
-    with every instance; if each shard made only its own, concepts would drift apart. So a stream is the same,
-    ids included, in any number of shards.
+    A stream depends on its settings alone. If a stream is made in several shards, each shard makes the
+    whole stream and yields only its own instances: a learner costs far more than making an instance does (4
+    to 150 us). Moving concepts change with every instance; if each shard made only its own instances,
+    concepts would drift apart. So a stream is the same, ids included, in any number of shards.
 
 At a drift of width w at position p, the next concept takes over with probability 1 / (1 + exp(-4 (n - p) /
 w)), as in MOA's concept drift streams; with w = 0 it takes over at once. The paper's LED(50000), SEA(50) and
@@ -52,11 +52,12 @@ class GeneratedStream:
     drifts  ascending: the instances, counted from 0, at which a concept gives way to the next
     width   the width of each drift, in instances; see the module
     moving  how many features (hyperplane, of 10) or centroids (rbf, of 50) move with every instance
-    speed   how far they move
-    noise   sea, hyperplane: the probability that a label is inverted; led: that an attribute is inverted;
-            agrawal: by how much attributes are perturbed. None: .1, .05, .1 and .05. rbf has no noise
+    speed   how far these features or centroids move
+    noise   sea, hyperplane: the probability that a label is inverted; led: the probability that an attribute
+            is inverted; agrawal: by how much attributes are perturbed. None: .1, .05, .1 and .05. rbf has no
+            noise
 
-    After the last concept the first one follows again. Concepts are SEA's thresholds 8, 9, 7 and 9.5;
+    After the last concept the first concept follows again. Concepts are SEA's thresholds 8, 9, 7 and 9.5;
     Agrawal's functions 0 to 9; LED with 1, 3, 5 and 7 attributes exchanged; other hyperplanes; other
     centroids.
 
@@ -103,7 +104,9 @@ class GeneratedStream:
     def parse(
         cls, text: str, count: int, seed: int = 1, drifts: Sequence[int] | None = None, **choices: Any
     ) -> GeneratedStream:
-        """Read a stream as the paper names it: `sea:50000`, `hyperplane:10:0.001`; see SHAPES.
+        """Read a stream from the text by which the paper names it: `sea:50000`, `hyperplane:10:0.001`.
+
+        SHAPES lists all forms.
 
         drifts  None: a drift at each quarter if a width is given, else no drift
 
@@ -166,14 +169,14 @@ class GeneratedStream:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """All labels, as text."""
+        """All labels of the stream, as text."""
         return tuple("0123456789") if self.kind == "led" else ("0", "1")
 
     def instances(self, shard: int = 0, shards: int = 1) -> Iterator[Instance]:
         """Yield every `shards`-th instance from number `shard` on, in order.
 
         Each is a dict of its features by name, `label` (0 or 1; text for LED's ten classes), `id`
-        ("seed-number") and `time`, its number, as seconds. Raises MissingPackageError without river.
+        ("seed-number") and `time`, its number, as seconds. Raises MissingPackageError if river is missing.
         """
         if not 0 <= shard < shards:
             raise ConfigError(f"shard {shard} of {shards}: shards are numbered from 0")
@@ -199,13 +202,16 @@ class GeneratedStream:
             yield instance
 
     def _concept(self, number: int, chance: float) -> int:
-        """Return the concept of an instance. One draw serves all drifts: a later drift needs a rarer draw."""
+        """Return the concept of an instance.
+
+        One random number serves all drifts: a later drift needs a smaller number.
+        """
         if not self.width:
             return sum(number >= at for at in self.drifts)
         return sum(chance < (1.0 + math.tanh(2.0 * (number - at) / self.width)) / 2.0 for at in self.drifts)
 
     def _generator(self, concept: int) -> Any:
-        """Return river's generator for a concept."""
+        """Return the generator of river for a concept."""
         synth = optional_module("river.datasets.synth", "a generated stream")
         seed = seed_of(self.seed, self.kind, concept)
         noise = _NOISE[self.kind] if self.noise is None else self.noise

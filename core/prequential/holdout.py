@@ -1,11 +1,13 @@
 """Hold-out evaluation of a stream: at checkpoints a learner is tested on instances that it never learns.
 
 A stream is cut into rounds. In a round the model learns `every` instances, then only predicts the next `size`
-instances, without learning in between. The held-out instances are the next of the stream, so they show the
-concept of that moment, and are tested at once. The only cost: the model never learns from them.
+instances, without learning in between. The held-out instances are the next instances of the stream, so they
+show the concept of that moment, and are tested at once. The only cost is that the model never learns from
+them.
 
 The model also predicts each instance just before it learns it. So a prequential estimate comes from the same
-run of the same model, and can be compared with the hold-out's (Bifet et al. 2015, section 6, figure 4).
+run of the same model, and can be compared with the estimate by hold-out (Bifet et al. 2015, section 6, figure
+4).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class HoldOutEstimate(NamedTuple):
 
     @property
     def accuracy(self) -> float:
-        """The share of held-out instances that the model got right."""
+        """The share of held-out instances that the model predicted right."""
         return 1.0 - self.wrong / self.tested
 
 

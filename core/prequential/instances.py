@@ -1,4 +1,4 @@
-"""The inputs and outputs of a learner: instances in columns, the task, the outcome."""
+"""The inputs and outputs of a learner: instances in columns, the task, the outcome of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Instances(ColumnBatch):
     """Features and labels of n instances, in the order of the stream.
 
     numbers     numeric features: (name, float64[n]); NaN is a missing value
-    categories  text features: (name, column); code -1 is a missing value
+    categories  text features: (name, column); code -1 stands for a missing value
     labels      1 and 0, or classes; no label is missing
     hashes      uint64[n], the hashes of the ids (`hash64_of_ids`)
 
@@ -39,13 +39,14 @@ class Instances(ColumnBatch):
         return len(self.hashes)
 
     def records(self) -> list[Record]:
-        """Return each instance's features by name, without missing ones. O(values)."""
+        """Return a dict of each instance's features by name, without missing values. O(values)."""
         names = [name for name, _ in (*self.numbers, *self.categories)]
         if not names:
             return [{} for _ in range(len(self))]
         columns: list[list[Any]] = [column.tolist() for _, column in self.numbers]
         columns += [column.to_list() for _, column in self.categories]
-        # a quarter faster than a comprehension; records take half of the harness's time
+        # a loop: it is a quarter faster than a comprehension, and making these dicts takes half of the
+        # harness's time
         records: list[Record] = list(map(dict, map(zip, repeat(names), zip(*columns, strict=True))))
         for row in np.flatnonzero(self.incomplete()).tolist():
             records[row] = {
@@ -67,7 +68,7 @@ class Instances(ColumnBatch):
         return answers
 
     def incomplete(self) -> BoolArray:
-        """Return which instances lack a feature."""
+        """Return for each instance whether it lacks a feature."""
         lacking: BoolArray = np.asarray(np.isnan(self.matrix()).any(axis=1))
         for _, column in self.categories:
             lacking |= column.codes < 0
@@ -78,12 +79,12 @@ class Instances(ColumnBatch):
 
 
 class Task(NamedTuple):
-    """What a learner is to predict.
+    """What a learner must predict.
 
     is_binary  labels are 1 and 0, and scores are probabilities of 1; otherwise labels are classes
     threshold  the least score that is predicted positive: above 0, up to 1
     classes    all classes, if they are known beforehand: scikit-learn's learners ask for them
-    scores     whether a learner gives a score of each of `classes`
+    scores     whether a learner gives a score for each of `classes`
     """
 
     is_binary: bool
@@ -93,7 +94,7 @@ class Task(NamedTuple):
 
 
 Output = float | str | list[float]
-"""What a learner says of an instance: the score of label 1, or a class, or a score of each class."""
+"""The answer of a learner for an instance: the score of label 1, a class, or a list of scores by class."""
 
 
 class Outcome(NamedTuple):
@@ -101,14 +102,15 @@ class Outcome(NamedTuple):
 
     scores     float64[n]: NaN for an instance that was not tested or failed; 0 if the task has classes.
     predicted  int8[n] of 1 and 0, with 0 for an instance that was not tested or failed. With classes: a list,
-               with None for such an instance. A learner without an opinion yet predicts the negative class,
-               or the class "", which no instance has. With scores of classes it gives each of C classes
-               1/C. The class of the greatest score is predicted, the first of several.
+               with None for such an instance. A learner that has no prediction yet gives the negative class,
+               or the class "", which no instance has. If it must give scores of classes, it gives each of C
+               classes 1/C. The predicted class is the class with the greatest score, the first if several are
+               equal.
     failures   (row, one sentence) of the instances at which the learner raised an error or gave an answer
                that is no prediction, each once, in order.
     class_scores
                float64[n, C]: the score of each class, NaN for an instance that was not tested or failed.
-               None: the task asks for none.
+               None: the task does not ask for these scores.
     """
 
     scores: FloatArray
@@ -121,7 +123,7 @@ class Learner(Protocol):
     """A classifier that learns from a stream, in one fold."""
 
     def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
-        """Predict each instance that is tested, then learn it `weights` times; in order.
+        """Predict each instance that is tested, then learn it `weights` times, in the order of the stream.
 
         A learner that fails at an instance goes on with the next. KeyboardInterrupt, SystemExit and
         MemoryError are no failures of the learner: they propagate.
@@ -140,7 +142,7 @@ class Learner(Protocol):
 def outcome_of(
     task: Task, outputs: Sequence[Output | None] | FloatArray, failures: list[tuple[int, str]]
 ) -> Outcome:
-    """Return the outcome of outputs; None stands for an instance without a prediction."""
+    """Return the outcome made of the learner's outputs; None stands for an instance without a prediction."""
     if task.scores:
         none = [np.nan] * len(task.classes)
         found = np.array([none if output is None else output for output in outputs], np.float64)
@@ -152,5 +154,5 @@ def outcome_of(
     if not task.is_binary:
         scores = np.array([np.nan if output is None else 0.0 for output in outputs])
         return Outcome(scores, [None if output is None else str(output) for output in outputs], failures)
-    scores = np.array(outputs, np.float64)  # None is NaN
+    scores = np.array(outputs, np.float64)  # None becomes NaN
     return Outcome(scores, (scores >= task.threshold).astype(np.int8), failures)

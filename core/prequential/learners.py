@@ -8,14 +8,14 @@ aum, polynomial-auc                     our own (`learning.aum.learner`, `learni
 module:factory                          the object that a function or class returns, with learn_one (river)
                                         or partial_fit (scikit-learn)
 model.pickle                            a pickled learner, only if the user trusts the file
-NAME=any of these                       the same learner under another name
+NAME=any of these                       the learner of any line above, under another name
 
 `BaselineLearner` looks only at labels: the majority class, or the class of the instance before. These are the
 classifiers inside kappa_m and kappa_per. They use the evaluator's own function for the majority
-(`decisions.majority_class`, ties included). So the learner of the majority of the last k has a kappa_m of 0
-in every row of a window of the last k. The persistent learner has a kappa_per of 0 in every window (Bifet et
-al. 2015, section 5). For both zeros an instance counts once, however often a fold trains on it: the fold's
-window also holds it once.
+(`decisions.majority_class`, ties included). So the majority learner of the last k instances has a kappa_m of
+0 in every row of a window of the last k. The persistent learner has a kappa_per of 0 in every window (Bifet
+et al. 2015, section 5). Both are 0 only if an instance counts once, however many times a fold trains on it:
+the window of a fold also holds an instance once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class BaselineLearner:
     """Predicts the majority class of the last `size` instances that it learnt; None = of all instances.
 
     `size` 1 is the persistent classifier. Before any label the learner predicts the negative class, or "". Of
-    tied classes it predicts the one seen last.
+    tied classes it predicts the class that it saw last.
     """
 
     def __init__(self, name: str, task: Task, size: int | None) -> None:
@@ -100,7 +100,7 @@ class BaselineLearner:
         return pack_learner(self._name, head, body + np.array(self._held, "<i4").tobytes())
 
     def restore(self, data: bytes) -> None:
-        """Set the state that `to_bytes` returned."""
+        """See `Learner`."""
         head, body = unpack_learner(self._name, data, self._settings())
         with reading("the state of a learner"):
             names, held = [text_of(name) for name in head["classes"]], whole(head["held"], 0)
@@ -122,7 +122,7 @@ class BaselineLearner:
         return {"size": self._size, "is_binary": self._task.is_binary}
 
     def _codes_of(self, instances: Instances) -> list[int]:
-        """Return the instances' classes as this learner's codes."""
+        """Return the classes of the instances as codes of this learner."""
         labels = instances.labels
         if not isinstance(labels, TextColumn):
             return labels.tolist()  # type: ignore[no-any-return]
@@ -153,8 +153,8 @@ class LearnerSpec:
     name     the model's name in rows
     factory  see the module
     noise    probability with which a prediction is flipped to another class
-    batch    instances of a step: the model predicts them as it was before the step, and learns them at its
-             end. 1: one by one, as the majority and the persistent learner always go
+    batch    instances of a step: the model predicts them as it was before the step, and learns them at the
+             end of the step. 1: one by one, as the majority and the persistent learner always work
     pickled  the bytes of a pickled model; the user trusts them
 
     >>> LearnerSpec.parse("tree=hoeffding")
@@ -200,9 +200,9 @@ class LearnerSpec:
 
     @classmethod
     def parse(cls, text: str, noise: float = 0.0, batch: int = 1, *, trust: bool = False) -> LearnerSpec:
-        """Read what a user writes. Raises ConfigError.
+        """Read the text by which a user names a learner. Raises ConfigError for a text that names none.
 
-        trust  pickle files may be read. `parse` reads them, so that workers need no file
+        trust  whether pickle files may be read. `parse` reads them, so that workers need no file
         """
         name, equals, factory = (word.strip() for word in text.partition("="))
         if not equals:
@@ -215,7 +215,9 @@ class LearnerSpec:
         return cls(name, factory, noise, batch, pickled)
 
     def make(self, task: Task, seed: int, window: int | None, state: bytes | None = None) -> Learner:
-        """Return a new learner, or the learner of a state; a pickled learner keeps what it had learnt.
+        """Return a new learner, or the learner whose state is given.
+
+        A pickled learner keeps what it learnt before it was pickled.
 
         seed    see `ids.chances.seed_of`
         window  events of the evaluation window last:N, which `majority` follows; None: `majority` uses all
@@ -262,7 +264,7 @@ class LearnerSpec:
         return lambda _: model
 
     def _imported(self) -> Callable[..., Any]:
-        """Import and return the factory. Raises ConfigError."""
+        """Import the factory of the learner and return it. Raises ConfigError if it cannot be imported."""
         module, _, path = self.factory.partition(":")
         with told_as(
             ConfigError,
@@ -285,7 +287,10 @@ class LearnerSpec:
         return found  # type: ignore[no-any-return]
 
     def _call(self, factory: Callable[..., Any], seed: int) -> Any:
-        """Call the factory, with the seed if it takes a seed. Raises ConfigError."""
+        """Call the factory and return the model; the factory gets the seed if it takes a seed.
+
+        Raises ConfigError if the call fails.
+        """
         choices = {}
         with suppress(TypeError, ValueError):  # extension types have no signature
             names = inspect.signature(factory).parameters

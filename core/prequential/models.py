@@ -1,17 +1,18 @@
 """Learners around models: instance by instance, or in steps of several instances.
 
 Invariant
-    A learner's answers do not depend on how its instances were cut into calls of `run`. A step is `batch`
-    instances of the stream, learnt or not. The model as it was before the step predicts all of them, and
-    learns them at the step's end. Instances that wait for that end are a part of the state. A table of
-    predictions always has as many rows as a step, each instance at its place in the step. So sums inside a
-    model are the same bit for bit.
+    A learner's answers do not depend on how its instances were cut into calls of `run`. A step is
+    `batch` instances of the stream, learnt or not. The model as it was before the step predicts all of them,
+    and learns them at the step's end. Instances that wait for the end of a step are a part of the state. A
+    table of predictions always has as many rows as a step, each instance at its place in the step. So sums
+    inside a model are the same bit for bit.
 
 `NoisyLearner` wraps any learner in a noise filter, which flips predictions to another class with probability
-p (Bifet et al. 2015, section 4.1). It makes a learner worse by design, to see which test detects the
-difference. With c classes and accuracy p0, flipping evenly to another class costs p (c p0 - 1) / (c - 1) of
-accuracy. (The paper divides by c, because there a flip may return the same class.) The random draws are
-hashes of the learner's seed and the instance's id: the same however a stream is cut.
+p (Bifet et al. 2015, section 4.1). The filter makes a learner worse by a known amount, to see which test
+detects the difference. With c classes and accuracy p0, flipping evenly to another class costs p (c p0 - 1) /
+(c - 1) of accuracy. (The paper divides by c, because there a flip may return the same class.) The random
+draws are hashes of the learner's seed and the instance's id: so the draws are the same however a stream is
+cut.
 """
 
 from __future__ import annotations
@@ -35,17 +36,21 @@ from .wire import (
     model_of_bytes,
     pack_learner,
     unpack_learner,
-    unpickle,
 )
 
 _Result = TypeVar("_Result")
 
 Make = Callable[[Instances | None], Any]
-"""Makes a model. For some learners it returns None until the first instances show the features."""
+"""A function that makes the model. For some learners it returns None until the first instances show the
+features.
+"""
 
 
 class _ModelLearner:
-    """Base of both kinds of learners: it makes the model once the features are known, and keeps its state."""
+    """The base class of both kinds of learners.
+
+    It makes the model once the features are known, and holds its state.
+    """
 
     def __init__(self, name: str, task: Task, batch: int, make: Make) -> None:
         self._name = name
@@ -81,7 +86,7 @@ class _ModelLearner:
         return pack_learner(self._name, head, model + self._waiting_bytes())
 
     def restore(self, data: bytes) -> None:
-        """Set the state that `to_bytes` returned."""
+        """See `Learner`."""
         head, body = unpack_learner(self._name, data, self._settings())
         size = head.get("model")
         if not (size is None or isinstance(size, int)) or (size or 0) > len(body):
@@ -104,7 +109,7 @@ class _ModelLearner:
 
 
 class OneByOne(_ModelLearner):
-    """Predicts an instance, learns it, and goes on to the next instance."""
+    """A learner that predicts an instance, learns it, and goes on to the next instance."""
 
     def __init__(self, name: str, task: Task, make: Make) -> None:
         super().__init__(name, task, 1, make)
@@ -141,7 +146,7 @@ class OneByOne(_ModelLearner):
 
 
 class BySteps(_ModelLearner):
-    """Predicts and learns `batch` instances at a time, by tables if the model takes tables.
+    """A learner that predicts and learns `batch` instances at a time, by tables if the model takes tables.
 
     An instance that lacks a feature is predicted and learnt by itself: a table cannot leave a feature out. A
     failure to learn counts as a failure of the instance that ends the step.
@@ -181,7 +186,7 @@ class BySteps(_ModelLearner):
     def _predicted(
         self, calls: RiverCalls | SklearnCalls, part: Instances, rows: Int64Array
     ) -> list[tuple[int, Output | Exception]]:
-        """Return (row, prediction or error) for some rows of a part, in no promised order."""
+        """Return (row, prediction or error) for some rows of a part, in any order."""
         found: list[tuple[int, Output | Exception]] = []
         singles = rows
         if calls.takes_many:
@@ -205,7 +210,10 @@ class BySteps(_ModelLearner):
         return found
 
     def _learn(self, calls: RiverCalls | SklearnCalls) -> str | None:
-        """Learn the waiting instances; return a sentence about the first failure, or None."""
+        """Learn the instances that wait for the end of the step.
+
+        Return a sentence about the first failure, or None.
+        """
         if not self._waiting:
             return None
         step, self._waiting = Instances.concat(self._waiting), []
@@ -230,7 +238,7 @@ class BySteps(_ModelLearner):
 
     def _wait_for(self, data: bytes) -> None:
         try:
-            self._place, self._waiting = unpickle(data)
+            self._place, self._waiting = pickle.loads(data)
         except MemoryError:
             raise
         except Exception as damage:
@@ -238,7 +246,10 @@ class BySteps(_ModelLearner):
 
 
 def _tried(call: Callable[..., _Result], *given: Any) -> _Result | Exception:
-    """Return the result of a call, or the error that it raised; a MemoryError is raised here, too."""
+    """Return the result of a call, or the error that the call raised.
+
+    A MemoryError is not returned but raised.
+    """
     try:
         return call(*given)
     except MemoryError:
@@ -254,7 +265,7 @@ def _by_completeness(instances: Instances, rows: Int64Array) -> tuple[Int64Array
 
 
 _WHETHER, _WHICH = 1 << 32, (1 << 32) + 1
-"""Numbers of the streams of random draws, different from those of folds."""
+"""The streams of random draws have these numbers, which differ from those of folds."""
 
 
 class NoisyLearner:
@@ -303,7 +314,7 @@ class NoisyLearner:
         return pack_learner(self._name, head, self._learner.to_bytes())
 
     def restore(self, data: bytes) -> None:
-        """Set the state that `to_bytes` returned, also of the learner inside."""
+        """See `Learner`; also restores the learner inside."""
         head, body = unpack_learner(self._name, data, self._settings())
         seen = head.get("seen")
         if not isinstance(seen, list) or not all(isinstance(name, str) for name in seen):
@@ -315,7 +326,10 @@ class NoisyLearner:
         return {"noise": self._chance, "seed": self._seed}
 
     def _learnt_from(self, instances: Instances, weights: Int64Array) -> Int64Array:
-        """Add new classes to those seen; return the row that first had each class, -1 = seen before."""
+        """Add new classes to the classes seen before.
+
+        Return for each class the row that first had it, -1 = seen before.
+        """
         labels = instances.labels
         assert isinstance(labels, TextColumn)  # the task has classes
         rows = np.flatnonzero(weights)
@@ -330,7 +344,7 @@ class NoisyLearner:
 
 
 def mirrored(scores: FloatArray, threshold: float) -> FloatArray:
-    """Return scores mirrored about a threshold in (0, 1], each on the other side of the threshold.
+    """Return the scores mirrored about a threshold in (0, 1]: each goes to the other side of the threshold.
 
     >>> mirrored(np.array([0.0, 0.25, 0.5, 0.75, 1.0]), 0.5).tolist()
     [1.0, 0.75, 0.49999999999999994, 0.25, 0.0]

@@ -1,4 +1,4 @@
-"""The built-in learners, river's and our own, made for the features of the first instances."""
+"""The built-in learners, river's and this package's, made for the features of the first instances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODULES = {
     "hoeffding": "tree",
     "adaptive-forest": "forest",
 }
-"""The river learners by the names that a user writes."""
+"""The module and the class of each river learner, by the name that a user writes."""
 
 OWN: dict[str, Callable[[], Any]] = {"aum": AumLearner, "polynomial-auc": PolynomialAucLearner}
 """This package's learners by name: they need no other package."""
@@ -71,7 +71,10 @@ def _logistic(module: Any, task: Task, instances: Instances) -> Any:
 
 
 def _naive_bayes(module: Any, batch: int, instances: Instances) -> Any:
-    """Return river's own naive Bayes only for tables: one instance at a time it takes seven times as long."""
+    """Return river's Gaussian naive Bayes only for tables of numbers.
+
+    One instance at a time it takes seven times as long as `MixedNaiveBayes`.
+    """
     gaussian = module.GaussianNB()
     return gaussian if batch > 1 and not instances.categories else MixedNaiveBayes(gaussian)
 
@@ -80,7 +83,8 @@ class MixedNaiveBayes:
     """Naive Bayes for numbers and text: river's Gaussian naive Bayes for numbers, counts for text.
 
     A text value has the probability (n + 1) / (N + V) in a class: it was seen n times among N values of the
-    class. V counts the values seen in all classes, and one more that is yet to come (Laplace's rule).
+    class. V counts the values seen in all classes, and one more for a value that is yet to come (Laplace's
+    rule).
     """
 
     def __init__(self, gaussian: Any) -> None:
@@ -89,7 +93,7 @@ class MixedNaiveBayes:
         self._counts: dict[Any, dict[str, Counter[str]]] = {}
 
     def learn_one(self, x: Record, y: Any) -> None:
-        """Count an instance of class `y`."""
+        """Count the feature values of an instance of class `y`."""
         amounts, texts = _parted(x)
         self._gaussian.learn_one(amounts, y)
         counts = self._counts.setdefault(y, defaultdict(Counter))
@@ -98,7 +102,7 @@ class MixedNaiveBayes:
             counts[name][value] += 1
 
     def predict_proba_one(self, x: Record) -> dict[Any, float]:
-        """Return the probability of every class seen so far."""
+        """Return the probability of every class seen so far, for the features `x`."""
         amounts, texts = _parted(x)
         logs = self._gaussian.joint_log_likelihood(amounts)
         if not logs:

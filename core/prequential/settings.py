@@ -1,4 +1,4 @@
-"""The settings of a distributed prequential evaluation: learners, folds, and their evaluation."""
+"""The settings of a distributed prequential evaluation: learners, folds, and how both are evaluated."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .instances import Instances, Task
 from .learners import LearnerSpec
 
 _NEVER = EveryEvents(2**62 - 1)
-"""The stride of a fold's evaluator: it makes no rows by itself, because the machine asks at checkpoints."""
+"""The stride of a fold's evaluator: it makes no row by itself, because the machine asks at checkpoints."""
 
 
 @dataclass(frozen=True)
 class PrequentialSettings:
     """k folds of every learner, tested and trained in the order of the stream.
 
-    learners   their names differ
+    learners   the learners, each with a name of its own
     folds      how instances are dealt to folds
     evaluator  how predictions are measured. `every` counts instances of the stream, or is a grid of their
                times, so that all learners and folds have their rows at the same moments
-    task       what is predicted: 1 and 0 (`positive` of the evaluator is what 1 stands for), or a class
+    task       what is predicted: 1 and 0 (where 1 stands for `positive` of the evaluator), or a class
     compared   measures by which learners are compared over folds; empty: the usual ones
     alpha      the level of the statistical tests
 
@@ -61,7 +61,7 @@ class PrequentialSettings:
             )
 
         if self.task.scores:
-            _ = self.rows_of_classes  # its settings are checked
+            _ = self.rows_of_classes  # makes the checks of these settings
 
         object.__setattr__(self, "compared", self.comparison.measures)
         for name in self.compared:
@@ -95,7 +95,7 @@ class PrequentialSettings:
         return tuple(spec.name for spec in self.learners)
 
     def try_learners(self, numbers: Sequence[str], categories: Sequence[str]) -> None:
-        """Make every learner once, for these numeric and text features, without any instance.
+        """Make every learner once, for these numeric and text features, before any instance comes.
 
         Raises a RocsteadyError for a learner that cannot be made, does not take the features, or cannot be
         written and read again: it would most likely fail on a worker, too.
@@ -111,14 +111,17 @@ class PrequentialSettings:
 
     @property
     def of_folds(self) -> EvaluatorSettings:
-        """The settings of a fold's evaluator. If `every` counts events, the machine asks for the rows."""
+        """The settings of the evaluator of a fold.
+
+        If `every` counts events, the machine asks for the rows.
+        """
         if self.evaluator.every.events:
             return replace(self.evaluator, every=_NEVER)
         return self.evaluator
 
     @property
     def classes(self) -> Classes | None:
-        """The classes of which learners give a score each; None: they give one score, or a class."""
+        """The classes, if learners give a score of each class; None if they give one score, or a class."""
         return Classes(self.task.classes) if self.task.scores else None
 
     @property
@@ -128,12 +131,12 @@ class PrequentialSettings:
 
     @property
     def fold_of_classes(self) -> ClassSettings | None:
-        """The settings of a fold's evaluator, if learners give a score of each class; see `of_folds`."""
+        """The settings of the evaluator of a fold, if learners give a score of each class; None otherwise."""
         return ClassSettings(self.task.classes, self.of_folds) if self.task.scores else None
 
     @property
     def rows_of_classes(self) -> ClassSettings | None:
-        """The settings of rows, if learners give a score of each class; None: rows are of one score."""
+        """The settings of rows, if learners give a score of each class; None if rows are of one score."""
         return ClassSettings(self.task.classes, self.evaluator) if self.task.scores else None
 
     def meaning(self) -> dict[str, object]:
@@ -150,7 +153,9 @@ class PrequentialSettings:
 
 
 def key_of(learner: int, fold: int) -> str:
-    """Return the Beam key of a fold of a learner. The key never changes, because a state is found by it.
+    """Return the Beam key of a fold of a learner.
+
+    The key never changes, because a job finds a state by its key.
 
     >>> key_of(3, 7)
     'learner-003-fold-007'
@@ -159,7 +164,7 @@ def key_of(learner: int, fold: int) -> str:
 
 
 def place_of(key: str) -> tuple[int, int]:
-    """Return the numbers of learner and fold in a key.
+    """Return the numbers of learner and fold from a key.
 
     >>> place_of("learner-003-fold-007")
     (3, 7)
@@ -169,5 +174,5 @@ def place_of(key: str) -> tuple[int, int]:
 
 
 def all_keys(learners: Sequence[LearnerSpec], folds: Folds) -> tuple[str, ...]:
-    """Return the keys of all folds of all learners."""
+    """Return the keys of all folds of all learners, learner by learner."""
     return tuple(key_of(learner, fold) for learner in range(len(learners)) for fold in range(folds.count))

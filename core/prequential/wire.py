@@ -1,13 +1,12 @@
-"""The wire form of a learner, as a fold's state keeps it, and that of a record for all folds.
+"""The bytes in which a fold's state holds a learner, and the bytes of a record for all folds.
 
 A learner is a frame (encoding/fields.py) with magic "RSLN"; payload: a head (text, JSON), then the body. The
-body is the bytes that the model itself gives (its `to_bytes`), or else its pickle. Reading a pickle runs
+body is the bytes that the model itself writes (its `to_bytes`), or else its pickle. Reading a pickle runs
 code, so only bytes of a job's own state may be read.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import zlib
@@ -23,23 +22,8 @@ from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurat
 MAGIC, _SHARED = b"RSLN", b"RSZR"
 VERSION = 1
 MAX_BYTES = 256 << 20
-"""The most bytes of a learner's state in one fold."""
+"""The most bytes that a learner's state may have in one fold."""
 
-_PICKLED = b"\x80"
-"""The first byte of every pickle since protocol 2; no frame begins with it."""
-
-_PACKAGE = __name__.partition(".")[0] + "."
-_MOVED = {
-    "aum_learner": "learning.aum.learner",
-    "feature_columns": "learning.features",
-    "instances": "prequential.instances",
-    "model_learners": "prequential.models",
-    "named_learners": "prequential.named",
-    "pair_objectives": "learning.polynomial.objectives",
-    "polynomial_learner": "learning.polynomial.learner",
-    "text_columns": "events.columns",
-}
-"""Today's names of the modules of core that pickles of version 0.1.0 name."""
 _STATE = "the state of a learner"
 
 
@@ -54,7 +38,7 @@ def shared_record(record: bytes) -> bytes:
 
 
 def own_record(record: bytes) -> bytes:
-    """Return the record that `shared_record` was given; return any other record unchanged."""
+    """Return the record from the result of `shared_record`; return any other record unchanged."""
     if record[: len(_SHARED)] != _SHARED:
         return record
     try:
@@ -74,7 +58,9 @@ def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
 
 
 def unpack_learner(name: str, data: bytes, wanted: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Return head and body. Raises one of the four `WireError`s for other bytes.
+    """Return the head and the body of a learner's bytes.
+
+    Raises one of the four `WireError`s for bytes of another kind.
 
     Raises OtherConfigurationError if the state was made by a learner with other settings than `wanted`.
     """
@@ -92,13 +78,13 @@ def unpack_learner(name: str, data: bytes, wanted: dict[str, Any]) -> tuple[dict
 
 
 def contradiction(why: str) -> CorruptBytesError:
-    """Return the error for bytes that contradict themselves; `why` says how."""
+    """Return the error for bytes whose parts contradict each other; `why` says how."""
     return json_bytes.contradiction(_STATE, why)
 
 
 @contextmanager
 def told_as(kind: type[RocsteadyError], before: str, remedy: str) -> Iterator[None]:
-    """Turn an error of a learner's own code into an error of `kind`; a MemoryError is not changed."""
+    """Raise an error of a learner's own code again as an error of `kind`; a MemoryError is not changed."""
     try:
         yield
     except MemoryError:
@@ -108,7 +94,10 @@ def told_as(kind: type[RocsteadyError], before: str, remedy: str) -> Iterator[No
 
 
 def model_bytes(name: str, model: Any) -> bytes:
-    """Return a model's own bytes, or else its pickle. Raises InputError if it has neither."""
+    """Return the bytes that a model itself writes, or else its pickle.
+
+    Raises InputError if it can do neither.
+    """
     try:
         if _speaks_bytes(model):
             return bytes(model.to_bytes())
@@ -123,18 +112,18 @@ def model_bytes(name: str, model: Any) -> bytes:
 
 
 def model_of_bytes(name: str, made: Any, data: bytes) -> Any:
-    """Return the model whose bytes `model_bytes` gave; `made` is a new model from the learner's factory.
+    """Return the model from the bytes that `model_bytes` returned.
 
-    Learners of this package were pickled before they had bytes of their own: such states are read, too.
+    `made` is a new model from the learner's factory.
+
     Raises OtherConfigurationError if other code made the model, so that its bytes cannot be read.
     """
-    was_pickled = data[:1] == _PICKLED and type(made).__module__.startswith(_PACKAGE)
     with told_as(
         OtherConfigurationError,
         f"the state of learner {name!r} cannot be read: ",
         "go on with the versions of its packages that made it, or start from an empty state",
     ):
-        return type(made).from_bytes(data) if _speaks_bytes(made) and not was_pickled else unpickle(data)
+        return type(made).from_bytes(data) if _speaks_bytes(made) else pickle.loads(data)
 
 
 def unpickled(name: str, file: str, data: bytes) -> Any:
@@ -144,23 +133,7 @@ def unpickled(name: str, file: str, data: bytes) -> Any:
         f"learner {name!r}: {file} cannot be unpickled: ",
         "pickle it with the packages that are installed here",
     ):
-        return unpickle(data)
-
-
-class _Unpickler(pickle.Unpickler):
-    """Finds the package's classes also by the module names of older pickles."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        core = f"{_PACKAGE}core."
-        if module.startswith(core):
-            before = module.removeprefix(core)
-            module = core + _MOVED.get(before, before)
-        return super().find_class(module, name)
-
-
-def unpickle(data: bytes) -> Any:
-    """Return the object of a pickle, also of one from an older version. Runs the pickle's code."""
-    return _Unpickler(io.BytesIO(data)).load()
+        return pickle.loads(data)
 
 
 def error_text(error: BaseException) -> str:

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Let no collection begin inside the block, in any thread. Behind the block all is as before.
+    """Let no collection begin inside the block, in any thread. After the block, collections begin as before.
 
-    The block should let go of what it made: objects that are left when it ends cause the next collection.
+    The block should free the objects that it made: objects that are left at its end cause the next
+    collection.
     """
     collects = gc.isenabled()
     gc.disable()

@@ -1,16 +1,16 @@
 r"""Text that goes to a person: names from outside made visible, and the one writer to stderr and stdout.
 
 A model, a column or a file may have any characters in its name: ESC colours or clears a terminal, a line feed
-forges a line of a log, U+202E reverses what follows. `visible` writes such characters as escapes, `name_text`
-also shortens a long name. Every function here that writes applies `visible` once more, line by line: texts of
-other libraries' errors hold raw names, too. Data (JSON lines, CSV, Parquet) never goes through this module.
-No other module of the package prints: tests/test_console_only.py looks for it.
+makes a false line in a log, U+202E reverses the text behind it. `visible` writes such characters as escapes,
+`name_text` also shortens a long name. Every function here that writes applies `visible` once more, line by
+line: texts of other libraries' errors hold raw names, too. Data (JSON lines, CSV, Parquet) never goes through
+this module. No other module of the package prints: tests/test_console_only.py looks for it.
 
 Logs are for people, too: `ConsoleFormatter` writes their records safely, and `RareLog` guards them against
 floods. `OptionParser` loses no value: only a repeatable option may have two. argparse keeps the last value of
-an option that stands twice, and drops the first in silence. Here two different values of one option are an
-error that shows both; the same value twice is one value. Options whose action is "append", "extend" or a
-switch are as in argparse.
+an option that is given twice, and drops the first without a message. Here two different values of one option
+are an error that shows both; the same value twice is one value. Options whose action is "append", "extend" or
+a switch are as in argparse.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ _CLEAR = "\r\033[K"
 """The escape sequence that moves a terminal's cursor to the start of its line and empties the line."""
 
 NAME_WIDTH = 80
-"""A longer name is shortened in the middle: beginnings and ends tell names apart."""
+"""A longer name is shortened in the middle: the beginning and the end of a name distinguish it from others.
+"""
 
 _LINE_WIDTH = 4_000
-"""A longer line is shortened, too: it holds a value of megabytes that no person reads on a terminal."""
+"""A longer line is shortened, too: such a line holds a value of megabytes that no person reads on a terminal.
+"""
 
 _GAP = "..."
 
 
 def visible(text: str) -> str:
-    r"""Return the text with each character that a terminal does not print as itself as an escape.
+    r"""Return the text with an escape in place of each character that a terminal does not print as itself.
 
     These are the characters that `repr` escapes, by `str.isprintable`: controls (C0, C1, line feed and tab),
     marks of direction and of no width, separators other than the space, lone surrogates, private and
@@ -76,7 +78,7 @@ def name_text(name: str, width: int = NAME_WIDTH) -> str:
 
 
 def _pieces(characters: Iterable[str], room: int) -> list[str]:
-    """Return the first characters, made visible, that fit into `room` places."""
+    """Return the first characters, made visible, as many as fit into `room` places."""
     found: list[str] = []
     for character in characters:
         piece = visible(character)
@@ -133,7 +135,10 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 def _tell(text: str) -> None:
-    """Write a text to stderr. If stderr takes no text, as when its terminal is gone, the text is dropped."""
+    """Write a text to stderr.
+
+    If stderr takes no text, for example because its terminal is closed, the text is dropped.
+    """
     try:
         _put(sys.stderr, text)
     except OSError:
@@ -163,11 +168,14 @@ def redraw(text: str) -> None:
     _tell(f"{_CLEAR}{_line(text)}")
 
 
-# ---- what Python and its libraries write
+# ---- text that Python and its libraries write
 
 
 class ConsoleParser(argparse.ArgumentParser):
-    """An argument parser whose errors show the user's words, and whose help is not lost in silence."""
+    """An argument parser whose errors show the words that the user typed.
+
+    An error when its help is written is raised.
+    """
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End the process with a status, and with a message on stderr as one line."""
@@ -183,9 +191,9 @@ class ConsoleParser(argparse.ArgumentParser):
 
 
 class ConsoleFormatter(logging.Formatter):
-    """Formats log records for a person. Every line after a record's first is indented.
+    """Formats log records for a person. Every line of a record but the first is indented.
 
-    So no line within a record, as of a worker's traceback, passes for a record of its own.
+    So no line within a record, such as a line of a worker's traceback, looks like another record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -205,13 +213,13 @@ def _with_visible_arguments(record: logging.LogRecord) -> bool:
 
 
 def logger(name: str) -> logging.Logger:
-    """Return the logger of that name; the arguments of its records are made visible.
+    """Return the logger of that name; the arguments of its records are made visible by a filter.
 
     Handlers of a runner show the records of a worker to people, so records are made safe where they begin.
     Give the logger constant messages, and names as arguments.
     """
     found = logging.getLogger(name)
-    found.addFilter(_with_visible_arguments)  # adds it once
+    found.addFilter(_with_visible_arguments)  # the filter is added only once
     return found
 
 
@@ -223,7 +231,7 @@ def show_warning(
     file: TextIO | None = None,  # noqa: ARG001
     line: str | None = None,  # noqa: ARG001
 ) -> None:
-    """Say a warning as one line on stderr, in the place of `warnings.showwarning`."""
+    """Write a warning as one line on stderr, in the place of `warnings.showwarning`."""
     text = str(message).removeprefix(_PREFIX)
     say(text if category in (UserWarning, RuntimeWarning) else f"{category.__name__}: {text}")
 
@@ -238,7 +246,9 @@ _RARE_SECONDS = 60.0
 
 
 class RareLog(logging.Filter):
-    """Lets one record of a kind pass in `seconds`. The next record to pass says how many were held back.
+    """A filter of log records that lets one record of each kind pass in `seconds`.
+
+    The next record to pass says how many were held back.
 
     A kind is a record's level and a text: the message before its arguments are put in, or the result of
     `kind`. The filter holds one entry for each kind, for ever. So give the logger constant messages with
@@ -263,7 +273,10 @@ class RareLog(logging.Filter):
         self._passed: dict[tuple[int, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record may pass; add to its message how many records were held back before it."""
+        """Return whether a record may pass.
+
+        Add to its message how many records of its kind were held back before it.
+        """
         kind, now = (record.levelno, self._kind(record)), self._clock()
         last, held = self._passed.get(kind, (-float("inf"), 0))
         if now - last < self._seconds:
@@ -276,13 +289,13 @@ class RareLog(logging.Filter):
 
 
 class UsageError(ConfigError):
-    """Words of a command line are wrong; the text says which, and where help is."""
+    """The error for words of a command line that are wrong; the text says which words, and where help is."""
 
 
 class OptionParser(ConsoleParser):
     """An argument parser that refuses a second value of an option, and whose errors are one sentence.
 
-    Subcommands need it as parser_class.
+    Subcommands need this class as parser_class.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -294,7 +307,7 @@ class OptionParser(ConsoleParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse as argparse does. A value is compared only with the values of the same call."""
+        """Parse the words as argparse does. A value is compared only with the values of the same call."""
         self._given = {}
         return super().parse_known_args(args, namespace)
 
@@ -316,7 +329,7 @@ class OptionParser(ConsoleParser):
 
 
 def _said(value: Any) -> str:
-    """Return a value as a word of a command line."""
+    """Return the value of an option as a word of a command line."""
     words = value if isinstance(value, list) else [value]
     return " ".join(repr(word) if word == "" or " " in str(word) else str(word) for word in words)
 

@@ -1,6 +1,6 @@
-"""How packages are imported: Apache Beam with two mends, and optional packages by name when they are needed.
+"""How packages are imported: Apache Beam with two repairs, optional packages when they are needed.
 
-The mends are made when Beam is first imported after rocsteady.
+The repairs are made when Beam is first imported after rocsteady.
 
 `apache_beam` 2.77 always imports its BigQuery client. Without the package google-apitools, this client logs a
 warning by `logging.warning`. That call also gives the root logger a handler, so a later `logging.basicConfig`
@@ -10,7 +10,7 @@ Under `python -OO` there are no docstrings. `apache_beam.io.textio` extends the 
 readers and fails on None. This module lets textio be imported as if pandas were not installed. Then textio
 has no pandas readers.
 
-A script that imports `apache_beam` before rocsteady gets neither mend.
+A script that imports `apache_beam` before rocsteady gets neither repair.
 
 Packages of the extra `prequential` are imported only when a learner or a stream needs them.
 """
@@ -34,7 +34,7 @@ _REMARK = "apitools not found"
 
 @contextmanager
 def _without_remark() -> Iterator[None]:
-    """Drop the one remark of Beam's BigQuery client, before `logging` sets up a handler for it."""
+    """Drop the one warning of Beam's BigQuery client, before `logging` sets up a handler for it."""
     warning = logging.warning
 
     def warn(message: object, *args: Any, **options: Any) -> None:
@@ -50,7 +50,7 @@ def _without_remark() -> Iterator[None]:
 
 @contextmanager
 def _without_pandas() -> Iterator[None]:
-    """Make `import pandas` raise ImportError."""
+    """Make `import pandas` raise ImportError in the block."""
     before = {"pandas": sys.modules["pandas"]} if "pandas" in sys.modules else {}
     sys.modules["pandas"] = None  # type: ignore[assignment]
     try:
@@ -66,7 +66,10 @@ if sys.flags.optimize > 1:
 
 
 class _Mender(MetaPathFinder):
-    """Finds the modules of `_MENDS`, and no other module. A found module's code runs within its mend."""
+    """Finds the modules of `_MENDS`, and no other module.
+
+    The code of a found module runs within the repair that `_MENDS` names.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -81,7 +84,7 @@ class _Mender(MetaPathFinder):
 
 
 def mend_beam_import() -> None:
-    """Put the mends in place, once. Imports nothing."""
+    """Put the repairs in place, once. Imports nothing."""
     if not any(isinstance(finder, _Mender) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Mender())
 
@@ -95,7 +98,7 @@ def how_to_install(extra: str) -> str:
 
 
 def missing_package(package: str, wanted_by: str, extra: str) -> MissingPackageError:
-    """Return the error where the feature `wanted_by` lacks a package of an extra of rocsteady."""
+    """Return the error for a feature, `wanted_by`, that lacks a package of an extra of rocsteady."""
     return MissingPackageError(
         f"{wanted_by} needs the package {package}, which is not installed here; {how_to_install(extra)}"
     )

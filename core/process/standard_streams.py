@@ -1,9 +1,9 @@
 """The process's standard streams: stdout for data, and streams that the caller closed.
 
 A shell closes a stream by `>&-`. Python then has None in the stream's place, and the next opened file takes
-the stream's number. `open_closed_streams` fills these places. Reading from a closed stdin then finds the end
-of the file. Text to stderr is dropped if stderr is closed or its disk is full: no job fails because its
-messages have no reader. Writing to a closed stdout fails: rows without a reader must not pass for written.
+the stream's number. `open_closed_streams` fills these places. A closed stdin is then read as an empty file.
+Text to stderr is dropped if stderr is closed or its disk is full: a job does not fail because nobody reads
+its messages. Writing to a closed stdout fails: rows that nobody can read must not count as written.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import errno
 import io
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -50,9 +51,9 @@ def writing_out() -> Iterator[None]:
 
 
 def write_out(data: bytes) -> None:
-    """Write UTF-8 to stdout and flush it, also if stdout takes only text, as in a notebook.
+    """Write bytes of UTF-8 to stdout and flush it, also if stdout takes only text, as in a notebook.
 
-    Raises as `writing_out` does.
+    Raises the errors of `writing_out`.
     """
     with writing_out():
         if (binary := getattr(sys.stdout, "buffer", None)) is None:
@@ -73,3 +74,27 @@ def drop_the_rest(stream: TextIO) -> None:
         number = os.open(os.devnull, os.O_WRONLY)
         os.dup2(number, stream.fileno())
         os.close(number)
+
+
+class MainThreadOnly(io.TextIOBase):
+    """A stream that writes the main thread's output, and drops the output of other threads.
+
+    Beam's threads print tracebacks when an interrupted job closes their connections.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text if this is the main thread; return the text's length in either case."""
+        if threading.current_thread() is threading.main_thread():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the underlying stream."""
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the underlying stream."""
+        return self._stream.fileno()

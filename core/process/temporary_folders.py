@@ -1,7 +1,7 @@
 """Folders for a command's own files in the system's temporary folder. Their names begin with `PREFIX`.
 
 A process that is killed (SIGKILL) leaves its folder. When a later process makes its first folder, the process
-removes old folders: those that are empty, this user's, older than a day and not in use.
+removes old folders: folders of this user that are empty, older than a day and not in use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DAY = 86_400
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield the path of a new folder that is removed behind the block."""
+    """Yield the path of a new folder, and remove the folder at the end of the block."""
     _remove_old_once()
     with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, in_use(folder):
         yield folder
@@ -51,7 +51,7 @@ def in_use(path: str | Path) -> Iterator[bool]:
 
 
 def remove_old() -> None:
-    """Remove the folders that killed processes left; see the module.
+    """Remove the folders that killed processes left, as the module describes.
 
     A folder that cannot be removed stays.
     """

@@ -1,4 +1,7 @@
-"""The folder of what can be made again: compiled kernels, predictions of the demo, servers for tests."""
+"""The folder of files that can be made again.
+
+Compiled kernels, predictions of the demo, servers for tests.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ..measures.steps import ROW_DUE
 
 
 class ClassScores(NamedTuple):
-    """What a model says of an event, and what the event counts.
+    """The scores that a model gives to an event, and the weight of the event.
 
     of      the score of each class; a class that is missing has 0. Empty: all classes have one score
     weight  finite and above 0
@@ -36,12 +36,12 @@ class ClassScores(NamedTuple):
 class ScoreOfEachClass:
     """Labels and scores of the last `size` events.
 
-    An event without scores has 1 / C of each of the C classes that the window has met so far. If C grows, the
-    scores of such events change with it.
+    An event without scores has the score 1 / C for each of the C classes that the window has met so far. If C
+    grows, the scores of such events change with it.
 
     Cost: if values are asked for often and all events count 1, orders are kept current, and an event with its
-    values takes O(C (log k + k / 96 + 96) + C^2). Otherwise values take O(C k log k) whenever they are asked
-    for. A new class takes O(C k log k). Both ways give the same values to the last bit. Memory: O(C k).
+    values takes O(C (log k + k / 96 + 96) + C^2). Otherwise values take O(C k log k) at each request. A new
+    class takes O(C k log k). Both ways give the same values to the last bit. Memory: O(C k).
 
     >>> window = ScoreOfEachClass(4)
     >>> window.extend(["a", "b", "c"], [ClassScores({"a": 0.6, "b": 0.4}, 1.0)] * 2 + [ClassScores({}, 1.0)])
@@ -53,7 +53,7 @@ class ScoreOfEachClass:
         self._size = size
         self._numbers: dict[Hashable, int] = {}
         self._say_nothing: deque[bool] = deque(maxlen=size)
-        """Whether each event held has no scores."""
+        """For each event held, whether the model gave no scores."""
         self._begin(ClassEvents(NO_INT64, np.empty((0, 0))))
 
     def _begin(self, held: ClassEvents) -> None:
@@ -62,9 +62,10 @@ class ScoreOfEachClass:
         self._buffer.add(held)
         self._current: CurrentPairs | None = None
         self._line: FloatArray | None = None
-        """What `CurrentPairs` says of the events held; None: it has not been computed."""
+        """The line of means that `CurrentPairs` gives for the events held; None if it has not been computed.
+        """
         self._unasked = 0
-        """Events since values were asked for."""
+        """How many events came since values were last asked for."""
 
     def __len__(self) -> int:
         return len(self._buffer)
@@ -117,7 +118,10 @@ class ScoreOfEachClass:
         self._unasked = unasked
 
     def take_out(self, label: Hashable, prediction: ClassScores) -> bool:
-        """Remove the oldest event with this label and prediction; return False if there is none. O(C k)."""
+        """Remove the oldest event with this label and prediction; return False if there is no such event.
+
+        O(C k).
+        """
         if label not in self._numbers or not self._numbers.keys() >= prediction.of.keys():
             return False
         held = self._buffer.events()
@@ -152,7 +156,7 @@ class ScoreOfEachClass:
         return values_of_line(self._line)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the events without the orders, which are made anew."""
+        """Return the events without the orders, which are made again when they are needed."""
         return {
             "_size": self._size,
             "_numbers": self._numbers,

@@ -20,15 +20,16 @@ from ..kernels.rings import unrolled, with_room
 from ..measures import decisions
 from ..measures.steps import Steps
 from ..rows import slots
-from ..rows.columns import NUMBER_COLUMNS, REASONS
-from ..settings.measure_names import MEASURES
+from ..rows.columns import NUMBER_COLUMNS
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import REASONS
 
 _NO_ROWS: FloatArray = np.empty((0, len(NUMBER_COLUMNS)))
 _NO_REASONS: Int8Array = np.empty((0, len(MEASURES)), np.int8)
 
 
 class DecisionWindow:
-    """Labels, predicted classes and weights of the last `size` events; no class is the positive one.
+    """Labels, predicted classes and weights of the last `size` events; no class is named as positive.
 
     >>> window = DecisionWindow(4)
     >>> up, down = window.code("up"), window.code("down")
@@ -51,10 +52,10 @@ class DecisionWindow:
         self._masses: Masses | None = None
         """The sums of `_weights`."""
         self._others = 0
-        """Events in the window whose weight is not 1."""
+        """How many events in the window have a weight that is not 1."""
 
     def code(self, value: Hashable) -> int:
-        """Return the code of a class; equal values are one class.
+        """Return the code of a class; equal values have one code.
 
         Raises TypeError for a value without a hash.
         """
@@ -134,7 +135,9 @@ class DecisionWindow:
             self._weights = self._masses = None
 
     def take_out(self, label: int, prediction: int, weight: float) -> bool:
-        """Remove the oldest event with this label, prediction and weight; return False without such an event.
+        """Remove the oldest event with this label, prediction and weight.
+
+        Return False if there is no such event.
 
         O(k). The other events keep their hits.
         """

@@ -1,11 +1,11 @@
-"""Metrics that river lacks, or gets wrong: exact, over a window that slides with the events.
+"""Metrics that river lacks, or computes wrongly: exact, over a window that slides with the events.
 
 river hands a metric one event at a time, and one call costs as much as a thousand events in a kernel. So
-`update` only notes the event. Noted events are applied when a value is asked for, or when `_WAITING` events
-have gathered. The values do not depend on when the events are applied.
+`update` only stores the event. Stored events are applied when a value is asked for, or when `_WAITING` events
+are stored. The values do not depend on when the events are applied.
 
 An undefined value is NaN, never a made-up 0, and `reason` says why. If the value of a metric is NaN, its
-comparison with any other metric by `>` is false in both orders. An event counts as much as its weight says.
+comparison with any other metric by `>` is false in both orders. An event counts by its weight.
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ class RollingMacroAUC(RollingClassScores):
     """Mean over classes of the AUC of a class against all others, of the last events, exact.
 
     A prediction is a dict from class to score, on any scale. Classes need not be known beforehand. A class
-    that a dict lacks has the score 0 there, also before the class appears. An empty dict gives 1 / C to each
-    of the C classes that the metric has met so far. Classes that are no label in the window are left out of
-    the mean. With two classes and scores p and 1 - p, the mean is the AUC to the last bit.
+    that a dict lacks has the score 0 in this event, also before the class appears. An empty dict gives 1 / C
+    to each of the C classes that the metric has met so far. Classes that are no label in the window are left
+    out of the mean. With two classes and scores p and 1 - p, the mean is the AUC to the last bit.
 
     For C classes and a window of k events, an update and its value take O(C (log k + k / 96 + 96) + C^2).
     With weights, with 1,000 events or more between two values, or with more than 127 classes, a value takes
-    O(C k log k) whenever it is asked for. `revert` takes O(C k). Memory: O(C k).
+    O(C k log k) at each request. `revert` takes O(C k). Memory: O(C k).
 
     window_size  how many events the window holds
 

@@ -1,7 +1,9 @@
-"""Base classes of rocsteady's metrics for river: waiting events, their entry and removal, a value's reason.
+"""Base classes of rocsteady's metrics for river.
 
-The metrics take what river's own take. In river's ensembles, a model that has learnt nothing predicts `None`
-or `{}`; such an event counts as one that the model did not get right.
+Stored events, their entry and removal, the reason of a value that is NaN.
+
+The metrics take the same arguments as river's own metrics. In river's ensembles, a model that has learnt
+nothing predicts `None` or `{}`; such an event counts as one that the model did not get right.
 
 `Rolling` is the base of all metrics, `RollingRanking` of measures of scores, `RollingClassScores` of measures
 of a score of each class, `RollingDecisions` of measures of predicted classes.
@@ -15,7 +17,7 @@ from typing import Any
 
 from ..errors import InputError, MissingPackageError
 from ..events.numbers import is_held
-from ..rows.columns import ONE_CLASS, REASONS
+from ..rows.reasons import ONE_CLASS, REASONS
 from ..settings.costs import BetaCost, Cost
 from ..settings.windows import LastEvents
 from .class_window import ClassScores, ScoreOfEachClass
@@ -36,7 +38,10 @@ _WAITING = 1_000
 
 
 class Rolling(ClassificationMetric):
-    """A metric over a window: noted events wait; `get` applies them and returns the value."""
+    """The base of all metrics over a window: `update` stores events; noted events wait.
+
+    `get` applies them and returns the value.
+    """
 
     window_size: int
     _window: Any
@@ -47,7 +52,7 @@ class Rolling(ClassificationMetric):
 
     @property
     def reason(self) -> str | None:
-        """Why `get` is NaN; None if the value is a number."""
+        """The reason why `get` is NaN; None if the value is a number."""
         self._apply()
         return self._now()[1]
 
@@ -60,9 +65,9 @@ class Rolling(ClassificationMetric):
         """Add an event to the window; the oldest event leaves if the window is full.
 
         y_true  the label
-        y_pred  of AUC, H and KS a score, or a dict from class to probability; of MacroAUC, WeightedAUC and M
-                a dict; of the other metrics a class. None, and {}: the model has learnt nothing and predicts
-                no class; each metric says how such an event counts
+        y_pred  for AUC, H and KS a score, or a dict from class to probability; for MacroAUC, WeightedAUC and
+                M a dict; for the other metrics a class. None, and {}: the model has learnt nothing and
+                predicts no class; each metric says how such an event counts
         w       how much the event counts, finite; an event of weight 0 changes nothing. A weight below 0
                 raises InputError
         """
@@ -80,7 +85,7 @@ class Rolling(ClassificationMetric):
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Remove the oldest event in the window that equals this event. O(k).
 
-        y_true, y_pred, w  as of `update`
+        y_true, y_pred, w  as in `update`
 
         The window removes old events itself, so river's `utils.Rolling` is not needed around a metric. This
         method serves windows of another kind, such as `utils.TimeRolling`. Raises InputError if the window
@@ -103,7 +108,7 @@ class Rolling(ClassificationMetric):
         return f"{type(self).__name__}: {shown}"
 
     def _weight(self, w: Any) -> float:
-        """Return a weight as a number. Raises InputError if no event can count so much."""
+        """Return the weight of an event as a number. Raises InputError for a weight that is not allowed."""
         try:
             weight = math.nan if isinstance(w, str) else float(w)
         except (TypeError, ValueError, OverflowError):
@@ -115,20 +120,23 @@ class Rolling(ClassificationMetric):
         return weight
 
     def _refuse_missing(self, name: str, value: Any, needed: str) -> None:
-        if value is None or value != value:  # NaN alone differs from itself
+        if value is None or value != value:  # only NaN differs from itself
             raise InputError(
                 f"{type(self).__name__}: {name} is {value}: every event needs a {needed}; leave it out"
             )
 
     def _apply(self) -> None:
-        """Apply the events that wait."""
+        """Apply the stored events."""
         labels, predictions, weights = self._waiting
         if labels:
             self._waiting = ([], [], [])
             self._extend(labels, predictions, weights)
 
     def _event(self, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-        """Return an event in the form in which it waits. Raises InputError if the event cannot be used."""
+        """Return an event in the form in which it is stored.
+
+        Raises InputError if the event cannot be used.
+        """
         raise NotImplementedError
 
     def _extend(self, labels: list[Any], predictions: list[Any], weights: list[float]) -> None:
@@ -145,7 +153,7 @@ class Rolling(ClassificationMetric):
 
 
 class RollingRanking(Rolling, BinaryMetric):
-    """Base of the measures of how scores rank.
+    """The base of the measures of how scores rank.
 
     A model that has learnt nothing (`None`, `{}`) gives the score 0, as in river's own ROCAUC.
     """
@@ -159,7 +167,7 @@ class RollingRanking(Rolling, BinaryMetric):
         self._window = ScoresInOrder(self.window_size, self._measure, self._costs())
 
     def _costs(self) -> Cost:
-        """Return how the cost of a false positive is spread; "h" alone depends on the costs."""
+        """Return how the cost of a false positive is spread; only "h" depends on costs."""
         return BetaCost(2, 2)
 
     def works_with(self, model: Estimator) -> bool:
@@ -192,12 +200,12 @@ class RollingRanking(Rolling, BinaryMetric):
         return self._window.measure()
 
     def __getstate__(self) -> dict[str, Any]:
-        self._apply()  # a pickle holds the events once, in the window
+        self._apply()  # so that a pickle holds each event once, in the window
         return self.__dict__.copy()
 
 
 class RollingClassScores(Rolling, MultiClassMetric):
-    """Base of the means of the AUCs of classes, of any number and kind.
+    """The base of the means of the AUCs of classes, of any number and kind.
 
     A model that has learnt nothing (`None`, `{}`) gives 1 / C to each of C classes.
     """
@@ -259,7 +267,7 @@ class RollingClassScores(Rolling, MultiClassMetric):
 
 
 class RollingDecisions(Rolling, MultiClassMetric):
-    """Base of the measures of predicted classes, of any number and kind.
+    """The base of the measures of predicted classes, of any number and kind.
 
     A model that has learnt nothing predicts `None`, which is a class of its own and no label, as in river.
     """
@@ -289,6 +297,6 @@ class RollingDecisions(Rolling, MultiClassMetric):
 
 
 def _refuse_unheld(name: str, score: Any) -> None:
-    """Raise InputError for a score that no float64 holds: it would tie with others."""
+    """Raise InputError for a score that no float64 holds, because it would tie with other scores."""
     if type(score) is not float and not is_held(score):
         raise InputError(f"{name}: no float64 holds the score {score}; give floats, or round or scale scores")

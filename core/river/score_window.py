@@ -17,18 +17,19 @@ from ..evaluator.eviction import sliding_steps
 from ..evaluator.weighted.ranking import WeightedRanking
 from ..measures.at_row import curvature_of, h_measure
 from ..rows import slots
-from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS
+from ..rows.columns import NUMBER_COLUMNS
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import ONE_CLASS, REASONS
 from ..score_tree.rows import ROW, Ask
 from ..score_tree.store import NOTHING, checked_capacity
 from ..score_tree.tree import ScoreTree
 from ..score_tree.window import ScoreWindow, keeps_hull_for
 from ..settings.costs import Cost
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import MEASURES
 from ..weighted_tree.rows import Batch
 
 _ASKS = {"auc": NOTHING, "h": NOTHING._replace(h=1), "ks": NOTHING._replace(ks=1)}
-"""What each measure needs beside the counts of pairs."""
+"""The values that each measure needs besides the counts of pairs."""
 
 
 class Events(NamedTuple):
@@ -87,7 +88,10 @@ class ScoresInOrder:
             )  # fmt: skip
 
     def take_out(self, label: int, score: float, weight: float) -> bool:
-        """Remove the oldest event with this label, score and weight; return False if there is none. O(k)."""
+        """Remove the oldest event with this label, score and weight; return False if there is no such event.
+
+        O(k).
+        """
         labels, scores, weights = self.events()
         found = np.flatnonzero((labels == label) & (scores == score) & (weights == weight))
         if not len(found):
@@ -119,7 +123,8 @@ class ScoresInOrder:
         if self._measure == "ks":
             return float(row["ks"])
         if curvature_of(self._settings) is not None:
-            return 1.0 - float(row["h_loss"]) / float(row["h_loss_of_all"])  # rounded as the kernels do
+            # rounded in the same way as in the kernels
+            return 1.0 - float(row["h_loss"]) / float(row["h_loss_of_all"])
         hull = tree.hull()
         events, positives = np.diff(hull.x), np.diff(hull.y)
         return h_measure(events - positives, positives, self._settings)
@@ -143,7 +148,7 @@ class ScoresInOrder:
         """Hold these events alone, as a window with weights or without. O(k log k)."""
         self._arrived: deque[tuple[int, float, float]] = deque()
         self._others = 0
-        """Events in `_arrived` whose weight is not 1."""
+        """How many events in `_arrived` have a weight that is not 1."""
         if has_weights:
             self._arrived.extend(zip(*(column.tolist() for column in events), strict=True))
             self._others = int(np.count_nonzero(events.weights != 1.0))
@@ -157,7 +162,7 @@ class ScoresInOrder:
             window.load(events.labels, events.scores)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the events, the oldest first, because the records of trees are not stable."""
+        """Return the events, the oldest first, because the records of trees are no stable format."""
         labels, scores, weights = self.events()
         return {
             "size": self._size, "measure": self._measure, "cost": self._settings.cost,

@@ -20,7 +20,7 @@ from .layout import LEFT, MERGE_BELOW, MERGED_AT_MOST, NO_PLACE, PAD_KEY, RIGHT,
 
 @inlined
 def has_room(tree: Tree) -> bool:
-    """Whether there is room for one more split: an unused bucket and an unused node."""
+    """Return whether the tree has room for one more split: an unused bucket and an unused node."""
     state = tree.state[0]
     bucket = (state.free_bucket != NO_PLACE) | (state.fresh_bucket < len(tree.buckets))
     node = (state.free_node != NO_PLACE) | (state.fresh_node < len(tree.nodes))
@@ -57,7 +57,7 @@ def take_bucket(tree: Tree) -> int:
 
 @inlined
 def free_node(tree: Tree, place: int) -> None:
-    """Return a node to the free ones."""
+    """Put a node on the stack of unused nodes."""
     state = tree.state[0]
     tree.nodes[at(place)].parent = state.free_node
     state.free_node = place
@@ -103,7 +103,7 @@ def replace_child(tree: Tree, parent: int, old: int, new: int) -> None:
 
 @inlined
 def hang(tree: Tree, parent: int, side: int, place: int) -> None:
-    """Make a node or bucket the child of a node, on one side."""
+    """Make the node or bucket `place` the child of the node `parent`, on one side."""
     tree.nodes[at(parent)].child[side] = place
     set_parent(tree, place, parent)
 
@@ -126,7 +126,7 @@ def set_height(tree: Tree, place: int) -> None:
 
 @kernel
 def rotate(tree: Tree, place: int, side: int) -> int:
-    """Let the child on `side` and its parent change places; return the child."""
+    """Let the child on `side` and its parent change places (an AVL rotation); return the child's id."""
     other = 1 - side
     upper = tree.nodes[at(place)]
     risen = whole(upper.child[side])
@@ -218,7 +218,7 @@ def split(tree: Tree, index: int) -> None:
 
 @inlined
 def merges(tree: Tree, place: int) -> bool:
-    """Whether a node's children are two buckets whose entries fit well into one bucket."""
+    """Return whether the two children of a node are buckets whose entries fit well into one bucket."""
     if place == NO_PLACE:
         return False
     node = tree.nodes[at(place)]

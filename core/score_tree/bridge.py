@@ -68,8 +68,9 @@ def side_of(edge: Edge, x: int, y: int) -> int:
 def halve(left: Edge, right: Edge, junction: int) -> tuple[int, int]:
     """Decide which halves of the two hulls cannot hold the tangent points.
 
-    For each side: -1 = not beyond the edge, 1 = not before the edge, 0 = not decided. At least one side is
-    decided. `junction` is an abscissa between the two hulls. The decision uses only signs of whole numbers.
+    The first number is for the left hull, the second for the right hull: -1 = the tangent point is not beyond
+    the edge, 1 = it is not before the edge, 0 = not decided. At least one number is not 0. `junction` is an
+    abscissa between the two hulls. The decision uses only signs of whole numbers.
     """
     if left.is_vertex:
         return 0, 1 if side_of(right, left.x1, left.y1) <= 0 else -1
@@ -79,13 +80,13 @@ def halve(left: Edge, right: Edge, junction: int) -> tuple[int, int]:
     left_dy = left.y2 - left.y1
     right_dx = right.x2 - right.x1
     right_dy = right.y2 - right.y1
-    steeper = left_dx * right_dy - left_dy * right_dx  # > 0: the right edge is the steeper one
+    steeper = left_dx * right_dy - left_dy * right_dx  # > 0: the right edge is steeper than the left edge
     if steeper < 0:
         cut_left = -1 if side_of(left, right.x2, right.y2) <= 0 else 0
         cut_right = 1 if side_of(right, left.x1, left.y1) <= 0 else 0
         return cut_left, cut_right
     right_above = side_of(left, right.x1, right.y1)
-    if steeper == 0 and right_above == 0:  # both edges on one line: its outermost points
+    if steeper == 0 and right_above == 0:  # both edges on one line: the outermost points
         return -1, 1
     if right_above <= 0:
         return -1, -1
@@ -153,7 +154,10 @@ def bridge_slope(node: Any) -> float:
 
 @inlined
 def narrow(tree: Tree, cursor: Cursor, edge: Edge, cut: int) -> tuple[Cursor, Edge]:
-    """Keep the part of a hull from an edge on (cut 1) or up to the edge (-1); return the next edge to try."""
+    """Keep the part of a hull from an edge on (cut = 1) or up to the edge (-1).
+
+    Return the cursor and the next edge to try.
+    """
     cursor = keep_from(tree, cursor, edge) if cut > 0 else keep_until(tree, cursor, edge)
     return aim(tree, cursor)
 
@@ -186,9 +190,9 @@ def find_bridge(tree: Tree, place: int) -> None:
 class OldBridge(NamedTuple):
     """A bridge before an update.
 
-    `p`, `q`: abscissas of its left and right end, each in the coordinates of that child. `slope_after_p`,
-    `slope_before_q`: slopes of the hull edges that the bridge cut off. `left_weight`: weight of the left
-    child.
+    `p`, `q`: abscissas of the bridge's left and right end, each in the coordinates of its child.
+    `slope_after_p`, `slope_before_q`: slopes of the hull edges that the bridge cut off. `left_weight`: weight
+    of the left child.
     """
 
     p: int
@@ -200,7 +204,7 @@ class OldBridge(NamedTuple):
 
 @inlined
 def stands_bridge(node: Any) -> bool:
-    """Whether the line between the bridge's ends lies under both hulls, with the outermost ends.
+    """Return whether the bridge's line lies under both hulls, and its ends are the outermost points.
 
     The slopes of the four edges that meet in the ends decide; float64 tells slopes apart exactly.
     """
@@ -215,7 +219,10 @@ def stands_bridge(node: Any) -> bool:
 
 @inlined
 def rest_bridge(node: Any, old_end: int, state: Any) -> Change:
-    """Settle a bridge that spans the change: the node's hull changes only by the bridge's new slope."""
+    """Keep a bridge whose ends lie on both sides of the change.
+
+    In the node's hull only the bridge has a new slope.
+    """
     dx, dy = bridge_vector(node)
     slope = dy / dx
     loss = edge_loss(dx, dy, state)
@@ -261,7 +268,7 @@ def search_bridge(tree: Tree, place: int, side: int, change: Change, step: int, 
 
 @inlined
 def pass_bridge(tree: Tree, place: int, side: int, change: Change, step: int, label: int) -> Change:
-    """Carry the change of a child's hull past its node's bridge, and mend the bridge if needed.
+    """Return how a node's hull changes when a child's hull changed, and repair the node's bridge if needed.
 
     The node's totals already include the event. At k = 10,000 an update passes eight bridges and searches
     0.44 of them. Each of the other bridges takes one to five comparisons.

@@ -26,7 +26,7 @@ INFINITY = np.inf
 
 
 class Change(NamedTuple):
-    """How a hull changed, for the node above.
+    """How an event changed the hull of a subtree: what the node above needs to know.
 
     The vertices at abscissas `start` and `end` (as before the change) stay. Vertices between them are new or
     gone, and every point from `end` on moved by the event. start = -1: the change begins before the first
@@ -68,7 +68,10 @@ def by_class(label: int, weight: int, positives: int) -> tuple[int, int]:
 
 @inlined
 def shift_up(column: Any, slot: int, step: Integer) -> None:
-    """Move the values of a column from `slot` on up by one slot, each plus `step`; `slot` keeps its own."""
+    """Move the values of a column from `slot` on up by one slot, each plus `step`.
+
+    The value at `slot` itself stays.
+    """
     here = column[SLOTS]
     for t in range(SLOTS, 0, -1):
         below = column[t - 1]
@@ -109,7 +112,10 @@ def close_slot(bucket: Any, slot: int, label: int) -> None:
 
 @inlined
 def weigh_slot(bucket: Any, slot: int, sign: int, label: int) -> None:
-    """Add one event (sign 1) to the entry at `slot`, or remove one (-1); the entry itself stays."""
+    """Add one event (sign = 1) to the entry at `slot`, or remove one event (sign = -1).
+
+    The entry itself stays.
+    """
     step = np.int32(sign)
     for t in range(1, SLOTS + 1):
         bucket.weight[t] += step if t >= slot else np.int32(0)
@@ -156,7 +162,7 @@ def under_line(bucket: Any, x: Integer, y: Integer, dx: Integer, dy: Integer) ->
 
 @inlined
 def below_line(bucket: Any, a: int, b: int) -> int:
-    """Return the slots between a and b whose points lie strictly below the line through a's and b's."""
+    """Return the slots between a and b whose points lie strictly below the line of a's and b's points."""
     x = whole(bucket.weight[a])
     y = whole(bucket.positives[a])
     slots = under_line(bucket, x, y, whole(bucket.weight[b]) - x, whole(bucket.positives[b]) - y)
@@ -165,7 +171,7 @@ def below_line(bucket: Any, a: int, b: int) -> int:
 
 @inlined
 def turns_left(bucket: Any, a: int, b: int, c: int) -> bool:
-    """Whether the slots' points, in this order, turn left: b is then a vertex between a and c."""
+    """Return whether the points of slots a, b, c, in this order, turn left; b is then a vertex."""
     x = whole(bucket.weight[b])
     y = whole(bucket.positives[b])
     return (x - bucket.weight[a]) * (bucket.positives[c] - y) > (y - bucket.positives[a]) * (
@@ -205,7 +211,7 @@ def chain_loss(bucket: Any, vertices: int, state: Any) -> int:
 
 @inlined
 def push(bucket: Any, chain: int, slot: int) -> int:
-    """Graham's step: append a slot to a convex chain; last slots that are then not convex leave it.
+    """Graham's step: append a slot to a convex chain, and drop last slots that are then not convex.
 
     The chain is a set of slots and serves as the stack: the top is the highest bit.
     """
@@ -241,7 +247,7 @@ def renew_hull(bucket: Any, state: Any) -> None:
 
 @inlined
 def joins_convexly(bucket: Any, below: int, a: int, b: int, above: int) -> bool:
-    """Whether the edge (a, b) leaves both chains convex: `below` ends in a, `above` begins with b."""
+    """Return whether the edge (a, b) leaves both chains convex: `below` ends in a, `above` begins with b."""
     before = highest_bit(below & ~(1 << a))
     convex = True
     if before > 0:
@@ -256,7 +262,8 @@ def joins_convexly(bucket: Any, below: int, a: int, b: int, above: int) -> bool:
 def rescan_hull(bucket: Any, below: int, above: int, between: int, b: int, step: int, state: Any) -> Change:
     """Scan the few slots that may be vertices (Graham), until the old hull continues unchanged.
 
-    `below` and `above` are the chains that stay convex in themselves; `between` are the candidates.
+    `below` and `above` are chains of slots that stay convex; `between` has the slots between the chains that
+    may be vertices.
     """
     chain = below
     while between != 0:
@@ -269,7 +276,7 @@ def rescan_hull(bucket: Any, below: int, above: int, between: int, b: int, step:
         while rest != 0:
             slot = lowest_bit(rest)
             longer = push(bucket, chain, slot)
-            if longer == chain | (1 << slot):  # no slot gave way: none will further on
+            if longer == chain | (1 << slot):  # no slot gave way: no later slot removes slots either
                 chain |= rest
                 break
             chain = longer

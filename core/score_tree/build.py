@@ -26,7 +26,10 @@ def buckets_needed(entries: int) -> int:
 
 @kernel
 def fill_buckets(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
-    """Write the sentinel and the entries into buckets, and count the events; return the number of buckets."""
+    """Write the sentinel and the entries into buckets, and count the events.
+
+    Return how many buckets are filled.
+    """
     state = tree.state[0]
     entries = len(keys) + 1
     buckets = (entries + BULK_FILL - 1) // BULK_FILL
@@ -92,7 +95,7 @@ def grow_nodes(tree: Tree, buckets: int, spans: Any) -> None:
 
 @inlined
 def sum_child(tree: Tree, node: Any, side: int) -> None:
-    """Copy from a child into its node what the node keeps of that child."""
+    """Copy to a node the weight, the positives and the pairs of its child on `side`."""
     child = whole(node.child[side])
     if child >= 0:
         below = tree.nodes[at(child)]

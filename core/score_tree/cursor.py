@@ -1,4 +1,4 @@
-"""Cursors: places on the hull of a subtree, moved by the search for a bridge."""
+"""Cursors: places on the hull of a subtree, which the search for a bridge moves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from .layout import FAR, LEFT, RIGHT, Tree, hull_loss
 
 
 class Part(NamedTuple):
-    """The part of a hull in play: from abscissa `low` to `high`, which are vertices or beyond the hull.
+    """The part of a hull that the search still considers.
+
+    It goes from abscissa `low` to `high`, which are vertices or lie beyond the hull.
 
     `low_slope` is the slope of the edge that ends at low, `high_slope` of the edge that begins at high.
     """
@@ -26,9 +28,10 @@ class Part(NamedTuple):
 class Cursor(NamedTuple):
     """Where the search stands in one child's hull.
 
-    `place` is a subtree whose hull contains the part in play, (x, y) its origin. The loss of the child's hull
-    up to a vertex is `loss_before` plus the loss of the hull of `place` up to that vertex. In a bucket the
-    vertices in play are those in the slots first..last (0 before the slots are known).
+    `place` is a subtree whose hull contains the part that is considered; (x, y) is the subtree's origin. The
+    loss of the child's hull up to a vertex is `loss_before` plus the loss of the hull of `place` up to that
+    vertex. In a bucket the vertices considered are those in the slots first..last (0 before the slots are
+    known).
     """
 
     place: int
@@ -54,22 +57,22 @@ class Edge(NamedTuple):
 
 @inlined
 def whole_hull(place: int, x: int, y: int) -> Cursor:
-    """Return a cursor with all of a child's hull in play."""
+    """Return a cursor that considers the whole hull of a child."""
     everything = Part(whole(-1), whole(FAR), -INFINITY, INFINITY)
     return Cursor(place, x, y, everything, whole(0), whole(0), whole(0))
 
 
 @inlined
 def into_child(tree: Tree, cursor: Cursor, side: int, part: Part) -> Cursor:
-    """Move the cursor into a child of its node, with this part in play."""
+    """Move the cursor into a child of its node, and let it consider this part of the hull."""
     node = tree.nodes[at(cursor.place)]
     x, y, loss_before = cursor.x, cursor.y, cursor.loss_before
     child = whole(node.child[side])
     if side == RIGHT:
         x += node.weight[LEFT]
         y += node.positives[LEFT]
-        # up to a vertex right of the bridge, the loss of the node's hull and the loss of the right child's
-        # hull differ by this constant
+        # Up to a vertex right of the bridge, the losses of the node's hull and of the right child's hull
+        # differ by this constant.
         loss_before += hull_loss(tree, cursor.place) - hull_loss(tree, child)
     return Cursor(child, x, y, part, loss_before, whole(0), whole(0))
 
@@ -82,7 +85,7 @@ def with_slots(cursor: Cursor, first: int, last: int) -> Cursor:
 
 @inlined
 def into_bucket(tree: Tree, cursor: Cursor) -> Cursor:
-    """Find the slots in play, once the cursor has arrived at a bucket."""
+    """Return the cursor of a bucket, with the first and the last slot whose vertices are considered."""
     bucket = tree.buckets[at(~cursor.place)]
     vertices = bucket.vertices
     first = lowest_bit(vertices)

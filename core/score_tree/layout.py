@@ -42,7 +42,8 @@ if SLOTS % 8 or not 8 <= SLOTS <= 64:
 
 # Slots 1..62: their bits fit an int64 whose sign is never set, and range(SLOTS) sees each of them.
 BUCKET_CAPACITY = SLOTS - 2
-MERGE_BELOW = 3 * BUCKET_CAPACITY // 8  # a bucket at or below looks for a sibling to merge with
+# with at most so many entries, a bucket looks for a sibling to merge with
+MERGE_BELOW = 3 * BUCKET_CAPACITY // 8
 MERGED_AT_MOST = 3 * BUCKET_CAPACITY // 4
 BULK_FILL = 3 * BUCKET_CAPACITY // 4
 
@@ -71,7 +72,7 @@ assert 16 * MAX_WEIGHT**3 // 27 < 2**63
 # lies between these two slopes. `h_kept` is the loss summed over the part of the child's hull that the node's
 # hull keeps, `h_bridge` the loss of the bridge.
 _NODE_FIELDS: list[Any] = [
-    ("separator", "i8"),  # keys on the left are below it, keys on the right are not
+    ("separator", "i8"),  # keys in the left child are below `separator`, keys in the right child are not
     ("child", "i4", (2,)),
     ("parent", "i4"),
     ("height", "i4"),
@@ -103,9 +104,9 @@ BUCKET = np.dtype(_BUCKET_FIELDS, align=True)
 
 _STATE_FIELDS: list[Any] = [
     ("root", "i8"),
-    ("free_node", "i8"),  # chains through `parent`, which NO_PLACE ends
+    ("free_node", "i8"),  # first of the unused nodes, which are chained by `parent`; NO_PLACE ends the chain
     ("free_bucket", "i8"),
-    ("fresh_node", "i8"),  # nodes from this id on were never used
+    ("fresh_node", "i8"),  # nodes from this id on have never been used
     ("fresh_bucket", "i8"),
     ("bucket_count", "i8"),
     ("weight", "i8"),
@@ -119,13 +120,13 @@ _STATE_FIELDS: list[Any] = [
     ("follows_weight", "i8"),  # 1: a row states losses in the fixed point of the weight, not of the capacity
     ("curvature", "f8"),  # the cost density, see `edge_loss`
     ("keeps_area", "i8"),  # 1: `sums` holds the sums of AUM, with the next three fields (sums.py)
-    ("reference", "i8"),  # the key between the two sums of AUM, as of the last row that asked
+    ("reference", "i8"),  # the key between the two sums of AUM, as of the last row that asked for AUM
     ("negatives_above", "i8"),
     ("positives_below", "i8"),
     ("keeps_losses", "i8"),  # 1: `sums` holds the losses of probabilities
-    ("reference_bucket", "i8"),  # the bucket in which the reference lay at that row: a hint
+    ("reference_bucket", "i8"),  # the bucket in which the reference lay at that row: a hint for the next row
     # Two vertices of the hull, at the slopes KS_SLOPE and COST_SLOPE, followed from event to event (watch.py)
-    ("watched", "i8", (2,)),  # 1: the next fields are right
+    ("watched", "i8", (2,)),  # 1: the next fields hold the vertex; 0: unknown
     ("watched_x", "i8", (2,)),
     ("watched_y", "i8", (2,)),
     ("slope_into", "f8", (2,)),  # slopes of the hull's edges that meet in the vertex; -inf, +inf at its ends
@@ -166,7 +167,7 @@ def score_of(key: int) -> float:
 
 @inlined
 def is_score(key: int) -> bool:
-    """Whether a key is that of a number: no NaN folds into this range."""
+    """Return whether a key is the key of a number: no NaN folds into this range."""
     return (key <= INFINITE_KEY) & (key >= ~INFINITE_KEY)
 
 
@@ -187,19 +188,19 @@ def hull_loss(tree: Tree, place: int) -> int:
 
 @inlined
 def parent_of(tree: Tree, place: int) -> int:
-    """Return the node above a node or bucket; NO_PLACE for the root."""
+    """Return the id of the node above a node or bucket; NO_PLACE for the root."""
     if place >= 0:
         return whole(tree.nodes[at(place)].parent)
     return whole(tree.buckets[at(~place)].parent)
 
 
 def keys_of(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Fold scores to keys: `key_of` for arrays."""
+    """Fold an array of scores to keys, as `key_of` does for one score."""
     bits = (scores + 0.0).view(np.int64)
     return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
 
 
 def scores_of(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Unfold keys to scores: `score_of` for arrays."""
+    """Unfold an array of keys to scores, as `score_of` does for one key."""
     bits = np.ascontiguousarray(keys, dtype=np.int64)
     return (bits ^ ((bits >> 63) & np.int64(2**63 - 1))).view(np.float64)

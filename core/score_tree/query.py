@@ -1,4 +1,4 @@
-"""Queries of a tree. Each is one descent, O(log k), unless its docstring says otherwise.
+"""Queries of a tree. Each query is one descent, O(log k), unless its docstring says otherwise.
 
 An event is predicted positive if its score >= threshold. A hull vertex lies BETWEEN entries: its threshold is
 the score of the entry after it, and the last vertex has no threshold.
@@ -44,11 +44,15 @@ class Crossing(NamedTuple):
 
 @inlined
 def vertex_with_slopes(tree: Tree, place: int, x: int, y: int, slope: float) -> tuple[Vertex, float, float]:
-    """Find the hull vertex of a subtree: edges before it are flatter than `slope`, edges after it are not.
+    """Find the hull vertex of a subtree with flatter edges before it, and no flatter edges after it.
+
+    An edge is flatter if its slope is below `slope`.
 
     (x, y): the subtree's origin. Also returns the slopes of the two edges that meet in the vertex, -inf and
-    +inf at the ends of the hull. Of the edges met on the way, those of the hull are the steepest before the
-    vertex and the flattest behind it.
+    +inf at the ends of the hull.
+
+    Of the edges found on the descent, the edges of the hull are the steepest before the vertex and the
+    flattest behind it.
 
     float64 is exact enough for slopes: two different slopes differ by 2^-44 at least.
     """
@@ -82,14 +86,14 @@ def vertex_with_slopes(tree: Tree, place: int, x: int, y: int, slope: float) -> 
 
 @inlined
 def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Vertex:
-    """Return the vertex that `vertex_with_slopes` finds."""
+    """Return the vertex of `vertex_with_slopes`, without the slopes of its edges."""
     vertex, _, _ = vertex_with_slopes(tree, place, x, y, slope)
     return vertex
 
 
 @inlined
 def slot_of_rank(bucket: Any, index: int) -> int:
-    """Return the slot of the event with `index` others before it in its bucket."""
+    """Return the slot of the event that has `index` other events before it in its bucket."""
     slot = whole(1)
     for t in range(1, SLOTS + 1):
         slot += (bucket.weight[t] <= index) & (t <= bucket.count)
@@ -98,7 +102,7 @@ def slot_of_rank(bucket: Any, index: int) -> int:
 
 @inlined
 def entry_at(tree: Tree, index: int) -> tuple[int, int]:
-    """Return bucket and slot of the event with `index` others before it in score order."""
+    """Return bucket and slot of the event that has `index` other events before it in score order."""
     place = tree.state[0].root
     while place >= 0:
         node = tree.nodes[at(place)]
@@ -112,7 +116,7 @@ def entry_at(tree: Tree, index: int) -> tuple[int, int]:
 
 @inlined
 def score_at(tree: Tree, index: int) -> float:
-    """Return the score of the event with `index` others before it in score order."""
+    """Return the score of the event that has `index` other events before it in score order."""
     bucket, slot = entry_at(tree, index)
     return score_of(tree.buckets[at(bucket)].key[slot])
 
@@ -178,7 +182,7 @@ def share_at_quota(tree: Tree, label: int, quota: int, goal: float) -> tuple[flo
 def most_within(share: float, total: int) -> int:
     """Return the greatest m with m / total <= share, computed in float64.
 
-    (share * total would lose points: 0.29 * 100 < 29.)
+    The product share * total would lose points: 0.29 * 100 < 29.
     """
     m = whole(min(max(share, 0.0), 1.0) * total)
     while m < total and (m + 1) / total <= share:
@@ -190,7 +194,7 @@ def most_within(share: float, total: int) -> int:
 
 @inlined
 def tpr_at_fpr(tree: Tree, fpr: float) -> float:
-    """Return the TPR at which the ROC curve has this FPR: the upper end of a vertical step."""
+    """Return the TPR of the ROC curve at this FPR; on a vertical step, that of its upper end."""
     state = tree.state[0]
     negatives = state.weight - state.positives
     reached, positives = share_at_quota(tree, whole(0), most_within(fpr, negatives), fpr * negatives)
@@ -199,7 +203,7 @@ def tpr_at_fpr(tree: Tree, fpr: float) -> float:
 
 @inlined
 def fpr_at_tpr(tree: Tree, tpr: float) -> float:
-    """Return the FPR at which the ROC curve has this TPR: the left end of a horizontal step."""
+    """Return the FPR of the ROC curve at this TPR; on a horizontal step, that of its left end."""
     positives = tree.state[0].positives
     needed = most_within(tpr, positives)
     if needed / positives < tpr:
@@ -212,7 +216,9 @@ def fpr_at_tpr(tree: Tree, tpr: float) -> float:
 
 @inlined
 def last_on_chord(tree: Tree) -> int:
-    """Find the last point, apart from the very last, on the hull's chord; no point may lie below the chord.
+    """Find the last point on the hull's chord, apart from the curve's last point.
+
+    No point may lie below the chord.
 
     The chord goes from the hull's first vertex to its last. Returns the abscissa of the point. O(log^2 k), or
     O(k / bucket) without bridges.
@@ -318,21 +324,24 @@ def count_below(tree: Tree, key: int) -> tuple[int, int, int, int]:
 
 @entry
 def rank_scores(tree: Tree, scores: Any, ranks: Any) -> None:
-    """Write for each score: weight below, positives below, weight tied, positives tied."""
+    """Write for each score four numbers of events: below, positives below, tied, tied positives."""
     for i in range(len(scores)):
         ranks[i, 0], ranks[i, 1], ranks[i, 2], ranks[i, 3] = count_below(tree, key_of(scores[i]))
 
 
 @entry
 def select_scores(tree: Tree, indices: Any, scores: Any) -> None:
-    """Write for each index, from 0 to the weight less 1, its score in ascending order with repeats."""
+    """Write for each index, from 0 to the weight less 1, the score at this place in ascending order.
+
+    Tied scores take one place for each event.
+    """
     for i in range(len(indices)):
         scores[i] = score_at(tree, whole(indices[i]))
 
 
 @entry
 def find_crossing(tree: Tree, label: int, quota: int) -> Crossing:
-    """Return what `crossing` finds. Called from Python."""
+    """Return `crossing`, for callers in Python."""
     return crossing(tree, label, quota)
 
 

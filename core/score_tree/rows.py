@@ -1,8 +1,8 @@
-"""Writes the numbers from which a row of measures is made, from a tree.
+"""Writes, from a tree, the numbers from which a row of measures is made.
 
 Two kinds of tree give the same numbers, bit for bit. A tree that keeps its hull answers by descents, O(log k)
-a row, or from what earlier rows left. A tree that does not keep its hull makes the hull in one scan, O(k),
-some 20 ns a bucket. Hulls are strict and losses whole numbers, so the two kinds cannot differ.
+a row, or from values that earlier rows stored. A tree that does not keep its hull makes the hull in one scan,
+O(k), some 20 ns a bucket. Hulls are strict and losses whole numbers, so the two kinds cannot differ.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -45,7 +45,7 @@ _EMPTY_ROW = np.array([(0,) * 7 + (np.nan,) * 7], ROW)
 
 
 class Ask(NamedTuple):
-    """Which optional values a row gets (1: yes), and at which points."""
+    """The optional values that a row gets (1: yes), and the points at which they are taken."""
 
     h: int
     ks: int
@@ -69,7 +69,7 @@ class Chain(NamedTuple):
 
 
 def empty_rows(count: int) -> Any:
-    """Make so many records of ROW, without events: counts and losses are 0, other values are NaN."""
+    """Return `count` records of ROW without events: counts and losses are 0, other values are NaN."""
     return for_kernels(np.repeat(_EMPTY_ROW, count))
 
 
@@ -198,7 +198,7 @@ def vertex_of_chain(chain: Chain, vertices: int, slope: float) -> Vertex:
 def vertex_of(tree: Tree, chain: Chain, vertices: int, which: int, slope: float) -> tuple[Vertex, int]:
     """Return the hull's vertex at a slope, and the key of the entry behind it (PAD_KEY: none).
 
-    From the bridges, or from the scan, which wrote so many vertices.
+    Read the vertex from the bridges, or, in a tree without bridges, from the `vertices` that a scan wrote.
     """
     state = tree.state[0]
     if state.keeps_hull != 0:
@@ -248,7 +248,7 @@ def write_ks(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
     vertex, key = vertex_of(tree, chain, vertices, KS_SLOPE, np.nextafter(p / state.weight, 2.0))
     advantage = (vertex.x - vertex.y) * p - vertex.y * n
     row.ks = advantage / (float(n) * float(p))
-    if vertex.x == state.weight:  # the last point, which has no threshold: the curve never rises
+    if vertex.x == state.weight:  # the last point has no threshold: TPR - FPR is never above 0
         row.ks_threshold = score_at(tree, last_on_chord(tree))
     else:
         row.ks_threshold = score_of(key)
@@ -293,5 +293,5 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
 
 @entry
 def read_row(tree: Tree, ask: Ask, chain: Chain, rows: Any) -> None:
-    """Write rows[0]. Called from Python."""
+    """Write the row into rows[0], for callers in Python."""
     write_row(tree, ask, chain, rows[0])

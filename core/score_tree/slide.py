@@ -30,7 +30,8 @@ _COURSE_FIELDS: list[Any] = [
     ("row", "i8"),  # the next row to write
     ("oldest", "i8"),  # where the ring's oldest event lies
     ("held", "i8"),  # events in the ring
-    ("window", "i8"),  # NO_WINDOW: there is no ring. For a compressed AUC: how many events its window holds
+    # NO_WINDOW: the batch has no ring. For a compressed AUC: how many events its window holds
+    ("window", "i8"),
 ]
 COURSE = np.dtype(_COURSE_FIELDS)
 NO_WINDOW = -1
@@ -71,7 +72,7 @@ def hold(ring: Ring, key: int, label: int, bucket: int, shift: int) -> None:
 
 @inlined
 def release(ring: Ring) -> tuple[int, int, int]:
-    """Remove the oldest event from the ring; return its key, label and hint."""
+    """Remove the oldest event from the ring; return the event's key, label and hint."""
     course = ring.course[0]
     held = ring.events[at(course.oldest)]
     course.oldest += 1
@@ -83,7 +84,7 @@ def release(ring: Ring) -> tuple[int, int, int]:
 
 @inlined
 def obstacle(tree: Tree, ring: Ring, key: int, sign: int) -> int:
-    """Return the code of what prevents that the next event is applied; DONE if nothing does."""
+    """Return the code of what the next event needs before it can be applied; DONE if it needs nothing."""
     state = tree.state[0]
     if not is_score(key):
         return NOT_A_NUMBER
@@ -99,7 +100,7 @@ def obstacle(tree: Tree, ring: Ring, key: int, sign: int) -> int:
 
 @inlined
 def look_ahead(tree: Tree, ring: Ring, scores: Any, event: int) -> int:
-    """Prefetch the buckets of the next events to leave and to enter; return the bucket of the one to enter.
+    """Prefetch the buckets of the next events to leave and to enter; return the bucket of the entering event.
 
     In large windows an update spends most of its time waiting for memory.
     """
@@ -127,7 +128,9 @@ def slide(
     chain: Chain,
     rows: Any,
 ) -> int:
-    """Apply a batch from the place where `ring.course` stands; return DONE, or the code of why it stopped.
+    """Apply the events of a batch, from the place where `ring.course` stands.
+
+    Return DONE, or the code of what stopped the batch.
 
     sign: 1 inserts, -1 removes. With a ring, the batch is one of `steps`. Without a ring, the columns of
     `steps` are empty.

@@ -1,4 +1,7 @@
-"""TreeStore: the events of a ScoreTree as they come and go, and their arrays. `tree` adds the queries."""
+"""TreeStore: the events of a ScoreTree that come and go, and the arrays that hold them.
+
+`tree` adds the queries.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _NO_STEPS = Steps(NO_INT64, NO_INT8, NO_INT64, NO_INT64)
 
 
 class Entries(NamedTuple):
-    """Distinct scores, ascending, with how many events of each class have them."""
+    """Distinct scores in ascending order, with the numbers of events of each class at each score."""
 
     scores: FloatArray
     positives: Int64Array
@@ -50,7 +53,7 @@ NO_ROWS = empty_rows(0)
 
 
 def refuse_beyond_limit(weight: int) -> None:
-    """Refuse a weight beyond what the whole numbers can hold."""
+    """Raise CapacityError for more events than the whole numbers can count exactly."""
     if weight > MAX_WEIGHT:
         raise CapacityError(
             f"ScoreTree: {weight} events; it counts exactly up to {MAX_WEIGHT} (squared ranks "
@@ -59,7 +62,7 @@ def refuse_beyond_limit(weight: int) -> None:
 
 
 def checked_capacity(capacity: int) -> int:
-    """Return a capacity that the whole numbers can hold."""
+    """Return a capacity from 1 to MAX_WEIGHT; raise CapacityError for any other."""
     if not 1 <= capacity <= MAX_WEIGHT:
         raise CapacityError(
             f"capacity: {capacity}; a ScoreTree counts exactly from 1 to {MAX_WEIGHT} events "
@@ -69,7 +72,7 @@ def checked_capacity(capacity: int) -> int:
 
 
 def refuse_stop(code: int, scores: FloatArray, event: int) -> None:
-    """Raise the error for the code with which a batch kernel stopped; DONE raises none."""
+    """Raise the error that belongs to the code with which a batch kernel stopped; DONE raises none."""
     if code == NOT_A_NUMBER:
         raise InputError(f"scores: {scores[event]} at position {event}; drop such events before")
     if code != DONE:
@@ -107,7 +110,9 @@ class TreeStore:
         keeps_hull: bool = True,
         follows_weight: bool = False,
     ) -> Self:
-        """Build from distinct ascending scores and their counts. O(k), some 20 ns an entry.
+        """Build a tree from distinct ascending scores and the counts of positives and negatives at each.
+
+        O(k), some 20 ns an entry.
 
         The capacity is doubled until the events fit.
 
@@ -141,7 +146,7 @@ class TreeStore:
         >>> ScoreTree.from_sorted([0.1, 0.4], [0, 1], [1, 0]).to_sorted().scores.tolist()
         [0.1, 0.4]
         """
-        buckets = self._tree.buckets["count"][: int(self._state["fresh_bucket"])]  # a free one has count 0
+        buckets = self._tree.buckets["count"][: int(self._state["fresh_bucket"])]  # an unused one has count 0
         keys, positives, negatives = np.zeros((3, int(buckets.sum()) - 1), np.int64)
         list_entries(self._tree, keys, positives, negatives)
         return Entries(scores_of(keys), positives, negatives)
@@ -177,12 +182,12 @@ class TreeStore:
 
     @property
     def capacity(self) -> int:
-        """Number of events for which the fixed point is made; part of a snapshot."""
+        """The number of events for which the fixed point is made; it is part of a snapshot."""
         return int(self._state["capacity"])
 
     @property
     def cost(self) -> tuple[int, int]:
-        """The Beta density of the loss that is kept."""
+        """The parameters (a, b) of the Beta density over costs, for which the tree keeps the loss."""
         return self._cost
 
     @property
@@ -192,7 +197,7 @@ class TreeStore:
 
     @property
     def keeps_hull(self) -> bool:
-        """Whether bridges are kept; set it to change that, O(k)."""
+        """Whether the tree keeps bridges; setting another value rebuilds the tree, O(k)."""
         return bool(self._state["keeps_hull"])
 
     @keeps_hull.setter
@@ -202,7 +207,10 @@ class TreeStore:
 
     @property
     def _state(self) -> Any:
-        """The one record of totals (not kept: a copied tree must not show the original's)."""
+        """The one record of totals, read from the arrays at each call.
+
+        A copied tree must not show the totals of the original.
+        """
         return self._tree.state[0]
 
     @property
@@ -239,7 +247,8 @@ class TreeStore:
         spans = np.empty((room, 2), np.int64)
         build(tree, keys_of(entries.scores), entries.positives, entries.negatives, spans)
         self._tree = tree
-        self._kept_sums = (0, 0)  # 1: the sums of AUM are kept; 1: those of the losses of probabilities
+        # 1: the tree keeps the sums of AUM; 1: it keeps those of the losses of probabilities
+        self._kept_sums = (0, 0)
         self._chain = Chain(*np.empty((3, chain_room(capacity)), np.int64))
 
     def _keep_sums(self, ask: Ask) -> None:
@@ -268,7 +277,7 @@ class TreeStore:
         rows: Any = NO_ROWS,
         sign: int = 1,
     ) -> int:
-        """Run the batch kernel from where the ring's course stands. For `ScoreWindow`.
+        """Run the batch kernel from the place where the ring's course stands. For `ScoreWindow`.
 
         labels, scores  the events; `sign` is 1 for events that come, -1 for events that go
         rows            filled with the records of the rows that `steps` ask for
@@ -287,7 +296,10 @@ class TreeStore:
         return self._tree
 
     def make_room(self, code: int) -> bool:
-        """Make the room for which a batch kernel stopped; False if the kernel stopped for another reason."""
+        """Make the room whose lack stopped a batch kernel.
+
+        Return False if the kernel stopped for another reason.
+        """
         if code == NEEDS_CAPACITY:
             self._load(self.to_sorted(), self._capacity_for(len(self) + 1), self.keeps_hull)
         elif code == NEEDS_ROOM:

@@ -1,4 +1,4 @@
-"""A subset of the hull's vertices such that no dropped vertex is far from a kept one: Tatti 2021, section 6.
+"""A subset of the hull's vertices in which every dropped vertex is near a kept vertex: Tatti 2021, section 6.
 
 Invariant: vertices w between two consecutive kept vertices, u and v to its right, are dropped only if u and v
 are NEAR. They are near if FPR(u) <= growth * FPR(v), hence FPR(u) <= growth * FPR(w). They are also near if
@@ -36,7 +36,7 @@ def is_near(u: Any, v: Any, negatives: Any, growth: float) -> bool:
 
 @inlined
 def ratio_between(u: Any, v: Any, negatives: Any) -> float:
-    """Return the least growth with which u and v are near; they have vertices between them."""
+    """Return the least growth for which u and v are near; at least one vertex lies between u and v."""
     at_u, at_v = negatives - (u.x - u.y), negatives - (v.x - v.y)
     by_negatives = at_u / at_v if at_v > 0 else INFINITY
     by_positives = v.y / u.y if u.y > 0 else INFINITY
@@ -48,7 +48,7 @@ def last_near(tree: Tree, u: Vertex, end: Vertex, growth: float) -> Vertex:
     """Find the last vertex near u. O(log k). `end`, the hull's last vertex, must not be near u."""
     negatives = end.x - end.y
     last = u
-    after = end  # `end` is not near: the answer lies between `last` and it
+    after = end  # `end` is not near: the last near vertex lies between `last` and `end`
     x = whole(0)
     y = whole(0)
     place = tree.state[0].root
@@ -88,7 +88,10 @@ def last_near(tree: Tree, u: Vertex, end: Vertex, growth: float) -> Vertex:
 
 @entry
 def list_subset(tree: Tree, growth: float, x: Any, y: Any) -> tuple[int, float]:
-    """Write the subset of the hull of a tree with bridges; return its size and the growth that it needs."""
+    """Write the subset of a tree's hull, along its bridges.
+
+    Return the size of the subset and the least growth that allows it.
+    """
     state = tree.state[0]
     end = Vertex(whole(state.weight), whole(state.positives))
     negatives = end.x - end.y
@@ -113,9 +116,11 @@ def list_subset(tree: Tree, growth: float, x: Any, y: Any) -> tuple[int, float]:
 
 @entry
 def thin_hull(x: Any, y: Any, growth: float) -> tuple[int, float]:
-    """Move the subset of a hull's vertices to the front of the arrays; return its size and the growth needed.
+    """Move the subset of a hull's vertices to the front of the arrays.
 
-    It is the same subset as that of `list_subset`. O(vertices).
+    Return the size of the subset and the least growth that allows it.
+
+    The subset is equal to that of `list_subset`. O(vertices).
     """
     count = len(x)
     negatives = x[count - 1] - y[count - 1]

@@ -29,7 +29,7 @@ from .query import entry_at, slot_of_rank
 
 @inlined
 def note_event(tree: Tree, key: int, label: int, sign: int) -> None:
-    """Add an event that came (sign 1) to the sums that are kept, or subtract one that went (-1)."""
+    """Add the terms of an event that came (sign = 1) to the sums that are kept, or subtract them (-1)."""
     state = tree.state[0]
     if state.keeps_area != 0:
         if label == 0 and key > state.reference:
@@ -62,7 +62,8 @@ def move_reference(tree: Tree, index: int, slot: int) -> None:
             if (key < low) | (key > high):
                 return
             negatives, positives = by_class(0, *entry_of(bucket, slot))
-            gained = negatives if key > low else whole(0)  # above `low`: moving down adds them
+            # above `low`: a reference that moves down adds them
+            gained = negatives if key > low else whole(0)
             lost = positives if key < high else whole(0)
             if gained > 0:
                 add_times(sums, score_of(key), step * gained)
@@ -79,10 +80,10 @@ def move_reference(tree: Tree, index: int, slot: int) -> None:
 
 @inlined
 def crossing_entry(tree: Tree) -> tuple[int, int]:
-    """Return bucket and slot of the entry at which FP and FN cross: that of the N-th lowest event.
+    """Return bucket and slot of the entry at which FP and FN cross: the entry of the N-th lowest event.
 
-    It is nearly always in the bucket of the reference, and how many events lie below the reference is known.
-    Otherwise a descent finds it.
+    N is the number of negatives. The entry is nearly always in the bucket of the reference, below which the
+    number of events is known. Otherwise a descent finds the entry.
     """
     state = tree.state[0]
     negatives = state.weight - state.positives
@@ -126,7 +127,7 @@ def write_losses(tree: Tree, row: Any) -> None:
 def begin_sums(tree: Tree, with_area: int, with_losses: int) -> None:
     """Start to keep sums (1: yes), from the entries. O(k). The reference of AUM is then below all entries.
 
-    A kernel apart from the loop of all events, in which this code would take seconds to compile.
+    This is a kernel apart from the loop of all events, in which this code would take seconds to compile.
     """
     state = tree.state[0]
     state.keeps_area |= with_area

@@ -1,8 +1,10 @@
 """The window in score order, with its ROC curve and its convex hull current after every event.
 
-A `ScoreTree` is the multiset of (label, score) of a window. (`window` adds the order in which the events
-came, so that the window can slide.) All values are exact: they are whole numbers, updated by whole
-differences. So no value drifts, and no order of scores is slow.
+A `ScoreTree` is the multiset of (label, score) of a window. `window` adds the order in which the events came,
+so that the window can slide.
+
+All values are exact: they are whole numbers, updated by whole differences. So no value drifts, and no order
+of scores is slow.
 
 Invariants, each recomputed by `tests/support/invariants/score_tree.py`:
 
@@ -43,7 +45,7 @@ from .store import NOTHING, TreeStore
 from .subset import list_subset, thin_hull
 
 RANKING = Ask(1, 1, 1, 1, 1, 0.01, 0.5)
-"""Asks for all measures of scores on any scale, and not for the losses of probabilities."""
+"""Asks for every measure of scores that are on any scale, and for no loss of probabilities."""
 
 
 class Hull(NamedTuple):
@@ -64,7 +66,7 @@ class DelongSums(NamedTuple):
 
 
 class KolmogorovSmirnov(NamedTuple):
-    """The greatest TPR - FPR, and the largest score that attains it as a threshold."""
+    """The greatest TPR - FPR, and the largest threshold score at which the curve reaches it."""
 
     value: float
     threshold: float
@@ -99,7 +101,10 @@ class ScoreTree(TreeStore):
         return int(self._state["pairs2"]) / (2 * self.positives * self.negatives)
 
     def delong(self) -> DelongSums:
-        """Return exact sums for AUC and its variance: docs/architecture/math.md, "AUC and its sums". O(1)."""
+        """Return the exact sums from which the AUC and its variance follow.
+
+        See docs/architecture/math.md, "AUC and its sums". O(1).
+        """
         state = self._state
         return DelongSums(
             self.positives,
@@ -143,7 +148,7 @@ class ScoreTree(TreeStore):
     def h_sum(self) -> tuple[int, int]:
         """Return the loss over the hull and the loss over its chord, in fixed point. O(1).
 
-        H = 1 - the first / the second. Returns (0, 0) without both classes.
+        H = 1 - (the first / the second). Returns (0, 0) without both classes.
         """
         row = self.row(NOTHING._replace(h=1))
         return int(row.h_loss), int(row.h_loss_of_all)
@@ -165,18 +170,26 @@ class ScoreTree(TreeStore):
         return KolmogorovSmirnov(float(row.ks), float(row.ks_threshold))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
-        """Return the TPR at `fpr`: linear between ROC points, upper end of a vertical step. O(log k)."""
+        """Return the TPR at `fpr`, by lines between ROC points; on a vertical step, that of its upper end.
+
+        O(log k).
+        """
         return self._roc_point(fpr, False)
 
     def fpr_at_tpr(self, tpr: float) -> float | None:
-        """Return the FPR at `tpr`: linear between ROC points, left end of a horizontal step. O(log k)."""
+        """Return the FPR at `tpr`, by lines between ROC points; on a horizontal step, that of its left end.
+
+        O(log k).
+        """
         return self._roc_point(tpr, True)
 
     def cost_threshold(self, cost: float) -> float | None:
         """Return the best threshold if a false positive costs `cost`, a false negative 1 - cost.
 
-        The smallest score of the window whose calibrated probability is at least the cost, else
-        +inf; None without both classes. O(log k).
+        The threshold is the smallest score of the window whose calibrated probability is at least `cost`;
+        +inf if no score is.
+
+        Return None without both classes. O(log k).
         """
         if np.isnan(cost):
             raise InputError("cost: NaN; give the cost of a false positive, between 0 and 1")
@@ -185,7 +198,7 @@ class ScoreTree(TreeStore):
         return float(self.row(NOTHING._replace(cost_threshold=1, cost=float(cost))).cost_threshold)
 
     def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
-        """Return the PAV value of the largest window score that is not above each score.
+        """Return for each score the PAV value of the largest window score that is not above it.
 
         A score below all window scores gets the PAV value of the lowest window score; in an empty tree every
         value is NaN. O(log k) a score, and the hull once.
@@ -225,7 +238,10 @@ class ScoreTree(TreeStore):
         return out
 
     def quantile(self, share: float) -> float | None:
-        """Return the smallest score that this share of the events does not exceed. O(log k)."""
+        """Return the smallest score such that at least this share of the events has no higher score.
+
+        O(log k).
+        """
         if not 0.0 <= share <= 1.0:
             raise InputError(f"quantile: {share}; give a share from 0 to 1")
         if not len(self):
@@ -246,7 +262,7 @@ class ScoreTree(TreeStore):
         return found if found.own else None
 
     def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
-        """Return the share of the other class that each event is ranked right against, ties half.
+        """Return for each event the share of the other class that it is ranked right against, ties half.
 
         labels, scores  of n events, which need not be in the tree
 
@@ -268,7 +284,7 @@ class ScoreTree(TreeStore):
         return self.rows_now(ask).view(np.recarray)[0]
 
     def rows_now(self, ask: Ask = RANKING) -> Any:
-        """Return the record of `row` in an array of one, as kernels take it."""
+        """Return the record of `row` in an array of length 1, the form that kernels take."""
         rows = empty_rows(1)
         self._keep_sums(ask)
         read_row(self._tree, ask, self._chain, rows)
@@ -282,7 +298,10 @@ class ScoreTree(TreeStore):
         return float(roc_point(self._tree, at_tpr, float(share)))
 
     def ranks(self, scores: FloatArray) -> Int64Array:
-        """Return of each score: events below, positives below, events tied, positives tied. O(log k) each."""
+        """Return for each score four numbers of events: below, positives below, tied, tied positives.
+
+        O(log k) each.
+        """
         ranks = np.empty((len(scores), 4), np.int64)
         rank_scores(self._tree, scores, ranks)
         return ranks

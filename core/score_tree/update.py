@@ -40,10 +40,10 @@ NOT_FOUND = -1
 
 
 class Seen(NamedTuple):
-    """A run of entries beside the event's own, on the side where the other class counts for the event.
+    """A run of entries on one side of the event's own entry.
 
-    `own`, `other`: the run's events of the event's class and of the other class; `pairs2`: doubled pairs
-    within the run.
+    It has the negatives below a positive, or the positives above a negative. `own`, `other`: the run's events
+    of the event's class and of the other class; `pairs2`: doubled pairs within the run.
     """
 
     own: int
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 
 
 class Tied(NamedTuple):
-    """The other events that have the event's own score."""
+    """The other events that have the same score as the event."""
 
     own: int
     other: int
@@ -80,13 +80,13 @@ def find_bucket(tree: Tree, key: int, hint: int) -> int:
 
 @inlined
 def is_slot_of(bucket: Any, slot: int, key: int) -> bool:
-    """Whether the slot holds the entry of a key."""
+    """Return whether the slot holds the entry of a key."""
     return (slot <= bucket.count) and bucket.key[slot] == key
 
 
 @inlined
 def seen_in_bucket(bucket: Any, slot: int, is_entry: bool, label: int) -> Seen:
-    """Count what the event sees within its bucket, before the bucket changes."""
+    """Count the events of the bucket that the event is compared with, before the bucket changes."""
     count = whole(bucket.count)
     if label != 0:
         first, last = whole(1), slot - 1
@@ -184,7 +184,10 @@ def drop_bucket(tree: Tree, index: int) -> tuple[int, Change]:
 def climb(
     tree: Tree, place: int, seen: Seen, tied: Tied, change: Change, label: int, sign: int
 ) -> tuple[Seen, Change]:
-    """Carry an event's change from a node or bucket up to the root; return what the event saw and changed."""
+    """Carry an event's change from a node or bucket up to the root.
+
+    Return the entries that the event was compared with, and the change of the window's hull.
+    """
     keeps_hull = tree.state[0].keeps_hull != 0
     parent = parent_of(tree, place)
     while parent != NO_PLACE:
@@ -203,9 +206,9 @@ def climb(
 
 @inlined
 def add_totals(state: Any, seen: Seen, tied: Tied, label: int, sign: int) -> None:
-    """Update the window's sums exactly, from all that the event sees."""
+    """Update the window's exact sums for one event, from the events that it is compared with."""
     own_total, _ = by_class(label, state.weight, state.positives)
-    own_total -= sign < 0  # without the event
+    own_total -= sign < 0  # the other events of the class
     rank2 = 2 * seen.other + tied.other
     tied_rank2 = 2 * (own_total - seen.own) - tied.own
     across = seen.pairs2 + 2 * seen.other * (own_total - seen.own)

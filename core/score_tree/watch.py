@@ -1,11 +1,12 @@
-"""Two vertices of the hull that rows ask for again and again, followed from event to event in O(1).
+"""Follows two vertices of the hull, for which every row asks, from event to event in O(1).
 
 A row needs the vertices at two slopes: the prevalence (KS) and the cost (the threshold). Both rarely move. A
 row that finds such a vertex by a descent leaves it with the slopes of its two edges and the key behind it.
 Each update brings the interval in which the hull changed. A vertex outside of it stays, and only at the
 interval's ends does one of its slopes change. So the next row compares two slopes, and descends only if the
-vertex lay within the interval or is no longer the vertex at the slope. With AUM's crossing found likewise
-(sums.py), an event and its row at k = 10,000 cost .77 of the time that three descents took, in one run.
+vertex lay within the interval or is no longer the vertex at the slope. AUM's crossing is found in a similar
+way (sums.py). With both, an event and its row at k = 10,000 took .77 of the time that three descents took, in
+one run.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -19,12 +20,15 @@ from .layout import PAD_KEY, Tree
 from .query import entry_at, vertex_with_slopes
 
 KS_SLOPE, COST_SLOPE = 0, 1
-"""The two slopes: places in the fields of STATE."""
+"""Indices of the two slopes in the fields of STATE."""
 
 
 @inlined
 def follow_vertices(tree: Tree, change: Change, key: int, label: int, sign: int) -> None:
-    """Carry the watched vertices over an event that came (sign 1) or went (-1), and changed the hull so."""
+    """Carry the watched vertices over an event that came (sign = 1) or went (-1).
+
+    `change` says how the event changed the hull.
+    """
     state = tree.state[0]
     for which in range(2):
         if state.watched[which] == 0:
@@ -48,7 +52,7 @@ def follow_vertices(tree: Tree, change: Change, key: int, label: int, sign: int)
 
 @kernel
 def watch_vertex(tree: Tree, which: int, slope: float) -> None:
-    """Make the watched vertex the one at a slope: O(1) if it is so already, else O(log k)."""
+    """Make the vertex at a slope the watched vertex: O(1) if it already is, else O(log k)."""
     state = tree.state[0]
     if (state.watched[which] != 0) & (state.slope_into[which] < slope) & (slope <= state.slope_out[which]):
         return

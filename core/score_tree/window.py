@@ -27,14 +27,14 @@ from .tree import RANKING, ScoreTree
 from .update import NO_HINT
 
 BRIDGES_FROM = 300
-"""How many strides of 2 or more events a window must hold for bridges to cost less than scans."""
+"""A window of so many strides, of 2 or more events each, costs less with bridges than with scans."""
 
 
 def keeps_hull_for(window: int, stride: int) -> bool:
-    """Whether bridges serve a window of so many events better than scans.
+    """Return whether bridges serve a window of so many events better than scans.
 
-    A pure function that affects only the speed: rows are the same. Keeping the hull has a cost per event, a
-    scan has a cost per row. Both costs are equal at a stride of 1, 3, 20 and some 300 for windows of 100,
+    The function is pure and affects only the speed: rows are the same. Keeping the hull has a cost per event,
+    a scan has a cost per row. Both costs are equal at a stride of 1, 3, 20 and some 300 for windows of 100,
     1,000, 10,000 and 100,000 events (docs/benchmarks/core.md).
     """
     return stride == 1 or BRIDGES_FROM * stride <= window
@@ -97,7 +97,9 @@ class ScoreWindow:
         return self._tree.nbytes + int(self._ring.events.nbytes)
 
     def follow(self, labels: Int8Array, scores: FloatArray, steps: Steps, ask: Ask | None = None) -> Any:
-        """Follow steps; return a record of ROW, with the values that `ask` wants, for each row that is due.
+        """Apply steps to the window.
+
+        Return a record of ROW, with the values that `ask` wants, for each row that is due.
 
         ask: None if no row is due.
 
@@ -125,7 +127,7 @@ class ScoreWindow:
         return events["label"].astype(np.int8), scores_of(events["key"])
 
     def load(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Replace the window's events by others, given oldest first. O(k log k) to sort, then O(k)."""
+        """Replace the window's events by the given events, oldest first. O(k log k) to sort, then O(k)."""
         y = as_labels(labels)
         s = as_scores(scores, len(y)) + 0.0
         if self._size is not None and len(y) > self._size:
@@ -162,7 +164,7 @@ class ScoreWindow:
 
 
 def warm_up() -> float:
-    """Compile every kernel, or load it from the cache; return the seconds that took.
+    """Compile every kernel, or load it from the cache; return the seconds that this took.
 
     Some seconds the first time on a machine, a fraction of a second afterwards.
     """

@@ -1,8 +1,8 @@
-"""The settings of the evaluation of one model. Immutable, and checked when made.
+"""The settings of the evaluation of one model. An object is immutable, and checked when made.
 
 `setting` declares a setting at its field of a dataclass: the default, the help text and the rules, in one
-place. Options of the command line, Beam YAML, hashes and stored states read these declarations. So their code
-does not name single settings.
+place. Options of the command line, Beam YAML, hashes and stored states read these declarations. So the code
+for these does not name single settings.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from .costs import BetaCost, Cost, parse_cost
 from .durations import duration_text, microseconds, parse_lateness
 from .evidence import DEFAULT_BLOCKS, Bound, PeriodBound, checked_bound, checked_evidence
 from .measure_names import named_measures
-from .sketches import checked_sketch_bytes
 from .windows import Emission, EveryEvents, LastEvents, Window, check_emission, needs_times, read_number
 
 _KEY = "declared"
 
 Change = Callable[[Any, Any, Any], str]
-"""Says why a setting of a snapshot cannot change from one value to another; the empty text if it can."""
+"""Says why a setting of a snapshot cannot change from one value to another; says the empty text if the
+setting can change.
+"""
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,13 @@ class Declared:
     """The declaration of a setting, beside its name, its type and its default.
 
     about       the help text of the command line, without the default.
-    metavar     the placeholder of the value in the help text; None: the setting's name in capitals.
-    parse       reads the value from text; None: a number, a switch, or the text of the default.
+    metavar     the placeholder of the value in the help text; None for the setting's name in capitals.
+    parse       reads the value from text; None for a number, a switch, or the text of the default.
     of_rows     whether the setting decides only the values of a row, and not which events the window holds.
-                Then a job may continue from a state that was made with another value.
-    is_younger  whether the setting came after the first stored states. If so, a state's settings and the hash
-                of settings leave it out while it has its default value.
+                If so, a job may continue from a state that was made with another value.
     needs       the fields that every event must have if the setting is used.
-    keeps       for a duration: the name of the part that a state keeps beside its evaluators for the setting.
+    keeps       only for a duration: the name of the part of a state that the setting needs beside the
+                evaluators.
     change      says why a job with another value cannot continue from a state.
     """
 
@@ -51,24 +51,26 @@ class Declared:
     metavar: str | None = None
     parse: Callable[[str], Any] | None = None
     of_rows: bool = False
-    is_younger: bool = False
     needs: tuple[str, ...] = ()
     keeps: str = ""
     change: Change | None = None
 
 
 def setting(default: object, about: str, **rules: Any) -> Any:
-    """Return the field of a dataclass with this default; `rules` are the other fields of `Declared`."""
+    """Return the field of a dataclass with this default.
+
+    `rules` are the values of the other fields of `Declared`.
+    """
     return field(default=default, metadata={_KEY: Declared(about, **rules)})
 
 
 def declared(settings: type) -> dict[str, Declared]:
-    """Return, by name, the declarations of a dataclass's fields that were made by `setting`."""
+    """Return the declarations that `setting` made for the fields of a dataclass, by name."""
     return {each.name: each.metadata[_KEY] for each in fields(settings) if _KEY in each.metadata}
 
 
 def plain(value: Any) -> Any:
-    """Return the value of a setting for JSON: the value itself, a list for a tuple, or the spelling.
+    """Return the value of a setting for JSON: the value itself, a list for a tuple, or the value's spelling.
 
     >>> plain(0.5), plain((0.0, 0.1))
     (0.5, [0.0, 0.1])
@@ -78,15 +80,8 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def younger_defaults(settings: type) -> dict[str, Any]:
-    """Return by name the defaults of younger settings: a state without such a setting has its default."""
-    return {
-        name: plain(getattr(settings, name)) for name, each in declared(settings).items() if each.is_younger
-    }
-
-
 def _begins_anew(snapshot: Any, was: object, now: object) -> str:  # noqa: ARG001
-    """Allow every change: evidence of another bound, of other blocks or of another gap begins anew."""
+    """Allow every change: evidence for another bound, other blocks or another gap begins again."""
     return ""
 
 
@@ -97,7 +92,7 @@ POINTS_THINNED: Literal["thinned"] = "thinned"
 
 
 def parse_partial_fpr(text: str) -> tuple[float, float]:
-    """Read `0:0.1`, a range of false positive rates.
+    """Read a range of false positive rates, such as `0:0.1`.
 
     >>> parse_partial_fpr("0:0.1")
     (0.0, 0.1)
@@ -109,7 +104,10 @@ def parse_partial_fpr(text: str) -> tuple[float, float]:
 
 
 class Points(NamedTuple):
-    """The points of the ROC curve that a row reports: a false positive rate, a cost of a false positive."""
+    """The points of the ROC curve that a row reports.
+
+    One point is at a false positive rate, and one is at a cost of a false positive.
+    """
 
     fpr: float
     cost: float
@@ -121,35 +119,32 @@ class EvaluatorSettings:
 
     window              which events count.
     every               when a row is due.
-    measures            names of measures; "all" = every measure; None = all but those that take a pass over
-                        the window or its hull, such as "average_precision".
-                        "auc" includes its interval, "ks" its threshold and "polynomial_auc" its bound.
+    measures            names of measures; "all" = every measure; None = all but the measures that take a pass
+                        over the window or its hull, such as "average_precision". "auc" includes its interval,
+                        "ks" its threshold and "polynomial_auc" its bound.
     cost                the distribution of misclassification costs in the H-measure.
     priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1).
-    threshold           predicted positive means score >= threshold.
-    confidence          of the AUC interval, in (0, 1).
-    probabilities       the scores are probabilities: Brier score and log loss make sense.
-    at_fpr              the false positive rate of tpr_at_fpr, in [0, 1].
+    threshold           an event is predicted positive if its score >= threshold.
+    confidence          the confidence of the AUC's interval, in (0, 1).
+    probabilities       whether the scores are probabilities: if so, Brier score and log loss have a meaning.
+    at_fpr              the false positive rate at which tpr_at_fpr is read, in [0, 1].
     false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1).
     partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1].
-    flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does.
+    flip_if_below_half  whether the H-measure takes -score while AUC < 0.5, as R's hmeasure does.
     evidence_below      the AUC that the model must have, in (0, 1), or a `PeriodBound` or its text: rows have
-                        evidence that the AUC is below, over all events of the (model, slice). None: no
-                        evidence.
-    evidence_blocks     m: a block of evidence has at least m positives and m negatives, 1 to 100.
+                        the evidence that the AUC is below this bound, over all events of the (model, slice).
+                        None if rows have no evidence.
+    evidence_blocks     m: a block of evidence has at least m positives and m negatives; m is 1 to 100.
     block_gap           a duration: events within the gap behind a full block of evidence are not used for
-                        evidence. None: all events are used.
+                        evidence. None if all events are used.
     positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already.
-    order               how the events were ordered: "position", "arrival", "time" (a total sort), or
-                        "time:10m": by time, and an event that comes later than 10 minutes in its partition
-                        does not count.
+    order               how the events were ordered: "position", "arrival", "time" (all events sorted), or
+                        "time:10m": in order of time, where an event does not count if it comes more than 10
+                        minutes late in its partition.
     curves              n = a ROC curve after every n-th event of a (model, slice), and a curve at the end;
                         "end" = only a curve at the end; None = no curves. A curve takes O(window).
     curves_points       "thinned" = a curve leaves out a point within 1/200 of the point before it, in both
                         rates; "all" = a point for each score that the window holds.
-    sketch_bytes        the most bytes of an `AucSketch` that each row on a grid of times brings of its window
-                        (`Rows.sketches`). Roll-ups rank the events of a group together by them. None = no
-                        sketches. A sketch takes O(window).
     """
 
     window: Window = field(default_factory=LastEvents)
@@ -172,7 +167,6 @@ class EvaluatorSettings:
         metavar="LOW:HIGH",
         parse=parse_partial_fpr,
         of_rows=True,
-        is_younger=True,
     )
     flip_if_below_half: bool = setting(False, "H of -score while AUC < 0.5, as R's hmeasure", of_rows=True)
     evidence_below: Bound | None = setting(  # noqa: RUF009  it is frozen
@@ -182,14 +176,12 @@ class EvaluatorSettings:
         "[no evidence]",
         metavar="AUC",
         parse=lambda text: checked_bound(text, "evidence_below"),
-        is_younger=True,
         change=_begins_anew,
     )
     evidence_blocks: int = setting(
         DEFAULT_BLOCKS,
         "a block of evidence has at least so many positives and so many negatives",
         metavar="M",
-        is_younger=True,
         change=_begins_anew,
     )
     block_gap: str | None = setting(
@@ -198,14 +190,12 @@ class EvaluatorSettings:
         "events that are alike within such a time [all events are used]",
         metavar="1h",
         parse=lambda text: duration_text(microseconds(text, "block_gap")),
-        is_younger=True,
         change=_begins_anew,
     )
     positive: str | None = None
     order: str = "arrival"
     curves: EveryEvents | Literal["end"] | None = None
     curves_points: CurvePoints = POINTS_THINNED
-    sketch_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
@@ -229,8 +219,6 @@ class EvaluatorSettings:
         if not (self.curves is None or self.curves == CURVES_AT_END or isinstance(self.curves, EveryEvents)):
             raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
         checked_points("curves_points", self.curves_points)
-        sketch_bytes = checked_sketch_bytes(self.sketch_bytes, self.window, self.every)
-        object.__setattr__(self, "sketch_bytes", sketch_bytes)
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
             raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
         if self.window.signal == "brier" and not self.probabilities:
@@ -248,18 +236,24 @@ class EvaluatorSettings:
 
     @property
     def by_time(self) -> bool:
-        """Whether events apply in order of time."""
+        """Whether events are applied in order of time."""
         return self.order.startswith("time")
 
     @property
     def lateness(self) -> int | None:
-        """How late an event may come in order of time, in microseconds; None = any lateness."""
+        """How late an event may come in order of time, in microseconds.
+
+        None if an event may come with any delay.
+        """
         _, limited, text = self.order.partition(":")
         return parse_lateness(text) if limited else None
 
     @property
     def needs_times(self) -> str | None:
-        """Return the setting that needs event times, as on the command line; None = no setting does."""
+        """Return the setting that needs event times, by its name on the command line.
+
+        None if no setting needs them.
+        """
         if (of_both := needs_times(self.window, self.every)) is not None:
             return of_both
         if isinstance(self.evidence_below, PeriodBound):
@@ -273,7 +267,7 @@ class EvaluatorSettings:
 
     @property
     def curve_stride(self) -> int:
-        """Events between curves; 0: there is a curve only at the end, or no curve."""
+        """The number of events between curves; 0 if there is a curve only at the end, or no curve."""
         return self.curves.n if isinstance(self.curves, EveryEvents) else 0
 
     def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
@@ -298,27 +292,26 @@ class EvaluatorSettings:
     def canonical(self) -> str:
         """Return the text of all settings that change values.
 
-        The text leaves out `measures`, which only chooses among values; `curves`, `curves_points` and
-        `sketch_bytes`, for what is not part of a row; and `positive`, which gives the meaning of labels. It
-        also leaves out a younger setting with its default value. So rows and states that are older than the
-        setting have the same hash.
+        The text leaves out `measures`, which only chooses among values; `curves` and `curves_points`, which
+        are not part of a row; and `positive`, which gives the meaning of labels.
         """
         values = {name: plain(value) for name, value in vars(self).items() if name not in _NO_VALUES}
-        said = {name: value for name, value in values.items() if _YOUNGER.get(name) != value}
-        return json.dumps(said, sort_keys=True)
+        return json.dumps(values, sort_keys=True)
 
     def config_hash(self) -> str:
         """Return the hash of the settings: the 12 hexadecimal digits in the column `config` of every row."""
         return config_of(self.canonical())
 
 
-_YOUNGER = younger_defaults(EvaluatorSettings)
-_NO_VALUES = ("measures", "positive", "curves", "curves_points", "sketch_bytes")
-"""Settings that change no value of a row."""
+_NO_VALUES = ("measures", "positive", "curves", "curves_points")
+"""The settings that change no value of a row."""
 
 
 def checked_points(name: str, points: CurvePoints) -> CurvePoints:
-    """Return which points a curve has. Raises ConfigError for another text; `name` is that of the setting."""
+    """Return the choice which points a curve has, after a check. Raises ConfigError for any other text.
+
+    `name` is the name of the setting.
+    """
     if points not in get_args(CurvePoints):
         raise ConfigError(
             f"{name}={points!r}: give 'thinned', for a curve that looks the same as the whole curve, or 'all'"
@@ -327,7 +320,7 @@ def checked_points(name: str, points: CurvePoints) -> CurvePoints:
 
 
 def checked_order(order: str) -> str:
-    """Return the canonical spelling of an order. Raises ConfigError.
+    """Return the canonical spelling of an order. Raises ConfigError for any other text.
 
     >>> checked_order("time:60s")
     'time:1m'
@@ -354,7 +347,7 @@ def config_of(canonical: str) -> str:
 
 
 def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str, positive: str) -> None:
-    """Raise ConfigError for a window that adapts to the ranking of classes if no class is positive.
+    """Raise ConfigError if a window adapts to the ranking of classes and no class is positive.
 
     predicted, positive  the names under which the caller's users know these two settings
     """

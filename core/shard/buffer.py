@@ -32,11 +32,11 @@ from ..events.batch import EventBatch, LabelBatch
 from ..events.columns import IdColumn, TextColumn
 
 _PER_BATCH = 200
-"""About how many bytes a batch takes in memory beside its columns."""
+"""About how many bytes a batch takes in memory, besides its columns."""
 
 
 TimedBatch = TypeVar("TimedBatch", EventBatch, LabelBatch)
-"""Events (also predictions, as events without labels), or labels."""
+"""A batch of events (also predictions, as events without labels), or of labels."""
 
 
 class ReorderBuffer(Generic[TimedBatch]):
@@ -56,7 +56,7 @@ class ReorderBuffer(Generic[TimedBatch]):
         return sum(len(batch) - start for _, _, start, _, batch in self._heap)
 
     def add(self, batch: TimedBatch, packed_bytes: int) -> None:
-        """Hold a batch; `packed_bytes` is its size in the wire form."""
+        """Add a batch to the buffer; `packed_bytes` is its size in the wire form."""
         if not len(batch):
             return
         times = times_of(batch)
@@ -104,9 +104,9 @@ class ReorderBuffer(Generic[TimedBatch]):
 
 
 class RowStore(Generic[TimedBatch]):
-    """Rows 0 to n - 1, appended, taken in any order, and dropped when they are no longer needed.
+    """Rows 0 to n - 1: they are appended, taken in any order, and dropped when they are no longer needed.
 
-    They are in O(log n) batches: each batch is at least twice as long as the next batch.
+    The rows are in O(log n) batches: each batch is at least twice as long as the next batch.
 
     A row is copied O(log n) times, amortised.
     """
@@ -147,7 +147,7 @@ class RowStore(Generic[TimedBatch]):
         return taken
 
     def keep(self, rows: Int64Array) -> None:
-        """Drop all but the given rows, which get the numbers 0, 1, 2, ..."""
+        """Drop all rows but the given rows, which get the numbers 0, 1, 2, ..."""
         kept = self.take(rows)
         self._batches = []
         if kept is not None:
@@ -166,7 +166,7 @@ def times_of(batch: EventBatch | LabelBatch) -> Int64Array:
 
 
 _ID_BYTES = 64
-"""How many bytes of an id are sorted in columns.
+"""How many bytes of an id are put into columns for sorting.
 
 Events whose ids agree in these bytes are sorted one by one.
 """
@@ -176,7 +176,7 @@ _BLOCK = 1 << 16
 
 
 def in_time_order(batches: list[EventBatch]) -> tuple[EventBatch, int]:
-    """Concatenate batches into one batch in time order; return it and the number of tied events.
+    """Concatenate batches into one batch in time order; return this batch and the number of tied events.
 
     An event is tied if another event has its time, id and model: the input does not say which came first.
     """
@@ -201,7 +201,10 @@ def in_time_order(batches: list[EventBatch]) -> tuple[EventBatch, int]:
 
 
 def _in_runs(equal: Any) -> Int64Array:
-    """Return the places of values that equal a neighbour; `equal[i]`: values i and i + 1 are equal."""
+    """Return the places of the values that equal a neighbour.
+
+    `equal[i]` says whether values i and i + 1 are equal.
+    """
     return np.flatnonzero(np.append(equal, False) | np.append(False, equal))
 
 
@@ -222,7 +225,8 @@ def _keys(times: Int64Array, models: TextColumn, ids: IdColumn | None) -> Any:
             block = slice(first, min(first + _BLOCK, n))
             there = place < lengths[block, None]
             start[block][there] = data[(offsets[block, None] + place)[there]]
-        columns += [start, lengths.astype(np.uint8)]  # the length tells "a" from "a" and a zero byte
+        # the length distinguishes "a" from "a" with a zero byte behind it
+        columns += [start, lengths.astype(np.uint8)]
     keys = np.concatenate([column.view(np.uint8).reshape(n, -1) for column in columns], axis=1)
     return keys.view(f"S{keys.shape[1]}").ravel()
 

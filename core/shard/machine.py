@@ -1,4 +1,4 @@
-"""The protocol of a state machine: a shard feeds it records and can write it down as bytes.
+"""The protocol of a state machine: a shard feeds records to the machine, and can store the machine as bytes.
 
 `EvaluatorTable`, the label join and the deduplicator are such machines. The protocol of a shard (`protocol`)
 and the DoFn that hosts a machine use only the methods below.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 Pane = tuple[int, int]
-"""Start and end of the Beam window that a user put the input in, microseconds UTC, end exclusive."""
+"""The start and the end of a Beam window of the user's input, in microseconds UTC; the end is exclusive."""
 
 Output = TypeVar("Output")
 
@@ -30,23 +30,29 @@ class StateMachine(Protocol[Output]):
         """Return the moment (microseconds) at which the machine needs a `Clock`; None if it needs none."""
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot. A machine loaded from the snapshot behaves exactly as this machine does."""
+        """Return a snapshot. A machine loaded from the snapshot behaves exactly as this machine."""
 
     def snapshot_bytes(self) -> int:
         """Return about the length of `to_bytes()`, in O(1), exact to a few percent."""
 
     def counts(self) -> dict[str, int]:
-        """Return, by name of the metric, how much the machine has taken in since it was made or loaded."""
+        """Return, by name of the metric, how many records and events the machine has taken in.
+
+        The counts begin when the machine is made or loaded.
+        """
 
     def gauges(self) -> dict[str, int]:
-        """Return, by name of the metric, how much the machine holds now, in O(1)."""
+        """Return the gauges of the machine, by name of the metric: how many things it holds now, in O(1)."""
 
     def live_bytes(self) -> int:
         """Return roughly how many bytes of memory the machine takes, in O(1)."""
 
 
 class MachineFactory(Protocol[Output]):
-    """Makes the machines of one step of a pipeline. Travels to the workers, so it must be picklable."""
+    """Makes the machines of one step of a pipeline.
+
+    The factory is sent to the workers, so it must be picklable.
+    """
 
     def warm_up(self) -> None:
         """Compile the kernels that the machines will need, so that no bundle has to wait for the compiler."""
@@ -55,4 +61,7 @@ class MachineFactory(Protocol[Output]):
         """Return a new machine for a key; `pane` is None for unwindowed input."""
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> StateMachine[Output]:
-        """Return the machine of a key from its snapshot. Raises a `RocsteadyError` for other bytes."""
+        """Return the machine of a key from its snapshot.
+
+        Raises a `RocsteadyError` for bytes that are no snapshot of such a machine.
+        """

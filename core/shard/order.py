@@ -1,4 +1,4 @@
-"""The protocol of an order of events in a shard, and of the ledger of what the partitions have sent.
+"""The protocol of an order of events in a shard, and of the ledger of packets that the partitions have sent.
 
     arrival   in the order in which packets arrive
     position  partition after partition, packet by packet; early packets are held
@@ -31,17 +31,17 @@ RUNNER = -1
 
 
 class Ledger(Protocol):
-    """What the partitions of an input have sent so far."""
+    """A ledger: how many packets the partitions of an input have sent so far."""
 
     @property
     def count(self) -> int | None:
-        """How many partitions there are; None if no record has said so yet."""
+        """How many partitions there are; None if no record has said this number yet."""
 
-    def received(self, number: int) -> int | None:
-        """Return how many packets of a partition are here without a gap; None if they are not counted."""
+    def received(self, number: int) -> int:
+        """Return how many packets of a partition are here without a gap."""
 
     def has_ended(self, number: int) -> bool:
-        """Return whether a partition has ended and all of its packets are here."""
+        """Return whether a partition has ended and all of its packets have arrived."""
 
 
 def check_joined(content: Record) -> None:
@@ -51,24 +51,31 @@ def check_joined(content: Record) -> None:
 
 
 class InputOrder(ABC):
-    """Base of the orders. Its methods return the values of an order that holds nothing back."""
+    """The base of the orders. Its methods return the values of an order that holds nothing back."""
 
     tied = 0
-    """How many given events tie with another: the input does not say which of the two is first."""
+    """How many given events tie with another event: the input does not say which of two tied events is first.
+    """
 
     @property
     def clock(self) -> int:
-        """Every event before this time has been given; NO_TIME = not known, END_OF_TIME = all events."""
+        """The clock: every event before this time has been given.
+
+        NO_TIME = not known, END_OF_TIME = all events.
+        """
         return NO_TIME
 
     @property
     def clock_is_given(self) -> bool:
-        """Whether `Clock` records give the clock, at arbitrary moments, and not the partitions."""
+        """Whether `Clock` records, at arbitrary moments, give the clock, and not the partitions."""
         return False
 
     @property
     def greatest(self) -> int:
-        """The greatest time that any partition has told of. If all have ended: the greatest of the input."""
+        """The greatest time that any partition has reported.
+
+        If all partitions have ended, it is the greatest time of the input.
+        """
         return NO_TIME
 
     @property
@@ -78,13 +85,16 @@ class InputOrder(ABC):
 
     @property
     def waiting(self) -> int:
-        """How many events are here and may not apply yet. In order of position: O(events that wait)."""
+        """How many events have arrived but may not apply yet.
+
+        In order of position this takes O(events that wait).
+        """
         return 0
 
     @property
     @abstractmethod
     def ledger(self) -> Ledger:
-        """What the partitions have sent."""
+        """The ledger of the packets that the partitions have sent."""
 
     @abstractmethod
     def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
@@ -96,9 +106,9 @@ class InputOrder(ABC):
 
     @abstractmethod
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Take over what `progress` and `held` gave.
+        """Load the state that `progress` and `held` returned.
 
-        Damaged values raise ValueError, KeyError or TypeError.
+        Raises ValueError, KeyError or TypeError for damaged values.
         """
 
     @abstractmethod

@@ -1,4 +1,7 @@
-"""The three orders of events, and an order by its name in the settings. `order` says what each of them is."""
+"""The three orders of events, and an order by its name in the settings.
+
+`order` defines the protocol that they follow.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +29,10 @@ from .partitions import (
 )
 
 
-class _Uncounted:
-    """The ledger of a state of an earlier version, which did not count packets in order of arrival."""
-
-    count = None
-
-    def received(self, number: int) -> int | None:  # noqa: ARG002
-        """Return None."""
-        return None
-
-    def has_ended(self, number: int) -> bool:  # noqa: ARG002
-        """Return False."""
-        return False
-
-
 class ArrivalOrder(InputOrder):
-    """Yields every batch as it arrives. `EndOfInput` may come more than once: a pane may fire late.
+    """The order of arrival: yields every batch as it arrives.
+
+    `EndOfInput` may come more than once: a pane may fire late.
 
     Packets that have numbers are counted, so that an export misses no packet and no packet counts twice. The
     input ends when all its partitions have ended: on a stream no `EndOfInput` may ever come.
@@ -51,42 +42,29 @@ class ArrivalOrder(InputOrder):
 
     def __init__(self) -> None:
         self._sources = SourcePartitions()
-        self._counts = True
-        # True if the order began with the state of another job, whose packets were counted
-        self._begun = False
 
     def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
         """Yield the batch of a record at once, unless the record repeats a packet."""
         if isinstance(content, EventBatch):
-            if not self._counts or content.head.sequence == UNORDERED or self._sources.receive(content):
+            if content.head.sequence == UNORDERED or self._sources.receive(content):
                 yield content
-        elif isinstance(content, StateMarker) and not self._counts:
-            raise InputError(
-                "the state is one of an earlier rocsteady in order of arrival, which did not count its "
-                "packets, so that an export could miss some; let the job end, and begin a new one"
-            )
-        elif isinstance(content, Heartbeat | EndOfPartition | StateMarker) and self._counts:
+        elif isinstance(content, Heartbeat | EndOfPartition | StateMarker):
             self._sources.receive(content)
         self.is_finished = isinstance(content, EndOfInput) or self._sources.ended
 
     @property
     def ledger(self) -> Ledger:
-        """What the partitions have sent. The ledger knows nothing if the state did not count packets."""
-        return self._sources if self._counts else _Uncounted()
+        """What the partitions have sent."""
+        return self._sources
 
     def progress(self) -> dict[str, Any]:
         """Return what the partitions have said; empty if packets have no numbers."""
-        return {"sources": self._sources.progress()} if self._sources or self._begun else {}
+        return {"sources": self._sources.progress()} if self._sources else {}
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Take over what `progress` gave. Raises ValueError if `held` has packets: none waits in this order.
-
-        With an empty `progress` no packet is counted from here on: earlier packets may have had numbers that
-        the state did not note.
-        """
+        """Take over what `progress` gave. Raises ValueError if `held` has packets: none waits here."""
         if held:
             raise ValueError("packets wait, although the order of arrival applies each at once")
-        self._counts = self._begun = bool(progress)
         if progress:
             self._sources = SourcePartitions.of_progress(progress["sources"])
         self.is_finished = self._sources.ended
@@ -97,7 +75,10 @@ class ArrivalOrder(InputOrder):
 
 
 class PositionOrder(InputOrder):
-    """Yields packets partition by partition, by number. The input ends with its last partition."""
+    """The order of position: yields packets partition by partition, by number.
+
+    The input ends with its last partition.
+    """
 
     is_finished = False
     greatest = NO_TIME
@@ -108,9 +89,9 @@ class PositionOrder(InputOrder):
         self._ends: dict[int, tuple[int, str]] = {}
         self._held: dict[tuple[int, int], bytes] = {}
         self._held_bytes = self._end_bytes = 0
-        # by partition whose turn has not come: how many packets are here without a gap
+        # For each partition whose turn has not come: how many packets have arrived without a gap.
         self._ahead: dict[int, int] = {}
-        # by partition: how many packets another job left, before the first of this job
+        # For each partition: how many packets another job left, before the first packet of this job.
         self._bases: dict[int, int] = {}
 
     def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
@@ -154,7 +135,8 @@ class PositionOrder(InputOrder):
 
     def _note_end(self, partition: int, said: tuple[int, str]) -> None:
         self._ends[partition] = said
-        self._end_bytes += len(json.dumps([partition, *said])) + 2  # 2: comma and space between entries
+        # 2: the comma and the space between entries
+        self._end_bytes += len(json.dumps([partition, *said])) + 2
 
     def _hold(self, key: tuple[int, int], record: bytes) -> None:
         self._held[key] = record
@@ -170,7 +152,7 @@ class PositionOrder(InputOrder):
             while (key := (self._turn, self._expected)) in self._held:
                 record = self._held.pop(key)
                 self._held_bytes -= len(record) + 16
-                if record[: len(MAGIC)] == MAGIC:  # the record is an event batch and no marker
+                if record[: len(MAGIC)] == MAGIC:  # the record is an event batch, not a marker
                     yield EventBatch.unpack(record)
                 self._expected += 1
             if self._ends.get(self._turn, (-1, ""))[0] != self._expected:
@@ -181,12 +163,12 @@ class PositionOrder(InputOrder):
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger of what the partitions have sent. The order itself counts their packets."""
+        """The ledger of the packets that the partitions have sent. The order itself counts these packets."""
         return self
 
     @property
     def count(self) -> int | None:
-        """How many partitions there are; None if no record has said so yet."""
+        """How many partitions there are; None if no record has said this number yet."""
         return self._partitions
 
     @property
@@ -195,7 +177,7 @@ class PositionOrder(InputOrder):
         packets = (record for record in self._held.values() if record[: len(MAGIC)] == MAGIC)
         return sum(len(EventBatch.unpack(record)) for record in packets)
 
-    def received(self, number: int) -> int | None:
+    def received(self, number: int) -> int:
         """Return how many packets of a partition are here without a gap. Another job's are not counted."""
         if number < self._turn:
             packets = self._ends[number][0]
@@ -206,7 +188,7 @@ class PositionOrder(InputOrder):
         return packets - self._bases.get(number, 0)
 
     def has_ended(self, number: int) -> bool:
-        """Return whether a partition has ended and all of its packets are here."""
+        """Return whether a partition has ended and all of its packets have arrived."""
         end = self._ends.get(number)
         return end is not None and self.received(number) == end[0] - self._bases.get(number, 0)
 
@@ -220,7 +202,7 @@ class PositionOrder(InputOrder):
         raise packets_lost(name)
 
     def progress(self) -> dict[str, Any]:
-        """Return whose turn it is and which partitions have ended."""
+        """Return the partition whose turn it is, and the partitions that have ended."""
         return {
             "turn": self._turn,
             "expected": self._expected,
@@ -235,7 +217,7 @@ class PositionOrder(InputOrder):
         return [(*key, record) for key, record in sorted(self._held.items())]
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Take over what `progress` and `held` gave."""
+        """Load the state that `progress` and `held` returned."""
         self._turn, self._expected = whole(progress["turn"], 0), whole(progress["expected"], 0)
         self._partitions = count_of(progress["partitions"])
         for number, packets, source in progress["ends"]:
@@ -256,13 +238,13 @@ class PositionOrder(InputOrder):
 
 
 class TimeOrder(InputOrder):
-    """Yields events in order of event time, up to the clock.
+    """The order of time: yields events in order of event time, up to the clock.
 
     The clock is the readers' clock: the least moment up to which a partition is settled. If packets have no
     numbers, there is no readers' clock, and `Clock` records give the time. An event behind the clock is late.
-    Readers refuse late events before they send them, so behind the readers' clock no late event arrives here.
-    A given clock makes no rows on a grid by itself, because nothing says where it would end. A model's time
-    is then that of its own events.
+    Readers refuse late events before they send them, so with the readers' clock no late event arrives here. A
+    given clock makes no rows on a grid by itself, because nothing says where it would end. The time of a
+    model is then the time of its own events.
     """
 
     def __init__(self) -> None:
@@ -272,7 +254,10 @@ class TimeOrder(InputOrder):
 
     @property
     def clock(self) -> int:
-        """Every event before this time has been yielded; NO_TIME = not known, END_OF_TIME = all events."""
+        """The clock: every event before this time has been yielded.
+
+        NO_TIME = not known, END_OF_TIME = all events.
+        """
         return self._clock.moment
 
     @property
@@ -282,7 +267,7 @@ class TimeOrder(InputOrder):
 
     @property
     def greatest(self) -> int:
-        """The greatest time that the partitions have told of; NO_TIME if `Clock` records give the time."""
+        """The greatest time that the partitions have reported; NO_TIME if `Clock` records give the time."""
         return self._clock.partitions.greatest
 
     @property
@@ -292,7 +277,7 @@ class TimeOrder(InputOrder):
 
     @property
     def ledger(self) -> Ledger:
-        """What the partitions have sent."""
+        """The ledger of the packets that the partitions have sent."""
         return self._clock.partitions
 
     @property
@@ -328,7 +313,7 @@ class TimeOrder(InputOrder):
         return self._buffer.moment(0.75) + 1 if len(self._buffer) else None
 
     def progress(self) -> dict[str, Any]:
-        """Return the clock and what the partitions have said."""
+        """Return the clock and the reports of the partitions, as JSON values."""
         partitions = self._clock.partitions
         return {"clock": self.clock, **({"sources": partitions.progress()} if partitions else {})}
 
@@ -337,31 +322,12 @@ class TimeOrder(InputOrder):
         return [(RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Take over what `progress` and `held` gave, also in the form of versions that had no clock."""
-        if "ends" in progress:
-            self._go_on_from_the_total_sort(progress, held)
-            return
+        """Take over what `progress` and `held` gave."""
         self._clock.moment = whole(progress["clock"])
         if "sources" in progress:
             self._clock.partitions = SourcePartitions.of_progress(progress["sources"])
         for _, _, record in held:
             self._buffer.add(EventBatch.unpack(record), len(record))
-
-    def _go_on_from_the_total_sort(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Read the state of versions 1 and 2, which held every packet until all partitions had ended."""
-        count = count_of(progress["partitions"])
-        whole(progress["expected"], 0)
-        if whole(progress["turn"], 0) == count:
-            self._clock.moment = END_OF_TIME
-        for _, _, record in held:
-            batch = EventBatch.unpack(record)
-            self._clock.is_new(batch)
-            self._buffer.add(batch, len(record))
-        for number, packets, source in progress["ends"]:
-            place = text_of(source), whole(number, 0), whole(count), whole(packets, 0)
-            self._clock.after(EndOfPartition(*place, whole(progress.get("clock", NO_TIME))))
-        if self.is_finished:
-            self._clock.partitions.note_all()
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes the order adds to a snapshot."""

@@ -1,4 +1,6 @@
-"""What an input's partitions have said: how much they sent, how far they are settled, which have ended.
+"""The reports of an input's partitions.
+
+How many packets they sent, how far they are settled, which have ended.
 
 A word is a heartbeat or an end of a partition. Packets and words may arrive in any order. A packet may
 arrive twice, if a source repeats packets. A word takes effect only when all packets that were sent before it
@@ -24,13 +26,13 @@ from .buffer import TimedBatch, times_of
 
 @dataclass
 class _Partition:
-    """What one partition has said.
+    """The reports of one partition.
 
-    received  how many packets are here without a gap, from packet 0 on
+    received  how many packets have arrived without a gap, from packet 0 on
     ahead     the numbers of the packets that came behind a gap
     sent      how many packets there must be by now: one more than the greatest number
     packets   how many packets there are in all; None = the partition has not ended
-    words     (packets, settled) of heartbeats that speak of packets which are not here yet
+    words     (packets, settled) of heartbeats that count packets which have not arrived yet
     settled   see `Heartbeat`
     is_idle   whether the partition said that it is idle behind its last packet
     added     the names of sources that were added to this partition while the job ran
@@ -51,10 +53,6 @@ class _Partition:
         """About how many bytes the numbers and words behind a gap, and the added names, take as JSON."""
         return 6 * len(self.ahead) + 25 * len(self.words) + sum(len(name) + 4 for name in self.added)
 
-    def rare(self) -> list[Any]:
-        """Return what few partitions are: idle, and with added sources; as JSON values."""
-        return [self.is_idle, sorted(self.added)] if self.added else [True] * self.is_idle
-
     def hear(self) -> None:
         """Apply every word whose packets have all arrived."""
         before = self.received
@@ -72,10 +70,10 @@ class _Partition:
 class SourcePartitions:
     """All partitions of one input.
 
-    count       how many partitions there are; None = no record has said so yet
-    clock       no earlier event will come: the least time that any partition is settled up to; END_OF_TIME
+    count       how many partitions there are; None = no record has said this number yet
+    clock       no earlier event will come: the least time up to which any partition is settled; END_OF_TIME
                 when all partitions have ended
-    greatest    the greatest time that packets and words have told of; NO_TIME = none
+    greatest    the greatest time that packets and words have reported; NO_TIME = none
     """
 
     def __init__(self) -> None:
@@ -86,19 +84,19 @@ class SourcePartitions:
         self._bytes = self._waiting_bytes = 0
 
     def __bool__(self) -> bool:
-        """Whether any partition has said anything, also in an earlier job whose state this job took up."""
+        """Whether any partition has reported anything, also in an earlier job whose state this job has."""
         return bool(self._of) or self.greatest != NO_TIME
 
     @property
     def ended(self) -> bool:
-        """Whether all partitions have ended, and every packet is here."""
+        """Whether all partitions have ended and all their packets have arrived."""
         return self.clock == END_OF_TIME
 
     def receive(self, content: Batch | Heartbeat | EndOfPartition | StateMarker) -> bool:
-        """Note a packet or a word. Return False for a known packet.
+        """Count a packet, or apply a word. Return False for a known packet.
 
-        A marker counts as a packet; a marker also says how many partitions there are. Raises InputError if
-        the record contradicts an earlier record.
+        A marker counts as a packet; a marker also says the number of partitions. Raises InputError if the
+        record contradicts an earlier record.
         """
         if isinstance(content, Heartbeat | EndOfPartition):
             source, number, sequence, told = content.source, content.partition, UNORDERED, content.high_water
@@ -141,10 +139,10 @@ class SourcePartitions:
         return True
 
     def _least_settled(self) -> int:
-        """Return the least time that the partitions are settled up to, without those that are idle.
+        """Return the least time up to which the partitions are settled, without idle partitions.
 
-        If every partition that has not ended is idle, this is the greatest time that any idle partition is
-        settled up to. Idle partitions do not wait for each other, and do not end an input.
+        If every partition that has not ended is idle, this is the greatest time up to which an idle partition
+        is settled. Idle partitions do not wait for each other, and do not end an input.
         """
         idle = [each.settled for each in self._of.values() if each.is_idle]
         least = min((each.settled for each in self._of.values() if not each.is_idle), default=END_OF_TIME)
@@ -152,8 +150,8 @@ class SourcePartitions:
 
     def _add(self, number: int, partition: _Partition) -> _Partition:
         self._of[number] = partition
-        # 48: about the length of the numbers beside the name
-        self._bytes += len(json.dumps(partition.source)) + 48
+        # 59: about the length of the values beside the name
+        self._bytes += len(json.dumps(partition.source)) + 59
         self._waiting_bytes += partition.waiting_bytes
         return partition
 
@@ -177,7 +175,7 @@ class SourcePartitions:
         return number in self._of and source in self._of[number].added
 
     def received(self, number: int) -> int:
-        """How many packets of a partition are here without a gap."""
+        """Return how many packets of a partition have arrived without a gap."""
         return self._of[number].received if number in self._of else 0
 
     def packets(self, number: int) -> int | None:
@@ -185,18 +183,14 @@ class SourcePartitions:
         return self._of[number].packets if number in self._of else None
 
     def has_ended(self, number: int) -> bool:
-        """Whether a partition has ended and all of its packets are here."""
+        """Return whether a partition has ended and all of its packets have arrived."""
         return self.packets(number) == self.received(number)
 
-    def note_all(self) -> None:
-        """Note that every packet was here: a state of an old version lists only the ends of partitions."""
-        for partition in self._of.values():
-            partition.received = partition.sent = partition.packets or 0
-            partition.hear()
-        self.clock = END_OF_TIME
-
     def refuse_gaps(self) -> None:
-        """Raise InputError that names a partition with missing packets: the input ended without them."""
+        """Raise InputError with the name of a partition whose packets are missing.
+
+        The input ended before they came.
+        """
         missing = next((n for n in range(self.count or 0) if self.packets(n) != self.received(n)), None)
         name = f"number {missing or 0}"
         if missing in self._of:
@@ -206,11 +200,11 @@ class SourcePartitions:
         raise packets_lost(name)
 
     def progress(self) -> dict[str, Any]:
-        """Return what all partitions have said, as JSON values."""
+        """Return the reports of all partitions as JSON values."""
         parts = [
             [
                 number, each.source, each.received, sorted(each.ahead), each.packets, each.words,
-                each.settled, *each.rare(),
+                each.settled, each.is_idle, sorted(each.added),
             ]
             for number, each in sorted(self._of.items())
         ]  # fmt: skip
@@ -218,12 +212,15 @@ class SourcePartitions:
 
     @classmethod
     def of_progress(cls, progress: dict[str, Any]) -> SourcePartitions:
-        """Return the partitions that `progress` gave. Raises CorruptBytesError if the values are damaged."""
+        """Return the partitions from the values that `progress` returned.
+
+        Raises CorruptBytesError if the values are damaged.
+        """
         self = cls()
         with reading("what the partitions of an input have said"):
             self.count = count_of(progress["count"])
             self.clock, self.greatest = whole(progress["clock"]), whole(progress["greatest"])
-            for number, source, received, ahead, packets, words, settled, *more in progress["parts"]:
+            for number, source, received, ahead, packets, words, settled, idle, added in progress["parts"]:
                 part = _Partition(
                     text_of(source),
                     whole(received, 0),
@@ -231,8 +228,8 @@ class SourcePartitions:
                     count_of(packets),
                     [(whole(sent, 0), whole(moment)) for sent, moment in words],
                     whole(settled),
-                    is_idle=bool(more and more[0]),
-                    added={text_of(name) for names in more[1:] for name in names},
+                    is_idle=bool(idle),
+                    added=set(map(text_of, added)),
                 )
                 part.sent = max([part.received, *(number + 1 for number in part.ahead)])
                 if part.received in part.ahead or (part.packets is not None and part.sent > part.packets):
@@ -246,12 +243,15 @@ class SourcePartitions:
 
 
 def count_of(value: object) -> int | None:
-    """Return a stored count, None for a count that is not known; ValueError for any other value."""
+    """Return a stored count, or None for a count that is not known; raise ValueError for any other value."""
     return None if value is None else whole(value, 0)
 
 
 def marked_count(marker: StateMarker, count: int | None) -> int:
-    """Return the number of partitions that a marker says. Raises InputError if `count` is another number."""
+    """Return the number of partitions that a marker states.
+
+    Raises InputError if `count` is another number.
+    """
     if count not in (None, marker.partitions):
         raise InputError(
             f"the marker of an export in partition {marker.source!r} says that there are "
@@ -261,7 +261,7 @@ def marked_count(marker: StateMarker, count: int | None) -> int:
 
 
 def contradicted(word: Heartbeat | EndOfPartition) -> InputError:
-    """Return the error for a heartbeat or an end that contradicts earlier words."""
+    """Return the error for a heartbeat or an end of a partition that contradicts earlier words."""
     what = "end" if isinstance(word, EndOfPartition) else "heartbeat"
     return InputError(
         f"the {what} of partition {word.source!r} contradicts what was said before: number "
@@ -291,7 +291,7 @@ def check_packet(
 
 
 def packets_lost(name: str) -> InputError:
-    """Return the error for an input that ended before all of a partition's packets came."""
+    """Return the error for an input that ended before all packets of a partition came."""
     return InputError(
         f"the input ended while events of partition {name} were missing: packets were lost on the way, and "
         "rows without them would be wrong; or a stream was stopped with drain, as if it ended: stop it "
@@ -300,16 +300,16 @@ def packets_lost(name: str) -> InputError:
 
 
 def clock_in_words(moment: int) -> str:
-    """Return a clock's moment in words, for a person."""
+    """Return the moment of a clock in words, for a person."""
     words = {NO_TIME: "not known yet", END_OF_TIME: "at the end of the input"}
     return words.get(moment) or f"{np.datetime64(moment, 'us')}Z"
 
 
 class StreamClock:
-    """The clock of a machine that applies records by time: its partitions' clock, or a given clock.
+    """The clock of a machine that applies records by time: the clock of its partitions, or a given clock.
 
     moment      every record before it has been applied; NO_TIME = none, END_OF_TIME = all records
-    partitions  what the readers have said; empty if packets have no numbers and `Clock` records give the time
+    partitions  the reports of the readers; empty if packets have no numbers and `Clock` records give the time
     """
 
     def __init__(self) -> None:
@@ -340,9 +340,11 @@ class StreamClock:
     def in_time(
         self, records: TimedBatch, whose: str, *, unlabelled: bool = False
     ) -> tuple[TimedBatch, Rejected | None]:
-        """Return the records that are not behind this clock, and the others as refused; None = no others.
+        """Return the records that are not behind this clock, and the other records as refused.
 
-        whose  names the clock in words
+        None if there are no others.
+
+        whose  the name of the clock, in words
         """
         behind = times_of(records) < self.moment
         if not behind.any():

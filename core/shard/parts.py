@@ -1,9 +1,9 @@
 """A snapshot that is too large for one value of a runner's state, as parts in numbered cells.
 
-A runner carries the value of a cell in one message. Flink's TaskManager takes room for a message from its
-direct memory. A message of 153 MB found no room, and its job waited for ever, without an error. A bag does
-not help: Beam's Flink runner (2.70) gives all values of a bag in one answer. So a large snapshot is spread
-over cells, and each cell holds some of its parts.
+A runner sends the value of a cell in one message. Flink's TaskManager takes room for a message from its
+direct memory. For a message of 153 MB there was no room, and the job waited for ever, without an error. A bag
+does not help: Beam's Flink runner (2.70) gives all values of a bag in one answer. So a large snapshot is
+spread over cells, and each cell holds some of its parts.
 
 A part has 1 MB at the most. For every cell Flink's RocksDB keeps a buffer for added values, up to twice the
 longest value, and the bytes of the last read. With one part of 5 MB in a cell, a snapshot of 160 MB kept
@@ -34,7 +34,7 @@ PARTS = 32
 PART_BYTES = 4 << 20
 """A snapshot of up to this many bytes is one value.
 
-Of a longer snapshot each cell holds as many bytes, or more once all `PARTS` cells are in use.
+Of a longer snapshot each cell holds this many bytes, or more once all `PARTS` cells are in use.
 """
 
 PIECE_BYTES = 1 << 20
@@ -47,7 +47,7 @@ _MARK = b"\xff\xff\xff\xff"
 
 
 def cells_for(size: int) -> int:
-    """Return over how many cells a snapshot of `size` bytes is spread.
+    """Return the number of cells that a snapshot of `size` bytes is spread over.
 
     >>> cells_for(10 << 20), cells_for(1 << 30)
     (3, 32)
@@ -56,7 +56,7 @@ def cells_for(size: int) -> int:
 
 
 def bytes_in_cell(size: int) -> int:
-    """Return how much of a snapshot of `size` bytes a cell holds.
+    """Return how many bytes of a snapshot of `size` bytes each cell holds.
 
     >>> bytes_in_cell(1 << 30) >> 20
     32
@@ -65,7 +65,7 @@ def bytes_in_cell(size: int) -> int:
 
 
 class Index(NamedTuple):
-    """What the cell `snapshot` holds for a snapshot in parts."""
+    """The index that the cell `snapshot` holds for a snapshot in parts."""
 
     cells: int
     parts: int
@@ -74,7 +74,7 @@ class Index(NamedTuple):
     id: bytes
 
     def pack(self) -> bytes:
-        """Return the bytes."""
+        """Return the bytes of the index."""
         return _INDEX.pack(MAGIC, VERSION, *self)
 
     @classmethod
@@ -119,7 +119,7 @@ def _parts_of(snapshot: memoryview, index: Index, size: int) -> Iterator[tuple[i
 
 
 def is_part(entry: bytes) -> bool:
-    """Whether an entry of a numbered cell is a part. Otherwise the entry belongs to the log."""
+    """Whether an entry of a numbered cell is a part. Any other entry belongs to the log."""
     return entry[:4] == _MARK
 
 
@@ -131,7 +131,7 @@ def joined(index: Index, parts: Iterable[bytes], key: str) -> bytes:
     found: dict[int, bytes] = {}
     others = 0
     for part in parts:
-        whole_head = part if len(part) >= _PART.size else bytes(_PART.size)  # a part that was cut short
+        whole_head = part if len(part) >= _PART.size else bytes(_PART.size)  # the part was cut short
         _, name, number = _PART.unpack_from(whole_head)
         if name != index.id or number in found:
             others += 1

@@ -11,9 +11,9 @@ that changed them. Or it throws the changes away and tries the bundle again, her
 A runner may also have numbered cells, for a large shard (`parts`). Each holds a part of the snapshot, and the
 records of the log that `log` has no room for.
 
-Reading all cells for every bundle would cost time in proportion to the state's size. So the live machine
-stays in a cache of the process, and the token says whether the machine is the committed one. A shard whose
-machine is in the cache reads 16 bytes a bundle.
+Reading all cells for every bundle would take time in proportion to the size of the state. So the live machine
+stays in a cache of the process, and the token says whether the machine equals the committed state. A shard
+whose machine is in the cache reads 16 bytes a bundle.
 
 Invariant: snapshot + log rebuild the machine as it is after the last committed record. A machine in the cache
 equals the rebuilt machine whenever its token is the committed token. The invariant rests on five rules; the
@@ -23,7 +23,7 @@ simulator in the tests finds wrong rows when any of the first four is broken.
    Tokens are random: a token derived from counts would name two different states when a retried bundle is
    cut otherwise than the bundle that failed.
 2. A machine is taken OUT of the cache before it is touched. It is put back after the last write to a cell,
-   under the new token. An error in between leaves no machine in the cache; the next bundle rebuilds it.
+   under the new token. An error before that leaves no machine in the cache; the next bundle rebuilds it.
 3. Every change of the machine goes through this module, also the callbacks of timers.
 4. When the log outgrows the snapshot, a new snapshot replaces both (`_write`).
 5. The cache is bounded in bytes (`MachineCache`); losing an entry costs a rebuild and nothing else.
@@ -53,19 +53,21 @@ DEFAULT_CACHE_BYTES = 1 << 30
 """
 
 _MOST_LOG_BYTES = 1 << 30
-"""The most records in a log: each numbered cell gets 32 MB of them."""
+"""The most bytes of records in a log: each numbered cell gets 32 MB of them."""
 
 LARGE_SNAPSHOT_BYTES = 64 << 20
-"""A shard with a longer snapshot asks for more shards: a worker reads the whole snapshot to go on."""
+"""A shard with a longer snapshot advises the user to take more shards: a worker reads the whole snapshot
+before it continues.
+"""
 
 LOG_BYTES = PART_BYTES
-"""How many records the cell `log` holds; later records go into the numbered cells in turn.
+"""How many bytes of records the cell `log` holds; later records go into the numbered cells in turn.
 
 A later version may lower this number, but not raise it: a `log` with fewer records counts as the whole log.
 """
 
 TURN_BYTES = 1 << 20
-"""How many records go into one numbered cell before the next cell has its turn."""
+"""How many bytes of records go into one numbered cell before the next cell has its turn."""
 
 TOKEN_BYTES = 16
 
@@ -99,13 +101,13 @@ class LogCell(Protocol):
 class NumberedCells(Protocol):
     """The numbered cells of a key: bags, each reached only when it is asked for.
 
-    largest  bytes of a message that the runner is sure to carry; None = no message carries a value
+    largest  the most bytes of a message that the runner is sure to carry; None = no message carries a value
     """
 
     largest: int | None
 
     def cell(self, number: int) -> LogCell:
-        """Return the bag of a number from 0 to `PARTS` - 1. What is written to the bag counts at once."""
+        """Return the bag of a number from 0 to `PARTS` - 1. A write to the bag counts at once."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class LiveMachine(Generic[Output]):
     token        names the committed state that the machine equals, if the bundle before was committed.
     log_records  number of records in the log of the committed state.
     log_bytes    number of bytes of these records.
-    filled       the numbers of the cells that hold anything
+    filled       the numbers of the cells that are not empty
     """
 
     machine: StateMachine[Output]
@@ -136,11 +138,14 @@ class LiveMachine(Generic[Output]):
 
 
 class MachineCache:
-    """The live machines of a process. Bounded in bytes; the least recently used leave first. Thread-safe.
+    """The live machines of a process. Bounded in bytes.
+
+    The machines that were used least recently leave first. Thread-safe.
 
     A machine larger than the bound is not kept, so that with a bound of 0 every bundle rebuilds its machine.
 
-    held_bytes  bytes of all machines in the cache; each machine counts with its `live_bytes` when it was put
+    held_bytes  bytes of all machines in the cache; each machine counts with the `live_bytes` that it had when
+                it was put
     """
 
     def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
@@ -156,7 +161,7 @@ class MachineCache:
             return self._remove(place)
 
     def put(self, place: Place, live: LiveMachine[Any]) -> None:
-        """Keep a machine until it is taken or other machines need its room. O(1), amortised."""
+        """Keep a machine until `pop` takes it, or other machines need its room. O(1), amortised."""
         size = live.machine.live_bytes()
         with self._lock:
             self._remove(place)
@@ -168,14 +173,14 @@ class MachineCache:
                 self.held_bytes -= self._entries.popitem(last=False)[1][1]
 
     def open(self, step: str) -> None:
-        """Count one more user of a step."""
+        """Count one more object that uses a step."""
         with self._lock:
             self._users[step] = self._users.get(step, 0) + 1
 
     def close(self, step: str) -> None:
-        """Count one user of a step less.
+        """Count one object less that uses a step.
 
-        With the last user of a step its machines leave the cache. O(entries).
+        When the last object of a step closes, the machines of the step leave the cache. O(entries).
         """
         with self._lock:
             self._users[step] = self._users.get(step, 1) - 1
@@ -196,7 +201,7 @@ class MachineCache:
 class ShardProtocol(Generic[Output]):
     """Applies records to the machine of a shard, through its cells and the cache of the process.
 
-    `count(name, amount)` is told of snapshots_written, snapshot_bytes, log_bytes and rebuilds, and of the
+    `count(name, amount)` is called for snapshots_written, snapshot_bytes, log_bytes and rebuilds, and for the
     machine's own counts. `held` has the gauges of the machine that was fed last, by name of the metric, and
     state_bytes, the length of its snapshot.
     """
@@ -221,7 +226,8 @@ class ShardProtocol(Generic[Output]):
     ) -> list[Output]:
         """Feed one record to the machine of a key, write all cells, and return the machine's outputs.
 
-        With keep=False the machine is not cached: its pane has ended, and few further records will come.
+        With keep=False the machine does not go into the cache: its pane has ended, and few further records
+        will come.
         """
         place = (self._step, pane, key)
         live = self._take(place, cells)
@@ -274,7 +280,7 @@ class ShardProtocol(Generic[Output]):
         return LiveMachine(machine, committed, len(log), sum(len(record) for _, record in log), filled)
 
     def _read(self, cells: ShardCells, key: str) -> tuple[bytes | None, list[bytes], set[int]]:
-        """Return the snapshot, the entries of the log, and the numbers of the cells that hold anything."""
+        """Return the snapshot, the entries of the log, and the numbers of the cells that are not empty."""
         snapshot, entries = cells.snapshot.read(), [*cells.log.read()]
         index = Index.unpack(snapshot) if snapshot is not None and is_index(snapshot) else None
         is_full = sum(len(entry) - 4 for entry in entries) >= LOG_BYTES
@@ -294,17 +300,17 @@ class ShardProtocol(Generic[Output]):
         return (snapshot if index is None else joined(index, parts, key)), entries, filled
 
     def _write(self, key: str, live: LiveMachine[Output], cells: ShardCells, record: bytes) -> None:
-        """Log the record, or replace snapshot and log by a new snapshot (rule 4).
+        """Add the record to the log, or replace snapshot and log by a new snapshot (rule 4).
 
-        Let b be the bytes of all records. A snapshot is written only when it is no longer than the
-        records since the last snapshot, this record among them. Every record lies behind exactly one
-        snapshot, so the snapshots add up to b at most. The log takes every record once or not at all:
-        b at most, and 4 bytes a record. Together that is 2b + 20 bytes a record with its token, whatever the
-        window does: 2.07b for batches of 20 events, which have some 280 bytes. A rebuild reads the
-        snapshot and a log that is shorter than a new snapshot would be.
+        Let b be the bytes of all records. A snapshot is written only when it is no longer than the records
+        since the last snapshot, this record among them. Every record lies behind exactly one snapshot, so the
+        snapshots add up to b at most. The log takes every record once or not at all: b bytes at most, and 4
+        bytes for each record. Together this is 2b + 20 bytes for each record with its token, whatever the
+        window does: 2.07b for batches of 20 events, which have some 280 bytes. A rebuild reads the snapshot
+        and a log that is shorter than a new snapshot would be.
 
-        If instead the log might grow to the size of the stored snapshot, a growing window would write
-        2.7b: each of its snapshots is twice the last.
+        If instead the log might grow to the size of the stored snapshot, a growing window would write 2.7b:
+        each of its snapshots is twice as long as the last.
         """
         size = live.machine.snapshot_bytes()
         if size > LARGE_SNAPSHOT_BYTES and key not in self._warned:

@@ -1,4 +1,4 @@
-"""AUC in little memory: bounds instead of exact values.
+"""AUC in little memory, with bounds on the error.
 
 `auc_sketch` (`AucSketch`) counts events in `cells` of scores; `wire` reads and writes its bytes.
 `compressed_auc` keeps Tatti's compressed list (`compressed_list`) beside a tree. `threshold_queries`

@@ -30,7 +30,9 @@ from ..settings.evaluator import EvaluatorSettings
 HullLike = ScoreTree | Hull | RocCurve | tuple[npt.ArrayLike, npt.ArrayLike]
 
 _SLOPES = 1e-9
-"""By how much slopes of real masses may fall: they are rounded quotients of differences."""
+"""By how much a slope of real masses may be below the slope before it: they are rounded quotients of
+differences.
+"""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def approximate_cost_curve_area(tree_or_hull: HullLike, epsilon: float) -> Appro
 
 
 def _subset(tree_or_hull: HullLike, epsilon: float) -> tuple[FloatArray, FloatArray, float]:
-    """Return events and positives below the used vertices, and the factor by which a loss may be larger."""
+    """Return events and positives below the vertices used, and the factor by which a loss may be larger."""
     given: object = epsilon
     is_number = isinstance(given, numbers.Real) and not isinstance(given, bool)
     if not is_number or not 0.0 <= epsilon < math.inf:

@@ -7,8 +7,8 @@ Invariant
 Events are counted by class in sorted cells. While the bytes of the distinct scores fit, each score is a cell.
 Beyond, cells are those of the finest level of `cells` that fits. One more event never makes the wire form
 shorter, at any level. So the level of a merged sketch is at or below the level of each part, and its counts
-follow from the counts of the parts. Counts stay exact. Only one thing is lost: which of two events in one
-cell has the higher score.
+follow from the counts of the parts. Counts stay exact. Only the order within a cell is lost: which of two
+events in one cell has the higher score.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import FloatArray, Int8Array
 from ..errors import ConfigError, CorruptBytesError, InputError
 from ..events.inputs import checked_events
 from ..measures.at_row import h_measure
@@ -28,16 +28,16 @@ from ..measures.scan import lower_hull
 from ..score_tree.layout import keys_of
 from ..settings.costs import BetaCost, Cost
 from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
-from ..settings.sketches import LEAST_SKETCH_BYTES
 from .cells import EXACT, FINEST, Cells, Partition, add_cells, cells_of, coarsen, count_cells, partition_at
 from .wire import MOST_EVENTS, most_cells, pack, packed_bytes, unpack
 
 DEFAULT_MAX_BYTES = 64 * 1024
+LEAST_MAX_BYTES = 1024
 _WAITING = 16_384
-"""How many events may wait before they are sorted into the cells."""
+"""How many events may wait before they are counted in the cells."""
 
 _ROUNDING = 1e-12
-"""More than the rounding error of the sums of losses; the bounds of H are moved outwards by it."""
+"""A number above the rounding error of the sums of losses; the bounds of H are moved outwards by it."""
 
 _LABELS = {0: 0, 1: 1, -1: 0}
 _NO_CELLS = np.empty(0, np.int64)
@@ -46,7 +46,8 @@ _NO_CELLS = np.empty(0, np.int64)
 class AucBounds(NamedTuple):
     """AUC (ties one half), certified: low <= AUC of the events <= high.
 
-    auc counts every cell as a tie, and is the mean of both bounds. All are None if a class has no events.
+    `auc` counts every cell as a tie, and is the mean of both bounds. All fields are None if a class has no
+    events.
     """
 
     low: float | None
@@ -57,9 +58,9 @@ class AucBounds(NamedTuple):
 class HBounds(NamedTuple):
     """H-measure, certified: low <= H of the events <= high.
 
-    h counts every cell as a tie, too: it equals low but for rounding. With some ten events a cell or more, h
-    is nearer to H than the middle between low and high. All are None if a class has no events, or if the
-    costs are so extreme that H is no number.
+    `h` counts every cell as a tie, too: it equals low but for rounding. With some ten events a cell or more,
+    h is nearer to H than the middle between low and high. All fields are None if a class has no events, or if
+    the costs are so extreme that H is no number.
     """
 
     low: float | None
@@ -70,7 +71,8 @@ class HBounds(NamedTuple):
 class AucSketch:
     """Counts events by score and class in bounded bytes: AUC and H with certified bounds, merged exactly.
 
-    max_bytes  the most bytes of `to_bytes()`; 1,024 or more. Memory: about 8 times that, and 16,384 events
+    max_bytes  the most bytes of `to_bytes()`; 1,024 or more. In memory the sketch takes about 8 times that,
+               and 16,384 events
 
     All values are exact while the distinct scores fit: some 7,700 fit in 64 KB. Beyond, a bound is this far
     from the middle, for 1M events with negatives of N(0, 1) and positives of N(1, 1):
@@ -102,23 +104,11 @@ class AucSketch:
         self._waiting_labels: list[int] = []
         self._waiting_scores: list[float] = []
 
-    @classmethod
-    def of_counts(
-        cls, scores: FloatArray, negatives: Int64Array, positives: Int64Array, max_bytes: int
-    ) -> AucSketch:
-        """Return the sketch of n distinct ascending scores, with the events of each class at each score.
-
-        O(n). The arguments are not checked.
-        """
-        self = cls(max_bytes)
-        self._fit(EXACT, (keys_of(scores), negatives.astype(np.int64), positives.astype(np.int64)))
-        return self
-
     def add(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
         """Count events: n labels (1/0, 1/-1 or booleans) and n finite scores, or one of each.
 
-        O(n log n + cells); a few events wait until more have come. Raises InputError for a value that cannot
-        be used, and then counts no event.
+        O(n log n + cells); a few events wait until more events have come. Raises InputError for a value that
+        cannot be used, and then counts no event.
         """
         label: Any = labels
         score: Any = scores
@@ -205,7 +195,10 @@ class AucSketch:
         return self.h_bounds_by(EvaluatorSettings(cost=BetaCost() if cost is None else cost, priors=priors))
 
     def h_bounds_by(self, settings: EvaluatorSettings) -> HBounds:
-        """Return `h_bounds` by the cost and the priors of settings; making settings takes 60 us."""
+        """Return `h_bounds` by the cost and the priors of settings.
+
+        It is for repeated calls, since to make settings takes 60 us.
+        """
         self._settle()
         if not self.negatives or not self.positives:
             return HBounds(None, None, None)
@@ -232,7 +225,10 @@ class AucSketch:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> AucSketch:
-        """Read a sketch from `data`. Raises a `WireError`, which says what was found, for any other bytes."""
+        """Read a sketch from `data`.
+
+        Raises a `WireError`, which says what the bytes are, for any other bytes.
+        """
         max_bytes, level, cells = unpack(data)
         try:
             sketch = cls(max_bytes)
@@ -253,7 +249,7 @@ class AucSketch:
         )
 
     def _uncertain(self) -> npt.NDArray[np.bool_]:
-        """Return which cells may hold more than one value and hold both classes."""
+        """Return which cells may hold more than one score, and hold both classes."""
         if self._level == EXACT:
             return np.zeros(len(self._cells), np.bool_)
         is_open = (self._cells ^ (self._cells >> 63)) & 1
@@ -266,7 +262,7 @@ class AucSketch:
         return self._negatives.astype(object), self._positives.astype(object)
 
     def _wait(self, labels: list[int], scores: list[float]) -> None:
-        """Let events wait; count all waiting events once there are too many."""
+        """Put events into the list of waiting events; count all waiting events once there are too many."""
         self._waiting_labels += labels
         self._waiting_scores += scores
         if len(self._waiting_scores) >= _WAITING:
@@ -298,10 +294,11 @@ class AucSketch:
         return _coarsened((self._cells, self._negatives, self._positives), self._level, level)
 
     def _fit(self, level: int, cells: Cells) -> None:
-        """Keep the cells of a level, at the finest level that fits in max_bytes.
+        """Hold the cells at the finest level at which their bytes fit in max_bytes.
 
         The search goes from fine to coarse, since the bytes need not grow with every level. It first finds a
-        level with cells few enough for their least size, and from there the level at which their size fits.
+        level with few enough cells for their least size, and from there the level at which the real size
+        fits.
         """
         if packed_bytes(cells) > self.max_bytes:
             most = most_cells(self.max_bytes)
@@ -323,15 +320,15 @@ class AucSketch:
 
 def _checked_max_bytes(value: Any) -> int:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or not LEAST_SKETCH_BYTES <= int(value) < 2**40:
+    if not whole or not LEAST_MAX_BYTES <= int(value) < 2**40:
         raise ConfigError(
-            f"AucSketch(max_bytes={value!r}): give a whole number of bytes, {LEAST_SKETCH_BYTES} or more"
+            f"AucSketch(max_bytes={value!r}): give a whole number of bytes, {LEAST_MAX_BYTES} or more"
         )
     return int(value)
 
 
 def _united(some: Cells, others: Cells) -> Cells:
-    """Return the union of cells of one level, with their counts added."""
+    """Return the union of the cells of one level, with the counts of equal cells added."""
     room = np.empty((3, len(some[0]) + len(others[0])), np.int64)
     n = add_cells(*some, *others, *room)
     return room[0, :n].copy(), room[1, :n].copy(), room[2, :n].copy()
@@ -347,7 +344,10 @@ def _coarsened(cells: Cells, level: int, coarser: int) -> Cells:
 
 
 def _partition_or_any(level: int) -> Partition:
-    """Return the partition of a level; for EXACT, which has no partition, return any: it is never read."""
+    """Return the partition of a level.
+
+    For EXACT, which has no partition, return the finest partition: kernels never read it then.
+    """
     return partition_at(min(level, FINEST))
 
 

@@ -1,4 +1,6 @@
-"""Score cells: a ladder of nested partitions of all floats, on which counts of any two data sets add exactly.
+"""Score cells: a ladder of nested partitions of all floats.
+
+On these partitions the counts of any two data sets add exactly.
 
 Invariants
     Level L + 1 splits some cells of level L and moves no border, so that counts at any level give the counts
@@ -12,12 +14,13 @@ if the data decided, a region would be as coarse in all data as in the least fav
 could make it finer. Instead, each region has a share of the cells that was guessed once for all scores.
 Regions without scores take no bytes.
 
-The guess: a share falls by sqrt(1/2) a binade, down to 1/16, from 1/8 towards 0. From 1/2 towards 1, and from
--1/2 towards -1, where probabilities crowd, the share falls in the same way. All binades from 1 on have the
-same share. Half the width of the certified AUC in 64 KB, 1M events: N(0, 1) against N(1, 1) 4.4e-5,
-overconfident probabilities (logits N(-3.5, 7) against N(3.5, 7)) 4.0e-5. Prefixes of the float's bits, all of
-one length, have 1.1e-4 and 1.1e-2; with eighths of a level, 6.1e-5 and 1.1e-2. The guess without the shares
-near 1 has 4.4e-5 and 6.0e-3. Cells of equal mass, which do not merge, have 1.9e-5.
+The shares are these: a share falls by sqrt(1/2) a binade, down to 1/16, from 1/8 towards 0. From 1/2 towards
+1, and from -1/2 towards -1, where probabilities crowd, the share falls in the same way. All binades from 1 on
+have the same share. Half the width of the certified AUC in 64 KB, 1M events: N(0, 1) against N(1, 1) 4.4e-5,
+overconfident probabilities (logits N(-3.5, 7) against N(3.5, 7)) 4.0e-5. If cells are prefixes of the float's
+bits, all of one length, the widths are 1.1e-4 and 1.1e-2; with eighths of a level, 6.1e-5 and 1.1e-2. Without
+the special shares near 1 they are 4.4e-5 and 6.0e-3. Cells of equal mass, which cannot be merged, have 1.9e-5
+for the normal scores.
 
 A level is a number of eighths of bits: with l bits and j eighths, of every 8 neighbours among the cells of l
 bits the first j are halved. Up to level 88 the magnitude's 11 bits of exponent are divided. Above, each BLOCK
@@ -43,7 +46,7 @@ from ..arrays import ByteArray, Int64Array, UInt64Array
 from ..kernels.compile import entry, inlined
 
 Cells = tuple[Int64Array, Int64Array, Int64Array]
-"""The numbers of cells, ascending, with the cells' negatives and positives."""
+"""The numbers of cells, ascending, with the negatives and the positives of each cell."""
 
 
 FINEST = 488
@@ -56,13 +59,13 @@ _EXPONENTS = 88
 _MANTISSA = 52
 _BELOW_ONE = 1022  # the biased exponent of [1/2, 1)
 _FULL_SHARE = 1020  # the biased exponent of [1/8, 1/4)
-_STEP, _MOST = 4, 32  # eighths of bits less per binade, and at most
+_STEP, _MOST = 4, 32  # how many eighths of bits a share loses in a binade, and in all
 
 LEAST_CELL_BYTES = 3
 
 
 class Partition(NamedTuple):
-    """One level of the ladder: its blocks in order of magnitude.
+    """One level of the ladder of partitions: its blocks in order of magnitude.
 
     starts  int64[b], the bits of the least magnitude of each block
     bits    int64[b]: a block has 2^bits magnitudes
@@ -77,12 +80,15 @@ class Partition(NamedTuple):
 
 
 def _blocks() -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return starts, bits and the levels above _EXPONENTS at which blocks begin to be divided."""
+    """Return the starts and the bits of the blocks, and the level from which on each is divided.
+
+    The levels count from _EXPONENTS.
+    """
     blocks = [
         (exponent << _MANTISSA, _MANTISSA, min(_MOST, _STEP * max(0, _FULL_SHARE - exponent)))
         for exponent in range(2047)
     ]
-    ones = range(_MANTISSA + 1)  # leading ones of the mantissa: 1 - 2^-(ones + 1) and up
+    ones = range(_MANTISSA + 1)  # how many leading bits of the mantissa are ones: 1 - 2^-(ones + 1) and up
     below_one = [
         (
             (_BELOW_ONE << _MANTISSA) | (((1 << k) - 1) << (_MANTISSA - k)),
@@ -114,7 +120,7 @@ def partition_at(level: int) -> Partition:
 
 @inlined
 def block_of(magnitude: int, blocks: int) -> int:
-    """Return the block that a magnitude lies in."""
+    """Return the number of the block in which a magnitude lies."""
     if blocks == 1:
         return 0
     exponent = magnitude >> _MANTISSA
@@ -128,7 +134,7 @@ def block_of(magnitude: int, blocks: int) -> int:
 
 @inlined
 def cell_of(magnitude: int, partition: Partition) -> int:
-    """Return the number of the cell that a magnitude lies in."""
+    """Return the number of the cell in which a magnitude lies."""
     block = block_of(magnitude, len(partition.starts))
     bits, steps = partition.bits[block], partition.steps[block]
     eighths, width = steps & 7, bits - (steps >> 3)
@@ -188,7 +194,7 @@ def cells_of(keys: Int64Array, partition: Partition, cells: Int64Array) -> None:
 
 @entry
 def count_cells(cells: Int64Array, exact: bool, finer: Partition, coarser: Partition, limit: int) -> int:
-    """Return the number of coarser cells that sorted cells lie in, at most limit + 1. O(n)."""
+    """Return the number of coarser cells in which sorted cells lie, at most limit + 1. O(n)."""
     count, before = 0, 0
     for place in range(len(cells)):
         cell = in_coarser(cells[place], exact, finer, coarser)
@@ -212,7 +218,10 @@ def coarsen(
     out_negatives: Int64Array,
     out_positives: Int64Array,
 ) -> int:
-    """Fill in the coarser cells of sorted cells, with the sums of their counts; return their number. O(n)."""
+    """Write the coarser cells of sorted cells, with the sums of their counts.
+
+    Return the number of coarser cells. O(n).
+    """
     n = -1
     for place in range(len(cells)):
         cell = in_coarser(cells[place], exact, finer, coarser)
@@ -238,7 +247,10 @@ def add_cells(
     out_negatives: Int64Array,
     out_positives: Int64Array,
 ) -> int:
-    """Fill in the union of sorted cells of one level, with counts added; return their number. O(n)."""
+    """Write the union of sorted cells of one level, with the counts of equal cells added.
+
+    Return the number of cells. O(n).
+    """
     n = here = there = 0
     while here < len(cells) or there < len(other_cells):
         from_here = there == len(other_cells) or (here < len(cells) and cells[here] <= other_cells[there])
@@ -285,7 +297,7 @@ def wire_size(distances: UInt64Array, negatives: UInt64Array, positives: UInt64A
 
 @inlined
 def write_number(number: Any, out: ByteArray, at: int) -> int:
-    """Write a number; return the place behind it."""
+    """Write a number; return the place behind its bytes."""
     while number >= 128:
         out[at] = (number & np.uint64(127)) | np.uint64(128)
         number >>= np.uint64(7)
@@ -308,7 +320,10 @@ def write_cells(
 
 @entry
 def read_cells(data: ByteArray, numbers: UInt64Array) -> bool:
-    """Fill in numbers, three to a cell; return False unless the data have exactly these, in shortest form."""
+    """Read cells into `numbers`, three numbers for each cell.
+
+    Return False unless the data have exactly these cells, in shortest form.
+    """
     at = 0
     for place in range(len(numbers)):
         number, shift = np.uint64(0), 0

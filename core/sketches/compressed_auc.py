@@ -40,13 +40,13 @@ class CompressedAuc:
     1,000 one node joins every seventh event, in a window of 10,000 one node every fiftieth. (The paper's list
     P would make the O(log k) an O(1), at the cost of a second descent for every negative.)
 
-    When to use it: to see what the paper's method does, and for its list, a ROC curve of `size` points with
+    When to use it: to study the method of the paper, or for its list, a ROC curve of `size` points with
     certified error (`nodes`). For the AUC alone the exact tree (`ScoreTree`, `ModelEvaluator`) is the better
     choice at every size of the window. The tree is exact, and takes .12, .20 and .33 us an event in windows
-    of 100, 10,000 and 100,000. `CompressedAuc` takes .21, .28 and .40 with epsilon 0.1, since
-    it needs a tree to find its nodes, and that tree already has the exact sum. (Both are far faster than the
-    O(k) scan with which the paper compares: see docs/papers/tatti2018.md.) Weighted events in another ordered
-    store need no CompressedAuc: `estimate_auc` asks such a store some queries.
+    of 100, 10,000 and 100,000. `CompressedAuc` takes .21, .28 and .40 with epsilon 0.1, since it needs a tree
+    to find its nodes, and that tree already has the exact sum. (Both are far faster than the O(k) scan with
+    which the paper compares: see docs/papers/tatti2018.md.) Weighted events in another ordered store need no
+    CompressedAuc: `estimate_auc` asks such a store some queries.
 
     >>> auc = CompressedAuc(epsilon=0.1)
     >>> auc.insert([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
@@ -65,17 +65,17 @@ class CompressedAuc:
 
     @property
     def epsilon(self) -> float:
-        """Twice the greatest relative error."""
+        """Twice the greatest relative error of the estimate."""
         return float(self._list.state["epsilon"][0])
 
     @property
     def reverse(self) -> bool:
-        """Whether the error is relative to 1 - auc."""
+        """Whether the error is relative to 1 - auc, not to auc."""
         return int(self._list.state["own"][0]) == 0
 
     @property
     def size(self) -> int:
-        """Nodes of the compressed list, its two ends included.
+        """Number of nodes of the compressed list, its two ends included.
 
         At most 2 log(m) / log(1 + epsilon) + 4; m is the number of events of the class that is grouped.
         """
@@ -83,7 +83,7 @@ class CompressedAuc:
 
     @property
     def nodes_added(self) -> int:
-        """Nodes added so far because a group had become too large (the paper's AddNext)."""
+        """Number of nodes added so far because a group had become too large (the paper's AddNext)."""
         return int(self._list.state["added"][0])
 
     def __repr__(self) -> str:
@@ -118,7 +118,9 @@ class CompressedAuc:
             )
 
     def slide(self, labels: npt.ArrayLike, scores: npt.ArrayLike, window: int) -> FloatArray:
-        """Let events come in order of arrival and the oldest go; return the estimate after every event.
+        """Let events come in the order given, and the oldest events go.
+
+        Return the estimate after every event.
 
         labels, scores: arrays of one length, of any length, applied in one compiled call. window: how many
         events stay; the next call may have another window, and goes on from the state at the end of this
@@ -159,7 +161,9 @@ class CompressedAuc:
         return (all_pairs2 - pairs2 if self.reverse else pairs2) / all_pairs2
 
     def nodes(self) -> CompressedList:
-        """Return the nodes of the list, without its ends, from the highest score down. O(size).
+        """Return the nodes of the list, without its ends, from the highest score down.
+
+        O(size).
 
         `own` is the class that is grouped: the positives, or the negatives with `reverse`.
         """
@@ -179,7 +183,7 @@ class CompressedAuc:
     def _events(
         self, name: str, labels: npt.ArrayLike, scores: npt.ArrayLike
     ) -> tuple[Int8Array, FloatArray]:
-        """Return one event, or many, as arrays."""
+        """Return one event, or many events, as arrays."""
         if int(self._course["held"]):
             raise InputError(
                 f"{name}: events came by slide, which lets them go; use a CompressedAuc of its own"
@@ -196,7 +200,7 @@ class CompressedAuc:
         return applied
 
     def _run(self, labels: Int8Array, scores: FloatArray, sign: int, estimates: FloatArray) -> int:
-        """Run the kernel to the end of a batch; make room whenever the kernel asks for it."""
+        """Run the kernel to the end of a batch; make room whenever the kernel needs room."""
         self._course["event"] = 0
         while True:
             records = self._tree.records

@@ -2,8 +2,8 @@
 
 The list C is a choice of nodes between two ends without a score. Nodes are distinct scores of one class,
 `own` (the positives, or the negatives if the guarantee is reversed), from the HIGHEST score down. hp(v)
-counts the events of `own` above a node v, and p(v) those with its score. C is (1 + epsilon)-compressed if,
-for neighbours v, w and, if there is one, the node u after w,
+counts the events of `own` above a node v, and p(v) the events of `own` with its score. C is (1 +
+epsilon)-compressed if, for neighbours v, w and, if there is one, the node u after w,
 
     Eq. 3   hp(w) <= (1 + epsilon) (hp(v) + p(v))        groups are small: this bounds the error
     Eq. 4   hp(u) >  (1 + epsilon) (hp(v) + p(v))        two groups together are not: this bounds their number
@@ -37,21 +37,21 @@ from ..score_tree.query import crossing
 from ..score_tree.slide import DONE, MISSING, NO_WINDOW, Ring, hold, look_ahead, obstacle, release
 from ..score_tree.update import NO_HINT, NOT_FOUND, update
 
-NEEDS_NODES = 16  # beyond the codes of `score_tree.slide`
+NEEDS_NODES = 16  # above the codes of `score_tree.slide`
 ENDS = 2
 
 _LIST_FIELDS: list[Any] = [
-    ("count", "i8"),  # how many nodes, both ends included
+    ("count", "i8"),  # how many nodes, with both ends
     ("own", "i8"),  # the label of the class that is grouped
-    ("pairs2", "i8"),  # twice the estimated pairs, when `run` returned
-    ("added", "i8"),  # nodes that AddNext added so far
+    ("pairs2", "i8"),  # twice the estimated number of pairs, as of the end of `run`
+    ("added", "i8"),  # how many nodes AddNext has added so far
     ("epsilon", "f8"),
 ]
 LIST = np.dtype(_LIST_FIELDS)
 
 
 class Nodes(NamedTuple):
-    """The list C: per node its key and counts, from the highest score down, and one record LIST.
+    """The list C: for each node its key and counts, from the highest score down, and one record LIST.
 
     key: int64, the complement of the folded score, so that keys ascend; `own_above`, `other_above`: events of
     each class above the node, hp and hn; `own`, `other`: events with the node's score, p and n (int32).
@@ -112,7 +112,7 @@ def move(nodes: Nodes, source: int, target: int) -> None:
 
 @inlined
 def write_node_after(tree: Tree, nodes: Nodes, target: int, count: int) -> None:
-    """Write the first score, from the highest down, with which `own` exceeds a count, as a node.
+    """Write, as a node, the first score, from the highest down, at which the events of `own` exceed a count.
 
     Such a score must exist.
     """
@@ -126,7 +126,10 @@ def write_node_after(tree: Tree, nodes: Nodes, target: int, count: int) -> None:
 
 @inlined
 def is_within(own_above: Any, through: float, epsilon: float) -> bool:
-    """Whether hp(w) <= (1 + epsilon) (hp(v) + p(v)), through = hp(v) + p(v); exact for epsilon = 0."""
+    """Return whether hp(w) <= (1 + epsilon) through, with through = hp(v) + p(v).
+
+    The comparison is exact for epsilon = 0.
+    """
     return real(own_above) - through <= epsilon * through
 
 
@@ -153,7 +156,7 @@ def leave_node(tree: Tree, nodes: Nodes, place: int) -> None:
 def add_next(tree: Tree, nodes: Nodes) -> None:
     """Add the next score of `own` wherever Eq. 3 is broken; by the paper's lemma 1 Eq. 3 then holds.
 
-    One pass from the end, for any number of added nodes; each added node takes a descent.
+    Takes one pass from the end, for any number of added nodes; each added node takes a descent.
     """
     state = nodes.state[0]
     size = state.count
@@ -184,7 +187,7 @@ def compress(nodes: Nodes) -> None:
         too_many += is_within(nodes.own_above[j + 2], through(nodes, j), state.epsilon)
     if too_many == 0:
         return
-    last = whole(0)  # the last node that is kept
+    last = whole(0)  # the last node that stays
     for j in range(1, size - 1):
         if not is_within(nodes.own_above[at(j + 1)], through(nodes, last), state.epsilon):
             last += 1
@@ -195,7 +198,7 @@ def compress(nodes: Nodes) -> None:
 
 @inlined
 def follow(tree: Tree, nodes: Nodes, key: int, label: int, sign: int) -> None:
-    """Update the list for an event that has just entered the tree (sign 1) or left it (-1).
+    """Update the list for an event that has just entered the tree (sign = 1) or left it (-1).
 
     This is the paper's AddPos and RemovePos, or AddNeg and RemoveNeg.
     """
@@ -218,7 +221,10 @@ def follow(tree: Tree, nodes: Nodes, key: int, label: int, sign: int) -> None:
 
 @kernel
 def approximate_pairs2(nodes: Nodes) -> int:
-    """ApproxAUC: twice the pairs of an `own` above an `other`, ties half. The events of a gap are tied."""
+    """ApproxAUC: twice the pairs of an `own` above an `other`, ties half.
+
+    The events of a gap count as tied.
+    """
     pairs2 = whole(0)
     for j in range(nodes.state[0].count - 1):
         own_above = whole(nodes.own_above[j])
@@ -242,7 +248,9 @@ def estimate(tree: Tree, nodes: Nodes) -> float:
 
 @entry
 def run(tree: Tree, ring: Ring, nodes: Nodes, labels: Any, scores: Any, sign: int, estimates: Any) -> int:
-    """Apply a batch from the place where `ring.course` stands; return DONE, or why the kernel stopped.
+    """Apply a batch from the place where `ring.course` stands.
+
+    Return DONE, or the code of what stopped the kernel.
 
     sign: 1 inserts, -1 removes. With a window (`ring.course.window`) the oldest events leave, and the
     estimate is written after every event. The loop has one call of `update`, whose code is most of the

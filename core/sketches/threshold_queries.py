@@ -32,11 +32,11 @@ class ThresholdQueries(Protocol):
 
     @property
     def positives(self) -> float:
-        """Mass of label 1."""
+        """The mass of label 1."""
 
     @property
     def negatives(self) -> float:
-        """Mass of label 0."""
+        """The mass of label 0."""
 
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
         """Find the highest score s at which the events of `label` with a score >= s have more than `mass`.
@@ -61,9 +61,9 @@ class CompressedList(NamedTuple):
     all_other: float
 
     def share_above(self) -> float | None:
-        """Estimate the share of pairs with an `own` above an `other`, ties half (ApproxAUC).
+        """Estimate the share of pairs with an event of the grouped class above the other event, ties half.
 
-        None without both classes.
+        This is ApproxAUC; it is None without both classes.
 
         All events between two nodes count as tied. O(nodes).
         """
@@ -97,9 +97,9 @@ def checked_epsilon(epsilon: float) -> float:
 def compressed_list(store: ThresholdQueries, epsilon: float, label: int = 1) -> CompressedList:
     """Build the (1 + epsilon)-compressed list of class `label`.
 
-    One query a node, and at most 2 log(P / p_first) / log(1 + epsilon) + 3 nodes (with epsilon 0 one node for
-    every score of the class). With k events in a balanced tree this takes O(log k log(P / p_first) /
-    epsilon). Raises ConfigError for an epsilon below 0 or not finite.
+    Takes one query for each node, and gives at most 2 log(P / p_first) / log(1 + epsilon) + 3 nodes (with
+    epsilon 0 one node for every score of the class). With k events in a balanced tree this takes O(log k
+    log(P / p_first) / epsilon). Raises ConfigError for an epsilon below 0 or not finite.
     """
     epsilon = checked_epsilon(epsilon)
     own, other = store.positives, store.negatives
@@ -149,7 +149,9 @@ def estimate_auc(store: ThresholdQueries, epsilon: float = 0.1, *, reverse: bool
 
 
 class SortedMasses:
-    """A fixed set of weighted events in score order: `ThresholdQueries` over arrays of cumulated masses.
+    """A fixed set of weighted events in score order.
+
+    It answers the queries of `ThresholdQueries` from arrays of cumulated masses.
 
     scores                n distinct ascending scores
     positives, negatives  the mass of each class at each score
@@ -199,12 +201,12 @@ class SortedMasses:
 
     @property
     def positives(self) -> float:
-        """Mass of label 1."""
+        """The mass of label 1."""
         return float(self._above[1][-1])
 
     @property
     def negatives(self) -> float:
-        """Mass of label 0."""
+        """The mass of label 0."""
         return float(self._above[0][-1])
 
     def crossing(self, label: int, mass: float) -> MassCrossing | None:

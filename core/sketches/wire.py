@@ -1,4 +1,4 @@
-"""The bytes of an AucSketch: every sketch has exactly one form, and reading other bytes raises a named error.
+"""The bytes of an AucSketch: every sketch has exactly one form, and any other bytes raise a `WireError`.
 
 Wire form, version 1: a frame (encoding/fields.py) with magic "RSAS"; payload, little-endian: max_bytes u64,
 level u16, cells u32, then the cells (cells.py).
@@ -55,7 +55,7 @@ def wire_columns(cells: Cells) -> tuple[UInt64Array, UInt64Array, UInt64Array]:
 
 
 def packed_size(data: bytes) -> int:
-    """Return the number of bytes of the sketch that starts at the first byte.
+    """Return the number of bytes of the sketch that begins at the first byte.
 
     Raises a `WireError` for other bytes.
     """
@@ -66,7 +66,10 @@ def packed_size(data: bytes) -> int:
 
 
 def unpack(data: bytes) -> tuple[int, int, Cells]:
-    """Read max_bytes, level and cells. Raises a `WireError`, which says what was found, for other bytes."""
+    """Read max_bytes, level and cells.
+
+    Raises a `WireError`, which says what the bytes are, for other bytes.
+    """
     size = packed_size(data)
     if len(data) > size:
         raise CorruptBytesError(f"a sketch of {size} bytes has {len(data) - size} too many")

@@ -1,6 +1,6 @@
 """ClassPool: the evaluators of a table whose models have a score of each class, by number.
 
-A `MulticlassEvaluator` is one model or slice. Events are applied as they come: none waits.
+A `MulticlassEvaluator` is one model or slice. Events are applied as they come: no event waits.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from .slices import Make
 
 
 class ClassPool:
-    """Evaluators with the same settings, in one pane: what `EvaluatorPool` is for models with one score.
+    """Evaluators with the same settings, in one pane, for models with a score of each class.
+
+    It has the methods of `EvaluatorPool`, which is for models with one score.
 
     An evaluator that left keeps its number, but is not in the pool.
 
-    numbered        how many numbers were given
+    numbered        how many numbers have been given to evaluators
     grid            microseconds between the grid points of rows; 0: there is no grid
     snapshot_bytes  about how many bytes a snapshot of the evaluators has
     live_bytes      about how many bytes of memory the evaluators take
@@ -64,7 +66,7 @@ class ClassPool:
         return self.numbered - 1
 
     def make(self, model: str, label: str) -> int:
-        """Make an evaluator of a model and a slice; return the evaluator's number."""
+        """Make an evaluator for a model and a slice; return the evaluator's number."""
         number = self.next_number()
         self._place(number, MulticlassEvaluator(self.settings, model=model, slice=label, pane=self.pane))
         return number
@@ -77,11 +79,17 @@ class ClassPool:
         self._note_size(evaluator, 1)
 
     def take_back(self, number: int, remains: Remains, batch: EventBatch) -> None:  # noqa: ARG002
-        """Let an evaluator that left go on with an empty window."""
+        """Make the evaluator of a model that returns.
+
+        It has an empty window, and its rows continue the old rows.
+        """
         self._place(number, MulticlassEvaluator.returning(self.settings, remains, self.pane))
 
     def let_go(self, number: int, deadline: int | None) -> tuple[list[Rows], Remains]:
-        """Advance an evaluator to `deadline`, if any, and remove it; return its last rows and counters."""
+        """Advance an evaluator to `deadline`, if there is one, and remove it.
+
+        Return its last rows and counters.
+        """
         evaluator = self._evaluators.pop(number)
         self._note_size(evaluator, -1)
         self._dues[number] = END_OF_TIME
@@ -100,7 +108,10 @@ class ClassPool:
             yield self._changed(number, MulticlassEvaluator.advance_to, clock)
 
     def finish(self, greatest: int) -> Iterator[Rows]:
-        """Yield the last rows, by name, when all events have come; `greatest` as for `EvaluatorPool`."""
+        """Yield the last rows, in the order of names, when all events have come.
+
+        `greatest` as in `EvaluatorPool`.
+        """
         for evaluator in sorted(self._evaluators.values(), key=lambda each: (each.model, each.slice)):
             if greatest != NO_TIME:
                 yield evaluator.advance_to(greatest + 1).rows
@@ -120,7 +131,7 @@ class ClassPool:
             yield self._changed(int(numbers[rows[0]]), MulticlassEvaluator.apply, *given)
 
     def _events_of(self, batch: EventBatch) -> tuple[ClassEvents, Int64Array | None]:
-        """Return the events of a batch, and the class decided for each; None with several labels.
+        """Return the events of a batch, and the class decided for each; None if events have several labels.
 
         Raises InputError for a batch of other classes.
         """
@@ -149,24 +160,24 @@ class ClassPool:
         return rows
 
     def apply_pending(self, numbers: Int64Array | None) -> list[Rows]:  # noqa: ARG002
-        """Return no rows: no event waits."""
+        """Return no rows, because no event waits."""
         return []
 
     # ---- state
 
     def states(self) -> tuple[Packed, list[EvaluatorState]]:
-        """Return nothing: the evaluators are a part of their own."""
+        """Return nothing: `beside` returns the states of these evaluators."""
         return NOTHING_PACKED, []
 
     def beside(self) -> dict[str, bytes]:
-        """Return the wire form of all evaluators under its name."""
+        """Return the wire form of all evaluators, under the name of this part of a snapshot."""
         states = [self._evaluators[number].to_bytes() for number in self.numbers]
         return {OF_CLASSES: packed_states(states)}
 
     def load_all(self, snapshot: Snapshot, number_of: Make) -> None:
         """Rebuild the evaluators of a snapshot, each under the number that `number_of` gives.
 
-        Raises a `WireError`, or OtherConfigurationError.
+        Raises a `WireError` for damaged bytes, OtherConfigurationError for other settings.
         """
         for state in states_in(snapshot.beside[OF_CLASSES]):
             evaluator = MulticlassEvaluator.from_bytes(state, self.settings)
@@ -174,7 +185,7 @@ class ClassPool:
 
 
 def warm_up(settings: ClassSettings) -> None:
-    """Compile the kernels that evaluators need, or load them from the cache folder."""
+    """Compile the kernels that the evaluators of the pool need, or load them from the cache folder."""
     for each in (settings.of_class(settings.classes[0]), settings.of_model):
         warm_up_evaluator(each)
     evaluator = MulticlassEvaluator(settings)

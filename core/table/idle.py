@@ -1,10 +1,10 @@
 """The time to live of silent models: when the evaluator of a silent model leaves its shard.
 
 An evaluator is idle once its clock is more than `ttl` later than it was at the evaluator's last event. Then
-the evaluator gives its last row and leaves. Its counters remain (`ModelEvaluator.remains`); a later event
+the evaluator gives its last row and leaves. Its counters remain (`ModelEvaluator.remains`), and a later event
 begins an empty window with these counters. Results do not depend on when the table looks for idle evaluators:
-at the latest, an evaluator's next event shows that the evaluator was idle.
-The clock depends on the order of events:
+at the latest, an evaluator's next event shows that the evaluator was idle. The clock depends on the order of
+events:
 
     time      the time up to which all events of the input have been applied
     arrival   the greatest time that came to the shard, of any model: the clock, like the order of events,
@@ -42,10 +42,11 @@ def _gaps(
     clocks     the clock at each event
     active     by evaluator number, changed here: the clock at the last event; NO_TIME if there was none, or
                the evaluator left
-    returns    by evaluator number: zeros, which are zeros again on return
+    returns    by evaluator number: zeros, both on entry and on return
     rounds     for each event: how many of its evaluator's events so far, this event included, found the
                evaluator idle
-    deadlines  for an event that found its evaluator idle: the evaluator's last time not idle; else NO_TIME
+    deadlines  for an event that found its evaluator idle: the last time at which the evaluator was not idle;
+               else NO_TIME
     """
     most = 0
     for event in range(len(numbers)):
@@ -68,8 +69,8 @@ class IdleModels:
     """Watches the evaluators of a shard, by number.
 
     ttl     microseconds
-    shared  whether the clock is that of the shard, by any of its events; else each evaluator has its own
-            clock
+    shared  whether the clock is that of the shard, moved by any of its events; else each evaluator has its
+            own clock
     clock   the greatest time of any event so far
     left    by evaluator number: the counters of evaluators that left
 
@@ -87,12 +88,13 @@ class IdleModels:
         self._left_bytes = 0
         self._active = np.full(64, NO_TIME)
         self._returns = np.zeros(64, np.int64)
-        self._oldest = NO_TIME  # no watched evaluator was active before this
+        self._oldest = NO_TIME  # no watched evaluator was active before this time
 
     def clocks(self, times: Int64Array | None) -> Int64Array:
         """Return the clock at each event of a batch, and count these events as applied.
 
-        The batch must not be empty. Raises InputError for an event without a time, or with one out of range.
+        The batch must not be empty. Raises InputError for an event without a time, or with a time out of
+        range.
         """
         if times is None or not are_near(times):
             raise InputError(
@@ -140,18 +142,21 @@ class IdleModels:
         return numbers, deadlines
 
     def wakes_at(self) -> int | None:
-        """Return the first moment at which an evaluator could be idle; None = not known, or never."""
+        """Return the first moment at which an evaluator can be idle; None = not known, or never."""
         if self._oldest == NO_TIME or not (self._active != NO_TIME).any():
             return None
         return self._oldest + self.ttl + 1
 
     def note_left(self, number: int, remains: Remains) -> None:
-        """Keep the counters of an evaluator that left."""
+        """Store the counters of an evaluator that left."""
         self.left[number] = remains
         self._left_bytes += len(remains.pack())
 
     def take_back(self, numbers: Int64Array) -> list[tuple[int, Remains]]:
-        """Return (number, counters) for each of `numbers` that left, and drop these counters. O(numbers)."""
+        """Return (number, counters) for each of `numbers` that left, and delete these counters here.
+
+        O(numbers).
+        """
         if not self.left:
             return []
         back = [
@@ -180,7 +185,7 @@ class IdleModels:
     def to_bytes(self, held: Iterable[int]) -> bytes:
         """Return a snapshot in the wire form of an `IdleState`.
 
-        held  numbers of the evaluators that have not left, in the order in which the snapshot has them
+        held  numbers of the evaluators that have not left, in the order of the snapshot
         """
         active = self._active[np.fromiter(held, np.int64)]
         return IdleState(self.clock, active, list(self.left.values())).pack()

@@ -1,8 +1,8 @@
-"""Events of many evaluators that wait, because no row needs them yet.
+"""Events of many evaluators that wait, because no row depends on them yet.
 
 Applying one event to an evaluator costs 20 to 30 us of Python around kernels that need less than 1 us. A
 packet of many small models brings one event for each. So events wait here, in the order in which they came,
-until a row of their evaluator falls due or enough events wait to be worth the call.
+until a row of their evaluator falls due or enough events wait to make a call cheap for each.
 
 Invariant: the events of an evaluator are a chain through the columns. `_last[number]` is the place of its
 newest event, `_before[place]` that of the event before it, -1 ends the chain; `_counts[number]` is its
@@ -47,7 +47,10 @@ def _link(numbers: Int64Array, place: int, before: Int64Array, last: Int64Array,
 def _unlink(
     numbers: Int64Array, before: Int64Array, last: Int64Array, counts: Int64Array, places: Int64Array
 ) -> None:
-    """Write the places of all events of some evaluators, one after another, oldest first; end the chains."""
+    """Write the places of all events of some evaluators, one after another, oldest first.
+
+    Empty the chains.
+    """
     end = 0
     for number in numbers:
         end += counts[number]
@@ -91,13 +94,13 @@ class PendingEvents:
         return len(self._numbers) * (25 + times) + 16 * len(self._last)
 
     def fits(self, times: Int64Array | None) -> bool:
-        """Return whether events with or without times may join the events that wait."""
+        """Return whether events with these times, or without times, may join the events that wait."""
         return not self._waiting or (times is None) == (self._times is None)
 
     def add(
         self, numbers: Int64Array, scores: FloatArray, labels: Int8Array, times: Int64Array | None
     ) -> None:
-        """Append events, of the evaluators of these numbers. O(events), amortised."""
+        """Append events; event i is for the evaluator `numbers[i]`. O(events), amortised."""
         start, end = self._used, self._used + len(numbers)
         self._make_room(end, int(numbers.max(initial=-1)) + 1, times is not None)
         self._numbers[start:end], self._scores[start:end], self._labels[start:end] = numbers, scores, labels
@@ -123,7 +126,7 @@ class PendingEvents:
 
     def pop(self, numbers: Int64Array) -> Iterator[Run]:
         """Remove the events of some evaluators and yield them. O(these events), amortised."""
-        numbers = numbers[numbers < len(self._counts)]  # no event ever waited for the others
+        numbers = numbers[numbers < len(self._counts)]  # for higher numbers no event ever waited
         counts = self._counts[numbers]
         ends = np.cumsum(counts)
         taken = int(ends[-1]) if len(ends) else 0
@@ -143,7 +146,7 @@ class PendingEvents:
                 yield Run(number, scores[run], labels[run], None if times is None else times[run])
 
     def pop_all(self) -> Iterator[Run]:
-        """Remove everything and yield it, by rising number."""
+        """Remove all events and yield them, by rising number of the evaluator."""
         return self.pop(np.flatnonzero(self._counts))
 
     def _close_gaps(self) -> None:

@@ -1,8 +1,8 @@
 """EvaluatorPool: the evaluators of a table, by number.
 
 Small windows of events without classes and weights are in an arena, which applies all events of a packet at
-once. Larger windows, and those of other settings, are `ModelEvaluator`s (`singles`). A window that outgrows
-the arena leaves for good; rows are the same.
+once. Larger windows, and windows with other settings, are `ModelEvaluator`s (`singles`). A window that
+becomes too large for the arena leaves it for good; rows are the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EvaluatorPool:
 
     An evaluator that left keeps its number, but is not in the pool.
 
-    numbered  how many numbers were given
+    numbered  how many numbers have been given to evaluators
     grid      microseconds between the grid points of rows; 0: there is no grid
     """
 
@@ -52,7 +52,7 @@ class EvaluatorPool:
 
     @property
     def snapshot_bytes(self) -> int:
-        """About how many bytes a snapshot of the evaluators has, events that wait included."""
+        """About how many bytes a snapshot of the evaluators has, including the events that wait."""
         return self._singles.snapshot_bytes + (0 if self._arena is None else self._arena.snapshot_bytes)
 
     @property
@@ -77,7 +77,7 @@ class EvaluatorPool:
         return number
 
     def make(self, model: str, label: str) -> int:
-        """Make an evaluator of a model and a slice; return the evaluator's number."""
+        """Make an evaluator for a model and a slice; return the evaluator's number."""
         number = self.next_number()
         if self._arena is None:
             self._place(number, ModelEvaluator(self.settings, model=model, slice=label, pane=self.pane))
@@ -96,7 +96,7 @@ class EvaluatorPool:
                 self._place(number, evaluator, multiclass=state.multiclass)
 
     def take_back(self, number: int, remains: Remains, batch: EventBatch) -> None:
-        """Let an evaluator that left go on with an empty window, for an event of `batch`."""
+        """Make the evaluator of a model that returns with an event of `batch`: its window is empty."""
         evaluator = ModelEvaluator.returning(self.settings, remains, self.pane)
         if self._arena is not None and _is_plain(batch):
             self._arena.load(number, evaluator.state())
@@ -113,7 +113,9 @@ class EvaluatorPool:
             self._place(number, ModelEvaluator.from_state(self.settings, self._arena.remove(number)))
 
     def let_go(self, number: int, deadline: int | None) -> tuple[list[Rows], Remains]:
-        """Advance an evaluator to `deadline`, if any, and remove it; return its last rows and counters.
+        """Advance an evaluator to `deadline`, if there is one, and remove it.
+
+        Return its last rows and counters.
 
         No event may wait for the evaluator.
         """
@@ -124,13 +126,16 @@ class EvaluatorPool:
         return [*rows, evaluator.finish()], evaluator.remains()
 
     def states(self) -> tuple[Packed, list[EvaluatorState]]:
-        """Return the states of all evaluators in the pool, those of the arena packed; no event may wait."""
+        """Return the states of all evaluators in the pool, the states of the arena in packed form.
+
+        No event may wait.
+        """
         arena = self._arena
         packed = NOTHING_PACKED if arena is None else Packed(len(arena), arena.pack())
         return packed, [evaluator.state() for _, evaluator in sorted(self._singles.evaluators().items())]
 
     def beside(self) -> dict[str, bytes]:
-        """Return the other parts of a snapshot by name: none."""
+        """Return no other parts of a snapshot."""
         return {}
 
     # ---- time
@@ -189,7 +194,7 @@ class EvaluatorPool:
         yield from self._singles.apply(batch.take(there), numbers[there])
 
     def apply_pending(self, numbers: Int64Array | None) -> list[Rows]:
-        """Apply the waiting events of some evaluators; None = of all evaluators."""
+        """Apply the waiting events of some evaluators; None means all evaluators."""
         return self._singles.apply_pending(numbers)
 
 

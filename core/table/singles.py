@@ -24,13 +24,15 @@ from ..settings.evaluator import EvaluatorSettings
 from .pending import PendingEvents, Run
 
 _MANY = 512
-"""How many events of an evaluator are worth a call: the cost around the kernels is then a tenth of theirs."""
+"""So many waiting events of one evaluator are worth a call: the cost around the kernels is then a tenth of
+the cost of the kernels.
+"""
 
 
 class Singles:
     """Evaluators with the same settings, each an object of its own, by number.
 
-    snapshot_bytes  about how many bytes a snapshot of the evaluators has, events that wait included
+    snapshot_bytes  about how many bytes a snapshot of the evaluators has, including the events that wait
     """
 
     def __init__(self, settings: EvaluatorSettings) -> None:
@@ -41,11 +43,11 @@ class Singles:
         self._strides = [stride for stride in (settings.every.events, settings.curve_stride) if stride]
         self._evaluators: dict[int, ModelEvaluator] = {}
         self._seqs = NO_INT64
-        self._emptied = NO_INT64  # seq at which the window was empty
+        self._emptied = NO_INT64  # the seq at which each window was empty
         self._cells = NO_INT64
         self._dues = NO_INT64
         self._pending = PendingEvents()
-        self._must_apply = False  # True if no event may wait: some have classes or weights
+        self._must_apply = False  # True if no event may wait, because some events have classes or weights
 
     def __len__(self) -> int:
         return len(self._evaluators)
@@ -59,11 +61,11 @@ class Singles:
         return self._live_bytes + self._pending.nbytes
 
     def evaluators(self) -> dict[int, ModelEvaluator]:
-        """Return the evaluators by number. No event may wait if their states are read."""
+        """Return the evaluators by number. If a caller reads their states, no event may wait."""
         return self._evaluators
 
     def place(self, number: int, evaluator: ModelEvaluator, *, multiclass: bool = False) -> None:
-        """Take in an evaluator under a number. `multiclass`: no event may wait from now on."""
+        """Add an evaluator under a number. If `multiclass` is True, no event may wait from now on."""
         if number >= len(self._seqs):
             room = max(64, 2 * number)
             self._seqs = with_room(self._seqs, room)
@@ -78,7 +80,7 @@ class Singles:
         self._note_size(evaluator)
 
     def let_go(self, number: int) -> ModelEvaluator:
-        """Remove an evaluator, for which no event may wait; return it."""
+        """Remove an evaluator and return it; no event may wait for the evaluator."""
         evaluator = self._evaluators.pop(number)
         self._forget_size(evaluator)
         self._dues[number] = END_OF_TIME
@@ -100,7 +102,10 @@ class Singles:
             yield self._changed(number, ModelEvaluator.advance_to, clock)
 
     def finish(self, clock: int) -> Iterator[Rows]:
-        """Yield the last rows, by name. clock: the time up to which grid rows are made; NO_TIME = none."""
+        """Yield the last rows, in the order of names. clock: the time up to which grid rows are made.
+
+        NO_TIME = none.
+        """
         yield from self.apply_pending(None)
         for evaluator in sorted(self._evaluators.values(), key=lambda each: (each.model, each.slice)):
             if clock != NO_TIME:
@@ -120,11 +125,14 @@ class Singles:
         return self._take_in(batch, numbers)
 
     def _take_in(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
-        """Let events wait with others of their evaluators; apply them if rows are due or many wait."""
+        """Let events wait together with other events of their evaluators.
+
+        Apply them if rows are due or many wait.
+        """
         scores, labels, times = batch.scores, batch.labels, batch.times
         if not self._pending.fits(times):
             yield from self.apply_pending(None)
-        starts = np.flatnonzero(np.diff(numbers, prepend=-1))  # where each evaluator's events start
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))  # the place of each evaluator's first event
         sizes = np.diff(starts, append=len(numbers))
         present, which = np.unique(numbers[starts], return_inverse=True)
         counts = np.bincount(which, weights=sizes).astype(np.int64)
@@ -159,11 +167,11 @@ class Singles:
     def _enters_cell(
         self, present: Int64Array, which: Int64Array, times: Int64Array
     ) -> npt.NDArray[np.bool_]:
-        """Return for each evaluator whether these events take its clock past a grid point.
+        """Return for each evaluator whether these events move its clock past a grid point.
 
-        `present` are the evaluators' numbers; `which` has for each event the place of its evaluator there.
-        For the other evaluators the next grid point is noted: their events may wait until the clock passes
-        it.
+        `present` are the evaluators' numbers; `which` has, for each event, the place of its evaluator in
+        `present`. For the other evaluators the next grid point is stored: their events may wait until the
+        clock passes it.
         """
         greatest = np.full(len(present), NO_TIME)
         np.maximum.at(greatest, which, times)
@@ -175,7 +183,7 @@ class Singles:
 
     @property
     def _enough(self) -> int:
-        """How many events may wait; if more do, all are applied.
+        """Return how many events may wait; if more do, all are applied.
 
         1,024 for each evaluator make the cost around the kernels small. Beyond 2^16 events the limit is 32
         for each evaluator: 32 events take less memory than the evaluator itself.
@@ -183,12 +191,12 @@ class Singles:
         return max(32 * len(self._evaluators), min(1024 * len(self._evaluators), 1 << 16))
 
     def apply_pending(self, numbers: Int64Array | None) -> list[Rows]:
-        """Apply the waiting events of some evaluators; None = of all evaluators."""
+        """Apply the waiting events of some evaluators; None means all evaluators."""
         runs = self._pending.pop_all() if numbers is None else self._pending.pop(numbers)
         return [self._apply_run(run) for run in runs]
 
     def _apply_run(self, run: Run) -> Rows:
-        """Apply a run: the events that waited for one evaluator."""
+        """Apply the events that waited for one evaluator."""
         evaluator = self._evaluators[run.number]
         waited = len(run.scores)
         if self._limit is not None:

@@ -1,12 +1,12 @@
-"""SliceNumbers: numbers of (model, slice) for every event, with a bound on how many values have a slice.
+"""SliceNumbers: numbers for (model, slice) of every event, with a bound on how many values have a slice.
 
 Invariant: in each (model, tuple of slice columns) the first `cap` distinct values, in the order in which
 events apply, have a slice of their own. All later values share the slice whose values are all `OTHER`
 ("carrier=other", "carrier=other,origin=other"). So every event counts once in each slice asked for, and the
 memory for a column of a million values is bounded. A value that itself is `OTHER` goes to the shared slice.
 
-Values that have a slice keep it. They are the values of the evaluators that exist, so they need no state of
-their own.
+Values that have a slice keep it. These are the values of the evaluators that exist, so no other state stores
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..settings.table import OTHER, escape_slice, parse_slice
 _GROUPS = 1 << 62  # the numbers of groups stay below this
 
 Make = Callable[[str, str], int]
-"""Makes an evaluator of a model and a slice; returns the evaluator's number."""
+"""A function that makes an evaluator for a model and a slice, and returns its number."""
 
 
 def slice_columns(batch: EventBatch, names: Sequence[str]) -> list[TextColumn]:
@@ -65,7 +65,9 @@ class SliceNumbers:
         self._own: Counter[tuple[tuple[str, ...], str]] = Counter()
 
     def add(self, model: str, label: str, number: int) -> bool:
-        """Note an existing evaluator; return False if its model and slice already have another. O(label).
+        """Add an existing evaluator; return False if its model and slice already have another evaluator.
+
+        O(label).
 
         Raises ValueError if `label` is not the name of a slice.
         """
@@ -98,7 +100,8 @@ class SliceNumbers:
             group = group * (len(column.values) + 1) + _codes_of_texts(column)
         _, first, which, counts = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
         texts_of = [tuple(column[row] or "" for column in (models, *columns)) for row in first.tolist()]
-        for place in np.argsort(first).tolist():  # the first rows decide which values come before the cap
+        # the order of the first rows decides which values come before the cap
+        for place in np.argsort(first).tolist():
             texts = texts_of[place]
             if texts in seen or _is_other(texts):
                 continue
@@ -113,7 +116,10 @@ class SliceNumbers:
         return np.array([seen[texts] for texts in texts_of], np.int64)[which]
 
     def _of_models(self, models: TextColumn, make: Make) -> Int64Array:
-        """Return the numbers of whole models. O(values of the column), and O(1) an event."""
+        """Return the numbers of the evaluators of whole models, for each event.
+
+        O(values of the column), and O(1) for each event.
+        """
         values, seen = models.values, self._models
         found = np.fromiter(map(seen.get, values, repeat(-1)), np.int64, len(values))
         numbers: Int64Array = found[models.codes]
@@ -128,7 +134,7 @@ class SliceNumbers:
 
 
 def _is_other(texts: tuple[str, ...]) -> bool:
-    """Return whether a (model, values of a slice) belongs to the shared slice: all its values are `OTHER`."""
+    """Return whether all values of a slice are `OTHER`: then (model, values) is the shared slice."""
     return all(text == OTHER for text in texts[1:])
 
 
@@ -138,7 +144,10 @@ def _label(names: tuple[str, ...], values: tuple[str, ...]) -> str:
 
 
 def _codes_of_texts(column: TextColumn) -> Int64Array:
-    """Return codes from 0 on that are equal where the texts are. A missing text counts as the empty text."""
+    """Return codes from 0 on, such that equal texts have equal codes.
+
+    A missing text counts as the empty text.
+    """
     first = {"": 0}
     table = [first.setdefault(text, entry) for entry, text in enumerate(column.values, 1)]
     return np.array([*table, 0], np.int64)[column.codes]

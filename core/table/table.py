@@ -1,17 +1,20 @@
-"""EvaluatorTable: the state machine of a shard. Records in, rows out; (model, slice) -> ModelEvaluator.
+"""EvaluatorTable: the state machine of a shard.
+
+Its input is records, its output rows; each (model, slice) has one `ModelEvaluator`.
 
 Invariant
     Rows depend on each partition's own sequence of events. With order "position" and "time" rows depend on
     nothing else: not on how events were cut into packets, nor on the order in which packets arrive. An
     event travels once and is expanded into its slices here.
 
-The steps of an event: its order (`shard.order`); the check whether its id came before (`deduplicator`); its
-slices (`pool`); the check whether its models were silent for long (`idle`); its evaluators.
+An event goes through these steps: its order (`shard.order`); the check whether its id came before
+(`deduplicator`); its slices (`pool`); the check whether its models have been silent for too long (`idle`);
+its evaluators.
 
 `shard.order` decides in which order events apply. When all events have come, the clock stands at the greatest
-event time of all partitions, whichever shard that event went to. Rows on a grid of times up to the clock are
-made then, and after them the last rows. In order of time a row on the grid is made as soon as the clock has
-passed its grid point.
+event time of all partitions, whichever shard that event went to. Then the rows on a grid of times up to the
+clock are made, and after them the last rows. In order of time a row on the grid is made as soon as the clock
+has passed its grid point.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
 from ..shard.order import Ledger, check_joined
-from ..shard.orders import ArrivalOrder, order_of
+from ..shard.orders import order_of
 from . import class_pool, pool
 from .class_pool import ClassPool
 from .idle import IdleModels
@@ -49,7 +52,7 @@ COUNTED = (
     "events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired",
     EARLIER_LOST,
 )  # fmt: skip
-"""The names of the counts of a table; see `EvaluatorTable.counts`."""
+"""The names of the counts that `EvaluatorTable.counts` returns."""
 
 
 class EvaluatorTable:
@@ -58,7 +61,7 @@ class EvaluatorTable:
     settings  the settings of the evaluators, and of the table
     pane      the start and the end of the Beam window of its rows, in microseconds UTC; None: no window
     tells     (shard, number of shards) of a table whose rows say up to which grid point they are complete
-              (`Rows.settled`), also where there are no rows; None: rows do not say so
+              (`Rows.settled`), even if no row falls due; None: rows do not say so
 
     `apply` takes packed `EventBatch`es, and at the end of the input an `EndOfInput`.
 
@@ -100,7 +103,7 @@ class EvaluatorTable:
         return len(self._pool)
 
     def apply(self, record: bytes) -> list[Rows | Rejected]:
-        """Apply one record; return the rows and curves that fell due, in one piece, and the refused events.
+        """Apply one record; return the rows and curves that fell due, as one output, and the refused events.
 
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts earlier
         records.
@@ -150,13 +153,17 @@ class EvaluatorTable:
         return (min(clock, greatest + 1) - 1) // self._pool.grid * self._pool.grid
 
     def _let_time_go_on(self) -> Iterator[Rows]:
-        """Remove evaluators silent for too long; make the rows of grid points that the clock has passed."""
+        """Remove the evaluators that have been silent for too long.
+
+        Yield the rows of the grid points that the clock has passed.
+        """
         clock, greatest, idle = self._order.clock, self._order.greatest, self._idle
         if idle is not None and idle.shared:
             settled = clock if greatest == NO_TIME else min(clock, greatest)
             yield from self._leave(idle, *idle.overdue(idle.clock if clock == NO_TIME else settled))
         if self._pool.grid and NO_TIME not in (clock, greatest):
-            # not beyond the greatest time: chance decides how far heartbeats run ahead of events
+            # Time goes no further than the greatest time of an event, because heartbeats run ahead of events
+            # by chance.
             yield from self._pool.advance(min(clock, greatest + 1))
 
     def _finish(self) -> Iterator[Rows]:
@@ -171,7 +178,7 @@ class EvaluatorTable:
 
     @property
     def ledger(self) -> Ledger:
-        """What the partitions of the input have sent."""
+        """The ledger of the packets that the partitions of the input have sent."""
         return self._order.ledger
 
     def waiting(self) -> dict[str, int]:
@@ -179,7 +186,7 @@ class EvaluatorTable:
         return {"events": self._order.waiting}
 
     def pass_on(self, marker: StateMarker) -> list[Rows | Rejected]:  # noqa: ARG002
-        """Return no outputs: no step behind this one keeps a state."""
+        """Return no outputs, because no later step holds a state."""
         return []
 
     def wakes_at(self) -> int | None:
@@ -208,7 +215,8 @@ class EvaluatorTable:
     ) -> Iterator[Rows]:
         """Apply a batch.
 
-        An evaluator that was silent for long leaves before its next event, and returns empty.
+        An evaluator that was silent for too long leaves before its next event, and returns with an empty
+        window.
         """
         for events, leaving, deadlines in idle.rounds(numbers, clocks):
             yield from self._leave(idle, leaving, deadlines)
@@ -220,11 +228,11 @@ class EvaluatorTable:
                 yield from self._pool.apply(batch.take(events), numbers[events])
 
     def _leave(self, idle: IdleModels, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
-        """Let evaluators give their last rows and leave; only their counters stay.
+        """Let evaluators yield their last rows and leave; only their counters stay.
 
         `deadlines` has for each evaluator the last time at which it was not idle. Rows on a grid are made up
         to the deadline, unless `Clock` records give the time: chance then decides whether one more record
-        comes before the end.
+        comes before the end of the input.
         """
         if not len(numbers):
             return
@@ -238,7 +246,7 @@ class EvaluatorTable:
     # ---- state
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot of everything that later outputs depend on."""
+        """Return a snapshot of the whole state on which later outputs depend."""
         if any(len(rows) or rows.curves for rows in self._pool.apply_pending(None)):
             raise AssertionError("what fell due was not made when its event was taken in")
         beside = {}
@@ -260,7 +268,7 @@ class EvaluatorTable:
         *,
         tells: tuple[int, int] | None = None,
     ) -> EvaluatorTable:
-        """Rebuild a table that behaves exactly as the table that gave `data`.
+        """Rebuild the table that wrote `data`; it behaves exactly as that table.
 
         Raises OtherConfigurationError if the earlier table had other settings, a `WireError` for other bytes.
         """
@@ -275,7 +283,7 @@ class EvaluatorTable:
                 left = self._idle.read(snapshot.beside[IDLE], len(self))
             for remains in left:
                 self._idle.note_left(self._number_of(remains.model, remains.slice), remains)
-        if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
+        if snapshot.progress or snapshot.held:
             with reading("the progress of a snapshot"):
                 self._order.go_on_from(snapshot.progress, snapshot.held)
         return self
@@ -320,7 +328,7 @@ class EvaluatorTable:
 def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
     """Return the deduplicator of a table, None if the settings ask for none.
 
-    In order of position it forgets no id: files of other times may still be to come.
+    In order of position it forgets no id: events of any earlier time may still come.
     """
     horizon = settings.parts.get(DEDUPLICATOR)
     if horizon is None:
@@ -329,7 +337,7 @@ def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
 
 
 def warm_up(settings: TableSettings, *, largest_first: bool = False) -> None:
-    """Compile the kernels that a table with these settings will need, or load them from the cache folder."""
+    """Compile the kernels that a table with these settings needs, or load them from the cache folder."""
     if (classes := ClassSettings.of_table(settings)) is not None:
         class_pool.warm_up(classes)
     else:

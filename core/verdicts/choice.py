@@ -1,4 +1,4 @@
-"""The choice of a reference: how users name what the latest windows are compared with."""
+"""How users name the reference, with which the latest windows are compared."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ..errors import ConfigError
 from ..settings.periods import Period
 
 EARLIER = "earlier"
-"""The reference that is used where none is named: all earlier windows."""
+"""The reference that is used if the user names none: all earlier windows."""
 
 
 def reference_of(text: str | None) -> Span | Period | None:
-    """Read what the latest window is compared with; None: with all earlier windows.
+    """Read the text that names a reference; None for all earlier windows.
 
     A period START..END names the windows that lie within the period. A span, such as 30d or 100 rows, names
     the windows of that time, or of so many rows, before the latest window begins. Raises ConfigError.

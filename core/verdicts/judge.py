@@ -1,9 +1,9 @@
 """The verdicts of a page: every model and slice against its reference, corrected for their number.
 
 The states
-    worse, better    The interval of the difference to the reference excludes 0.
-    no change shown  The interval includes 0. This does not prove that nothing changed.
-    cannot tell      There is nothing to compare; `Verdict.why` says which.
+    worse, better    The interval of the difference to the reference excludes 0. no change shown  The interval
+    includes 0. This does not prove that nothing changed. cannot tell      There is nothing to compare;
+    `Verdict.why` says what is missing.
 
 The correction
     A page of M models and S slices has M + S tests. With level 0.95 a page without any change names a model
@@ -51,7 +51,8 @@ class Verdict(NamedTuple):
     model, slice  places in the caller's lists
     state         one of `STATES`
     why           what is missing, if the state is "cannot tell"; else ""
-    row           the row of the latest full window in the series; of none, the last row; -1 without rows
+    row           the row of the latest full window in the series; if there is no full window, the last row;
+                  -1 without rows
     windows       the number of windows of the reference
     reference     the mean AUC of the reference, NaN = none
     change        AUC of the latest window less `reference`, NaN = none; `low`, `high`: its corrected interval
@@ -94,7 +95,7 @@ def judge(
 
     judged      models and slices; a slice with an empty name is the whole model
     confidence  the level of the intervals of the rows, and of the page's verdicts together
-    reference   what the latest windows are compared with (`choice.reference_of`); None: all before
+    reference   what the latest windows are compared with (`choice.reference_of`); None: all earlier windows
 
     O(rows) and one fit (`since`) for each change that is shown.
     """
@@ -151,10 +152,10 @@ def _verdict(one: Judged, found: Difference, correction: int, confidence: float)
 def _difference(
     series: Series, variance: FloatArray, latest: int, reference: Span | Period | None
 ) -> Difference | Why:
-    """Return the latest window, that of the row `latest`, against its reference, or what is missing."""
+    """Return the difference of the window of the row `latest` to its reference, or why there is none."""
     if not len(series.seq):
         return "no row"
-    if series.rarer[latest] < FEWEST:  # without a full window, of the last row
+    if series.rarer[latest] < FEWEST:  # without a full window this is the last row
         return "too few labels"
     if latest < 0:
         return "no full window"

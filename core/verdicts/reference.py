@@ -1,15 +1,15 @@
-"""Reference: the earlier windows that the latest window of a series is compared with.
+"""Reference: the earlier windows with which the latest window of a series is compared.
 
 The windows of the reference
-    The chain is built backwards. Its first window is the latest one that shares no event with the latest
-    window. Each next window is the latest one that shares no event with the window before. So all windows of
-    the chain are independent, and together they hold nearly all earlier events. Windows that were not full
-    yet count, too. `rows.differences` says when two windows share no event. Windows with fewer than FEWEST
-    events of a class are left out.
+    The chain is built backwards. Its first window is the latest window that shares no event with the window
+    under test. Each next window is the latest that shares no event with the window chosen before. So all
+    windows of the chain are independent, and together they hold nearly all earlier events. Windows that were
+    not full yet count, too. `rows.differences` says when two windows share no event. Windows with fewer than
+    FEWEST events of a class are left out.
 
 The difference
-    AUC(latest) - mean of the AUCs of the chain, weighted by P N / (P + N). Its variance is the sum of the
-    variance of the latest AUC and that of the mean.
+    The difference is AUC(latest) - mean of the AUCs of the chain, weighted by P N / (P + N). Its variance is
+    the variance of the latest AUC plus the variance of the mean.
 
     DeLong's variance of a single window is too small whenever chance put the AUC close to 1. Tests far in the
     tail, as those of many models are, then name too many rises: of windows with 48 positives at an AUC of
@@ -32,13 +32,13 @@ from .series import Series
 
 
 class Difference(NamedTuple):
-    """The latest full window against its reference.
+    """The difference of the latest full window to its reference.
 
-    latest      row of the series
+    latest      the row of the latest full window in the series
     chain       rows of the reference, latest first
     auc         the mean AUC of the reference
-    difference  AUC of the latest less `auc`
-    variance    of the difference
+    difference  AUC of the latest full window less `auc`
+    variance    the variance of `difference`
     """
 
     latest: int
@@ -49,7 +49,7 @@ class Difference(NamedTuple):
 
 
 def latest_full(series: Series) -> int:
-    """Return the row of the latest full window, -1 without a full window."""
+    """Return the row of the latest full window, or -1 if no window is full."""
     rows = np.flatnonzero(series.full)
     return int(rows[-1]) if len(rows) else -1
 
@@ -57,9 +57,9 @@ def latest_full(series: Series) -> int:
 def difference_to(
     series: Series, variance: FloatArray, latest: int, reference: Span | Period | None
 ) -> Difference | None:
-    """Compare the window of a row with its reference; None where no window of the reference can be compared.
+    """Compare the window of a row with its reference; None if no window of the reference can be compared.
 
-    variance  of each AUC (`Series.variance`); that of the row `latest` must be known
+    variance  the variance of each AUC (`Series.variance`); that of the row `latest` must be known
 
     O(n).
     """
@@ -84,7 +84,7 @@ def earlier_rows(series: Series, latest: int) -> BoolArray:
 
 
 def named_rows(series: Series, latest: int, reference: Span | Period | None) -> BoolArray:
-    """Return which of the earlier rows the reference names, whether or not they can be compared."""
+    """Return which of the earlier rows the reference names, whether or not these rows can be compared."""
     earlier = earlier_rows(series, latest)
     if reference is None:
         return earlier
@@ -100,14 +100,17 @@ def named_rows(series: Series, latest: int, reference: Span | Period | None) -> 
 
 
 def _chain(series: Series, latest: int, rows: Int64Array) -> Int64Array:
-    """Return rows whose windows share no event with each other or with the latest, latest first. O(n)."""
+    """Return rows whose windows share no event with each other or with the window of `latest`.
+
+    The latest row first. O(n).
+    """
     end, time = series.end.tolist(), series.time.tolist()
     begin = series.begin.tolist()
     begins = first_time(series.since, series.time).tolist()
     chain: list[int] = []
     before, before_time = begin[latest], begins[latest]
     for row in rows[::-1].tolist():
-        # A time that is not known (NaN) keeps no windows apart.
+        # A comparison with an unknown time (NaN) is false, so it excludes no window.
         if end[row] <= before and not time[row] >= before_time:
             chain.append(row)
             before, before_time = begin[row], begins[row]
@@ -115,13 +118,16 @@ def _chain(series: Series, latest: int, rows: Int64Array) -> Int64Array:
 
 
 def apart_in_time(series: Series, latest: int) -> BoolArray:
-    """Return which rows end before the time at which the latest window begins; all rows without times."""
+    """Return which rows end before the time at which the latest window begins.
+
+    Without times, return all rows.
+    """
     begins = first_time(series.since, series.time)
     apart: BoolArray = ~(series.time >= begins[latest])
     return apart
 
 
 def missing_times(series: Series, reference: Span | Period | None) -> bool:
-    """Tell whether a reference is a time, and the rows have no times."""
+    """Return whether a reference is a time, and the rows have no times."""
     timed = reference is not None and reference.unit == "time"
     return timed and not any(map(math.isfinite, series.time.tolist()))

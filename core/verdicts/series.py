@@ -50,14 +50,14 @@ class Series(NamedTuple):
     high: FloatArray
 
     def fades(self, row: int) -> bool:
-        """Tell whether the window of a row holds most events with less than half of the weight of a new one.
+        """Return whether a window holds most events with less than half of the weight of a new event.
 
-        So it is with windows that fade. Other windows may look alike if events have weights below 0.5.
+        Windows that fade do. Other windows may look alike if events have weights below 0.5.
         """
         return bool(self.mass[row] < 0.5 * self.events[row])
 
     def variance(self, confidence: float) -> FloatArray:
-        """Return the variance of each AUC, NaN where a window is not to be compared. O(n).
+        """Return the variance of each AUC, NaN if the window must not be compared. O(n).
 
         confidence  the level of the intervals, such as 0.95
         """

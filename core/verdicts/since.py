@@ -1,4 +1,4 @@
-"""Since when: the moment of change that best explains the AUCs of a series.
+"""The moment of change that best explains the AUCs of a series.
 
 The model
     Before the moment c every event ranks with AUC a, from c + g on with a + b; in between the AUC moves from
@@ -11,18 +11,18 @@ The model
     more than `GRADUAL`.
 
 The grid
-    The first grid spans all rows. Each next grid spans the moments that the grid before left possible, until
-    moments are less than a twentieth of a window apart. Of many rows some are left out, and their neighbours
-    have their weight. So a fit costs O(rows) once and a constant for each grid.
+    The first grid spans all rows. Each next grid spans the moments that the last grid left possible, until
+    moments are less than a twentieth of a window apart. If there are many rows, some are left out, and their
+    neighbours get their weight. So a fit costs O(rows) once and a constant for each grid.
 
 The uncertainty
-    The likelihood ratio of a moment c is LR(c) = SS(c) - SS(best). The interval holds all c with LR(c) <=
-    -2 log(1 - sqrt(level)): Hansen (2000, Econometrica 68, theorem 2) for the threshold of a regression.
-    Where a gradual change explains the rows better than every sudden change, by however little, SS(c) is the
-    least of both kinds, and the bound is `EITHER` times as large. Rows whose windows share events say less
-    than independent rows. So sums of squares are multiplied by the number of events that the windows span
-    over the sum of the windows' lengths, where that is below 1. The ends of the interval are the neighbouring
-    moments of the grid.
+    The likelihood ratio of a moment c is LR(c) = SS(c) - SS(best). The interval holds all c with LR(c) <= -2
+    log(1 - sqrt(level)): Hansen (2000, Econometrica 68, theorem 2) for the threshold of a regression. Where a
+    gradual change explains the rows better than every sudden change, by however little, SS(c) is the least of
+    both kinds, and the bound is `EITHER` times as large. Rows whose windows share events have less
+    information than independent rows. So sums of squares are multiplied by the number of events that the
+    windows span over the sum of the windows' lengths, where that is below 1. The ends of the interval are the
+    neighbouring moments of the grid.
 
     In 400 streams of each kind, windows an eighth of the stream with six rows each, falls of 0.10 and 0.14:
     the interval of level 95% held the moment in 99% of sudden and 98% of gradual changes. The moment itself
@@ -42,34 +42,37 @@ from ..arrays import BoolArray, FloatArray, Int64Array
 from .series import Series
 
 MOMENTS = 150
-"""The moments of a grid, at equal distances."""
+"""How many moments a grid has, at equal distances."""
 
 ROWS = 300
-"""The most rows that are fitted inside of a grid, and again outside."""
+"""The most rows inside the range of a grid that are fitted; as many rows outside of it are fitted."""
 
 GRIDS = 6
-"""The most grids, each within the one before."""
+"""The most grids that are made, each within the last."""
 
 FINE = 0.05
-"""The distance of moments, in lengths of a window, at which no finer grid is made."""
+"""No finer grid is made if moments are at most this distance apart, in lengths of a window."""
 
 DURATIONS = 12
 """The most durations of a gradual change that are tried, from a window's length to that of all rows."""
 
 GRADUAL = 1.5
-"""By how much a gradual change must explain the rows better than every sudden one, to be called gradual."""
+"""A change is called gradual if a gradual change explains the rows better than every sudden change by this
+amount.
+"""
 
 EITHER = 0.68
-"""What Hansen's bound is multiplied by where the change may be of either kind: found by simulation."""
+"""The factor of Hansen's bound if the change may be of either kind; found by simulation."""
 
 _KEPT = 1.5
-"""What the bound is multiplied by for the moments that the next grid spans."""
+"""The factor of the bound for the moments that the next grid spans."""
 
 
 class Since(NamedTuple):
     """When a change began, in the unit of `Series.end` (events, or times of panes) and in time.
 
-    place, earliest, latest  the number of events before the change began: the best, and its interval
+    place, earliest, latest  the number of events before the change began: the best estimate, and the ends of
+                             its interval
     time, time_earliest, time_latest  the same in microseconds UTC, NaN = null
     until       place at which a gradual change was complete; `place` for a sudden change
     time_until  the same in time
@@ -101,7 +104,7 @@ class _Windows(NamedTuple):
     weight: FloatArray
 
     def within(self, low: float, high: float) -> _Windows:
-        """Return ROWS windows at most that reach into a range, and as many others, with the weight of all."""
+        """Return at most ROWS windows that reach into a range, and as many others, with the weight of all."""
         inside = (self.end > low) & (self.begin < high)
         parts = [self._some(np.flatnonzero(part)) for part in (inside, ~inside)]
         rows = np.concatenate([part for part, _ in parts])
@@ -110,7 +113,7 @@ class _Windows(NamedTuple):
 
     @staticmethod
     def _some(rows: Int64Array) -> tuple[Int64Array, float]:
-        """Return some of the rows, the last one among them, and how many rows each stands for."""
+        """Return some of the rows, the last row among them, and the number of rows for which each stands."""
         if len(rows) <= ROWS:
             return rows, 1.0
         kept: Int64Array = rows[np.linspace(0, len(rows) - 1, ROWS).astype(np.int64)]
@@ -120,13 +123,14 @@ class _Windows(NamedTuple):
 def change_began(
     series: Series, variance: FloatArray, latest: int, direction: float, confidence: float
 ) -> Since | None:
-    """Return when the change began that the row `latest` shows; None where no moment explains the rows.
+    """Return when the change began that the row `latest` shows; None if no moment explains the rows.
 
-    variance    of each AUC
+    variance    the variance of each AUC
     direction   the sign of the change
     confidence  the level of the interval of the moment
 
-    The windows of fading weights hold old events with less weight than new ones. They are not fitted: None.
+    The windows of fading weights hold old events with less weight than new ones. Such windows are not fitted,
+    and the result is None.
     """
     rows = np.flatnonzero(variance[: latest + 1] > 0)
     if len(rows) < 3 or series.fades(latest):
@@ -162,7 +166,7 @@ def change_began(
         durations = _finer(durations, gains.max(axis=1) >= gains.max() - _KEPT * limit)
     best_of = gains.max(axis=1)
     best, possible = int(np.argmax(best_of)), gains[0]
-    if best:  # whether sudden or gradual: both say which moments are possible
+    if best:  # both a sudden and a gradual change say which moments are possible
         possible, limit = gains.max(axis=0), limit * EITHER
         if best_of[best] <= best_of[0] + GRADUAL:
             best = 0
@@ -180,7 +184,7 @@ def change_began(
 
 
 def _finer(durations: list[float], possible: BoolArray) -> list[float]:
-    """Return 0, and durations between those that are possible and their neighbours."""
+    """Return 0, and durations between the possible durations and their neighbours."""
     if len(durations) == 1:
         return durations
     places = np.flatnonzero(possible[1:]) + 1
@@ -191,10 +195,10 @@ def _finer(durations: list[float], possible: BoolArray) -> list[float]:
 
 
 def _shares(windows: _Windows, moments: FloatArray, duration: float) -> FloatArray:
-    """Return the mean of the change over each window's events: a row for each moment."""
+    """Return the mean of the change over each window's events: one row for each moment."""
 
     def change_up_to(ordinal: FloatArray) -> FloatArray:
-        """Return the sum of the change over all events up to `ordinal`, a row for each moment."""
+        """Return the sum of the change over all events up to `ordinal`, one row for each moment."""
         after = np.maximum(ordinal - moments[:, None], 0)
         if not duration:
             return after
@@ -207,7 +211,10 @@ def _shares(windows: _Windows, moments: FloatArray, duration: float) -> FloatArr
 
 
 def _gains(shares: FloatArray, windows: _Windows, direction: float) -> FloatArray:
-    """Return by how much each moment lowers the weighted sum of squares; 0 for the wrong direction."""
+    """Return by how much each moment lowers the weighted sum of squares.
+
+    0 for a moment whose change has the wrong direction.
+    """
     weight, auc = windows.weight, windows.auc
     share = shares - (shares @ weight / weight.sum())[:, None]
     centred = auc - auc @ weight / weight.sum()
@@ -217,7 +224,7 @@ def _gains(shares: FloatArray, windows: _Windows, direction: float) -> FloatArra
 
 
 def _level_before(share: FloatArray, windows: _Windows) -> float:
-    """Return the AUC where the share of the change is 0, by the regression on the shares of one moment."""
+    """Return the AUC for a share of change of 0, by the regression on the shares of one moment."""
     weight, auc = windows.weight, windows.auc
     mean, level = share @ weight / weight.sum(), auc @ weight / weight.sum()
     centred = share - mean
@@ -226,7 +233,7 @@ def _level_before(share: FloatArray, windows: _Windows) -> float:
 
 
 def _times(series: Series, places: list[float]) -> tuple[float, float, float, float]:
-    """Return the times of four places between rows, interpolated; NaN where rows have no times."""
+    """Return the times of four places between rows, interpolated; NaN if rows have no times."""
     known = np.isfinite(series.time)
     if not known.any():
         return (math.nan,) * 4

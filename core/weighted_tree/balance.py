@@ -27,7 +27,7 @@ from .layout import (
 
 @kernel
 def hang_child(tree: Forest, key: float, child: int) -> None:
-    """Add a child to the right of the path's child, from level 1 up; split full nodes."""
+    """Add a child to the right of the path's child, from level 1 up; split full nodes on the way up."""
     state = tree.state[0]
     level = whole(1)
     while True:
@@ -89,7 +89,10 @@ def drop_child(node: Any, index: int) -> None:
 
 @inlined
 def left_of_merged(parent: Any, index: int, siblings: Any, most: int) -> int:
-    """Return the left child of two neighbours that fit into one, `index` among them; NO_ID if none do."""
+    """Return the left child of two neighbours that fit into one; NO_ID if no two fit.
+
+    `index` is one of the two.
+    """
     count = siblings[at(parent.child[at(index)])].count
     if index > 0 and siblings[at(parent.child[at(index - 1)])].count + count <= most:
         return index - 1
@@ -100,7 +103,7 @@ def left_of_merged(parent: Any, index: int, siblings: Any, most: int) -> int:
 
 @kernel
 def shrink_nodes(tree: Forest) -> None:
-    """Merge, drop or lower nodes from level 1 up, after the path's node there lost a child."""
+    """Merge or drop nodes, or lower the tree, from level 1 up, after the path's node lost a child."""
     state = tree.state[0]
     level = whole(1)
     while level <= state.height:

@@ -44,8 +44,8 @@ def group_events(
     """Fill entries from events sorted by score; return the number of entries.
 
     A mass is weight * f * f, with f = factor_n for a negative and factor_p for a positive. An entry's masses
-    are summed in twice the precision. units float64[2]: filled for each class with a mass of which all masses
-    are whole multiples; 0.0 if no such mass is found.
+    are summed in twice the precision. units float64[2]: for each class a mass, of which every mass of the
+    class is a whole multiple; 0.0 if no such mass is found.
     """
     count = whole(0)
     units[0] = units[1] = -1.0
@@ -75,7 +75,7 @@ def group_events(
 def build(tree: Forest, entries: Any, places: Any, keys: Any) -> None:
     """Spread entries evenly over leaves, and nodes over the leaves, in an empty forest.
 
-    places int64[leaves], keys float64[leaves]: scratch for the level under construction.
+    places int64[leaves], keys float64[leaves]: scratch arrays for the level that is being built.
     """
     state = tree.state[0]
     count = len(entries)
@@ -122,7 +122,10 @@ def build(tree: Forest, entries: Any, places: Any, keys: Any) -> None:
 
 @kernel
 def list_place(tree: Forest, level: int, place: int, entries: Any, count: int) -> int:
-    """Write the entries of a leaf (level 0) or node behind the first `count`; return their new number."""
+    """Write the entries of a leaf (level 0) or node into `entries`, behind the first `count`.
+
+    Return the new number of entries.
+    """
     if level == 0:
         leaf = tree.leaves[at(place)]
         for slot in range(leaf.count):

@@ -54,37 +54,38 @@ FRESH, MASSES, STALE = 0, 1, 2
 
 SMALLEST = 5e-324
 FAINT = 2.0**-900
-"""A mass below this share of the largest weights of its class may have lost digits: its value is unknown."""
+"""A mass below this share of the largest weights of its class may have lost digits, so it is unknown."""
 FAINT_ANYWHERE = 2.0**-830
-"""A run reports a mass below this as possibly faint. The scale of a tree with a history is up to 2^64 lower
-than the scale of a tree built from its events.
+"""The mass below which a run reports that it may hold a faint mass. The scale of a tree with a history is up
+to 2^64 lower than the scale of a tree built from its events.
 """
 LARGEST = 2.0**64
-"""The largest held mass of one event. Before a larger one, its class is brought to another scale, O(k).
-Products of three masses would have room for 2^300, but a mass times a score near 1e300 has not.
+"""The largest held mass of one event. Before a larger mass comes, its class is brought to another scale,
+O(k). Products of three masses would allow 2^300, but not a mass times a score near 1e300.
 """
 TINY_TOTAL = 2.0**-250
 """If a class's whole mass is below this, its sums should be computed again: the weights that set its scale
 are gone, and products of three masses would vanish.
 """
 FLAT = 1.0 - 2.0**-46
-"""Slopes that differ by less than this count as equal, because rounded sums of equal slopes differ. Slopes of
-counts below 2^23 differ by more, so the slopes of unit weights are told apart exactly.
+"""Slopes that differ by less than this factor count as equal, because rounded sums of equal slopes differ.
+Slopes of counts below 2^23 differ by more, so the slopes of unit weights are told apart exactly.
 """
 UNDERFLOW, AWAY = 2.0**-900, 2.0**512
 """Products of two masses below the first number are computed again, with both masses times the second."""
 TIE_ROUNDING = 2.0**-104
 """Bound on the loss of one addition at a tied entry, as a share of the entry's mass."""
 LOSS_ALLOWED = 1e-13
-"""The share of its mass that a tied entry may have lost before all sums are computed again. It is a share of
-the entry's mass, not of the class's mass, because a threshold, AUM and H depend on the lightest entries.
+"""A tied entry may lose this share of its mass to rounding before all sums are computed again. It is a share
+of the entry's mass, not of the class's mass, because a threshold, AUM and H depend on the lightest entries.
 """
 SQUARES_ALLOWED = 1e-12
-"""The same share for the squared weights of a tied entry."""
+"""The same limit for the sum of the squared weights of a tied entry."""
 
 NEAR = 2.0**-34
-"""Two slopes that differ by less than this are not told apart by rounded sums and pooled hulls, which have a
-history. It is 2^12 times the difference at which hulls pool (FLAT), since pooled edges drift.
+"""Two slopes that differ by a smaller share than this count as possibly equal: rounded sums and pooled hulls
+depend on earlier events. It is 2^12 times the difference at which hulls pool (FLAT), since pooled edges
+drift.
 """
 REACH_LEAST = 2.0**-700
 """A reach below the first number is held 2^REACH_POWER times as large; a reach beyond the floats is held
@@ -93,11 +94,11 @@ REACH_LEAST = 2.0**-700
 REACH_POWER = 600
 LARGEST_FLOAT = 1.7976931348623157e308
 MOST_COUNTS = 2.0**20
-"""Masses of up to so many units are read as whole numbers, without doubt."""
+"""Up to so many units, masses are whole numbers without doubt."""
 MOST_PARTS = 16
 
 _LEAF_FIELDS: list[Any] = [
-    ("key", "f8", (SLOTS,)),  # ascending; +inf beyond count
+    ("key", "f8", (SLOTS,)),  # ascending; +inf in slots behind `count`
     ("mass", "f8", (2, SLOTS)),  # 0.0: no event of this class
     ("tied", "i4", (SLOTS,)),  # record of TIED, or NO_ID: at most one event of each class
     ("count", "i4"),
@@ -105,38 +106,39 @@ _LEAF_FIELDS: list[Any] = [
 LEAF = np.dtype(_LEAF_FIELDS, align=True)
 
 _NODE_FIELDS: list[Any] = [
-    ("key", "f8", (FAN,)),  # keys of the child are not below it, and its left neighbours' keys are
-    ("child", "i4", (FAN,)),  # leaves on level 1, nodes above
+    ("key", "f8", (FAN,)),  # keys in child i are at least key[i]; keys further left are below
+    ("child", "i4", (FAN,)),  # leaves on level 1, nodes on higher levels
     ("count", "i4"),
 ]
 NODE = np.dtype(_NODE_FIELDS, align=True)
 
 _TIED_FIELDS: list[Any] = [
     ("events", "i8", (2,)),
-    ("rest", "f8", (2,)),  # mass + rest is the sum in twice the precision
-    ("lost", "f8", (2,)),  # bound on what rounding took from the sum
+    ("rest", "f8", (2,)),  # mass + rest is the sum of the weights in twice the precision
+    ("lost", "f8", (2,)),  # bound on the rounding error of the sum
     ("squares", "f8", (2,)),  # sum of the squared weights
     ("squares_rest", "f8", (2,)),
 ]
 TIED = np.dtype(_TIED_FIELDS)
 
-# What a leaf or node knows of its run. The spread of the positives is the sum of w (V - mean V)^2. V is the
-# mass of negatives below a positive plus half of the tied negatives. The spread of the negatives is alike,
-# with positives above. The reach of the positives is the sum of w (high - s), that of the negatives the sum
-# of w (s - low): AUM without a difference of large numbers. All terms of these sums are not negative.
+# A leaf or node keeps these sums of its run. The spread of the positives is the sum of w (V - mean V)^2. V is
+# the mass of negatives below a positive plus half of the tied negatives. The spread of the negatives is the
+# same sum with the positives above. The reach of the positives is the sum of w (high - s), that of the
+# negatives the sum of w (s - low): so AUM needs no difference of large numbers. All terms of these sums are
+# not negative.
 _RUN_FIELDS: list[Any] = [
     ("mass", "f8", (2,)),
-    ("pairs", "f8"),  # mass of pairs that are ranked right, ties half
+    ("pairs", "f8"),  # mass of the pairs that are ranked right, ties half
     ("spread", "f8", (2,)),
     ("squares", "f8", (2,)),
     ("cross", "f8", (2,)),  # sum of w_i w_j over the pairs of events of a class
-    ("reach", "f8", (2,)),  # times 2^reach_power
+    ("reach", "f8", (2,)),  # held as reach * 2^-reach_power
     ("reach_power", "i8", (2,)),
     ("low", "f8"),  # the run's first and last score
     ("high", "f8"),
     ("edges", "i8"),  # the run's hull: its first edge in the pool,
     ("edge_count", "i4"),  # how many edges it has,
-    ("edge_room", "i4"),  # and how many edges have room there
+    ("edge_room", "i4"),  # and how many edges fit into its place in the pool
     ("faint", "i8"),  # 1: some mass of an entry may be faint
     ("state", "i8"),  # FRESH, MASSES or STALE; a node is never fresher than its children
 ]
@@ -159,10 +161,10 @@ _STATE_FIELDS: list[Any] = [
     ("exponent", "i8", (2,)),  # even numbers
     ("factor", "f8", (2,)),  # 2^-(exponent / 2), applied twice
     ("lost", "f8", (2,)),  # bounds on what tied entries lost of their mass to rounding
-    ("lost_squares", "f8", (2,)),  # the same for squared weights
+    ("lost_squares", "f8", (2,)),  # bounds on what the sums of squared weights lost
     ("spoiled", "i8"),  # 1: a tied entry has lost more than LOSS_ALLOWED
-    ("unit", "f8", (2,)),  # all masses of events are whole multiples of it; 0.0: no such mass is known
-    ("changes", "i8"),  # events that came and went since the tree was built; with 0 it has no history
+    ("unit", "f8", (2,)),  # all masses of events are whole multiples of `unit`; 0.0: no unit is known
+    ("changes", "i8"),  # events that came and went since the tree was built from its events
 ]
 STATE = np.dtype(_STATE_FIELDS)
 
@@ -188,7 +190,7 @@ class Forest(NamedTuple):
 
 
 def empty_forest(leaves: int, nodes: int, tied: int, pool: int, scratch: int) -> Forest:
-    """Return an empty forest with room for so many of each record."""
+    """Return an empty forest with room for the given numbers of leaves, nodes, ties and edges."""
     state = zero_record(STATE)
     forest = Forest(
         empty_records(leaves, LEAF), empty_records(leaves, RUN), empty_records(nodes, NODE),
@@ -207,7 +209,7 @@ def empty_forest(leaves: int, nodes: int, tied: int, pool: int, scratch: int) ->
 
 @inlined
 def add_to(total: float, rest: float, value: float) -> tuple[float, float]:
-    """Add a value to a sum in twice the precision; return (rounded total, rest): together the sum."""
+    """Add a value to a sum in twice the precision; return (rounded total, rest), together the sum."""
     high = total + value
     part = high - total
     low = (total - (high - part)) + (value - part) + rest
@@ -236,7 +238,7 @@ def begin_tie(tie: Any, label: int, mass: float) -> None:
 
 @inlined
 def copy_tie(tie: Any, source: Any) -> None:
-    """Copy what a record of TIED or ENTRY knows of its events to another one."""
+    """Copy the fields about events from one record of TIED or ENTRY to another."""
     for c in range(2):
         tie.events[c] = source.events[c]
         tie.rest[c] = source.rest[c]
@@ -247,7 +249,7 @@ def copy_tie(tie: Any, source: Any) -> None:
 
 @inlined
 def count_event(tie: Any, label: int, total: float, mass: float, sign: int) -> float:
-    """Add an event (sign 1) to an entry's class of mass `total`, or subtract it (-1); return the new mass."""
+    """Return the mass of an entry's class, `total`, after an event is added (sign = 1) or removed (-1)."""
     total, rest = add_to(total, tie.rest[at(label)], sign * mass)
     square, square_rest = square_of(mass)
     squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], sign * square)
@@ -269,14 +271,14 @@ def times_power(value: float, exponent: int) -> float:
 
 @inlined
 def is_multiple(ratio: float) -> bool:
-    """Whether a rounded quotient is a whole number that `MOST_COUNTS` allows."""
+    """Return whether a rounded quotient is a whole number below MOST_COUNTS."""
     count = np.rint(ratio)
     return (count >= 1.0) & (count < MOST_COUNTS) & (abs(ratio - count) <= 2.0**-50 * ratio)
 
 
 @kernel
 def common_unit(unit: float, mass: float) -> float:
-    """Return a mass of which both `unit` and `mass` are whole multiples; 0.0 if none is found."""
+    """Return a mass of which `unit` and `mass` are both whole multiples; 0.0 if no such mass is found."""
     if is_multiple(mass / unit):
         return unit
     if is_multiple(unit / mass):
@@ -289,9 +291,9 @@ def common_unit(unit: float, mass: float) -> float:
 
 @kernel
 def are_counts(tree: Forest) -> bool:
-    """Whether all masses are whole multiples of their class's unit, and the sums at most MOST_COUNTS units.
+    """Return whether all masses are whole multiples of their class's unit, up to MOST_COUNTS.
 
-    If so, rounded sums show which slopes are equal, whatever the history. Needs fresh masses.
+    If so, rounded sums show which slopes are equal, whatever events came and went. Needs fresh masses.
     """
     state, run = tree.state[0], root_run(tree)
     return (run.mass[0] < MOST_COUNTS * state.unit[0]) & (run.mass[1] < MOST_COUNTS * state.unit[1])
@@ -299,7 +301,7 @@ def are_counts(tree: Forest) -> bool:
 
 @inlined
 def is_steeper(n: float, p: float, other_n: float, other_p: float) -> bool:
-    """Whether an edge (n, p) rises more steeply than another, by more than rounding (FLAT)."""
+    """Return whether an edge (n, p) rises more steeply than the other edge, by more than rounding (FLAT)."""
     here, there = p * other_n, other_p * n
     if (here < UNDERFLOW) & (p > 0.0) & (other_n > 0.0):
         here, there = (p * AWAY) * (other_n * AWAY), (other_p * AWAY) * (n * AWAY)
@@ -322,7 +324,7 @@ def take_leaf(tree: Forest) -> int:
 
 @inlined
 def free_leaf(tree: Forest, index: int) -> None:
-    """Return a leaf to the free ones; it keeps its room in the pool."""
+    """Put a leaf on the stack of unused leaves; its place in the pool stays."""
     state = tree.state[0]
     tree.leaf_runs[at(index)].edge_count = 0
     tree.free_leaves[at(state.free_leaves)] = index
@@ -345,7 +347,7 @@ def take_node(tree: Forest) -> int:
 
 @inlined
 def free_node(tree: Forest, index: int) -> None:
-    """Return a node to the free ones; it keeps its room in the pool."""
+    """Put a node on the stack of unused nodes; its place in the pool stays."""
     state = tree.state[0]
     tree.node_runs[at(index)].edge_count = 0
     tree.free_nodes[at(state.free_nodes)] = index
@@ -372,13 +374,13 @@ def slot_of(leaf: Any, score: float) -> int:
 
 @inlined
 def root_run(tree: Forest) -> Any:
-    """Return the root's run: the sums of the whole window."""
+    """Return the record of the root's run, with the sums of the whole window."""
     return run_of(tree, tree.state[0].height, tree.state[0].root)
 
 
 @inlined
 def run_of(tree: Forest, level: int, place: int) -> Any:
-    """Return the run of a leaf (level 0) or node."""
+    """Return the record of the run of a leaf (level 0) or node."""
     runs = tree.node_runs if level > 0 else tree.leaf_runs
     return runs[at(place)]
 

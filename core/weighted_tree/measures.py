@@ -34,7 +34,7 @@ def average_precision(negatives: FloatArray, positives: FloatArray) -> float:
 def pooled_edges(negatives: FloatArray, positives: FloatArray, edges: Any) -> int:
     """Fill records of EDGE with the hull of entries; return the number of edges.
 
-    Keys are the entries' numbers.
+    The key of an edge is the number of its first entry.
     """
     count = whole(0)
     for entry in range(len(negatives)):
@@ -79,7 +79,7 @@ def calibration_error(scores: FloatArray, negatives: FloatArray, positives: Floa
 def probability_losses(
     scores: FloatArray, negatives: FloatArray, positives: FloatArray
 ) -> tuple[float, float]:
-    """Return Brier score and log loss (clipped at 2^-52), means over mass."""
+    """Return the Brier score and the log loss (clipped at 2^-52), as means over the mass."""
     brier = log_loss = total = 0.0
     for entry in range(len(scores)):
         score, n, p = scores[entry], negatives[entry], positives[entry]
@@ -93,7 +93,7 @@ def probability_losses(
 def partial_auc(negatives: FloatArray, positives: FloatArray, low: float, high: float) -> float:
     """Return the area under the ROC curve between two FPRs, in [0, high - low].
 
-    Linear between ROC points. O(k). 0 <= low < high <= 1.
+    The curve is linear between ROC points. O(k). 0 <= low < high <= 1.
     """
     n, p = negatives.sum(), positives.sum()
     area = false_positives = true_positives = 0.0

@@ -1,4 +1,6 @@
-"""Queries of a WeightedTree: by one descent, O(log k) once the sums are fresh, or by its hull, O(edges).
+"""Queries of a WeightedTree.
+
+A query is one descent, O(log k) once the sums are fresh, or a pass over the hull, O(edges).
 
 A mass above a threshold is summed from above, a mass below it from below. So small masses are not
 differences of large masses. Masses are in the scale in which they are held (`layout`).
@@ -38,13 +40,19 @@ from .sums import in_units, moved, refresh
 
 @inlined
 def is_beyond(value: float, share: float, of: int) -> bool:
-    """Whether a point ends the search: past a FPR (of = 0), or at a TPR (of = 1), but for rounding."""
+    """Return whether a point of the ROC curve ends the search.
+
+    It lies past a FPR (of = 0) or has reached a TPR (of = 1), allowing for rounding.
+    """
     return value * FLAT > share if of == 0 else value >= share * FLAT
 
 
 @inlined
 def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float) -> float:
-    """Return the greatest TP n - FP p of thresholds at vertices of a run; tp and fp lie above the run."""
+    """Return the greatest TP n - FP p of the thresholds at the vertices of a run.
+
+    `tp` and `fp` are the masses above the run.
+    """
     best = -np.inf
     for i in range(whole(run.edge_count) - 1, -1, -1):
         edge = pool[at(run.edges + i)]
@@ -86,7 +94,7 @@ def last_on_chord(tree: Forest, equal: float) -> float:
 
 @kernel
 def is_steeper_than_chord(tree: Forest, edge: Any) -> tuple[bool, bool]:
-    """Return whether an edge rises more steeply than the chord, and whether rounding may have decided.
+    """Return whether an edge rises more steeply than the chord, and whether rounding may have decided that.
 
     If all masses are counts of a unit, whole numbers decide.
     """
@@ -105,10 +113,10 @@ def is_steeper_than_chord(tree: Forest, edge: Any) -> tuple[bool, bool]:
 
 @kernel
 def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
-    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and whether in doubt.
+    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and a doubt.
 
-    In doubt means: rounding may have chosen the score, or a hull pooled slopes that differ by less than FLAT.
-    Needs fresh sums.
+    The doubt is True if rounding may have chosen the score, or a hull pooled slopes that differ by less than
+    FLAT. Needs fresh sums.
     """
     run = root_run(tree)
     n, p = run.mass[0], run.mass[1]
@@ -129,7 +137,7 @@ def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
         fp += edge.mass[0]
         threshold = edge.key
     if np.isnan(threshold):
-        if not are_counts(tree):  # does the chord hide a point just off it?
+        if not are_counts(tree):  # the chord may hide a point just below it
             doubt |= last_on_chord(tree, 1.0 - NEAR) != run.low
         return 0.0, last_on_chord(tree, FLAT), doubt
     return min(1.0, tp / p - fp / n), threshold, doubt
@@ -137,9 +145,10 @@ def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
 
 @kernel
 def cost_threshold(tree: Forest, cost: float, scale_n: float, scale_p: float) -> tuple[float, bool]:
-    """Return the smallest score whose calibrated probability reaches a cost, else +inf, and whether in doubt.
+    """Return the smallest score whose calibrated probability reaches a cost, else +inf, and a doubt.
 
-    scale_n, scale_p: factors that bring the masses of both classes to one scale.
+    The doubt is True if rounding may have chosen the score. scale_n, scale_p: factors that bring the masses
+    of both classes to one scale.
     """
     run = root_run(tree)
     doubt = False
@@ -160,7 +169,10 @@ SLIGHT = 2.0**-48
 
 @entry
 def masses_around(tree: Forest, score: float) -> tuple[float, float, float, float, float]:
-    """Return the masses of negatives below a score, positives below, positives above, and each class tied."""
+    """Return five masses around a score.
+
+    The masses of negatives below, positives below, positives above, negatives tied, positives tied.
+    """
     refresh(tree, MASSES)
     state = tree.state[0]
     below_n = below_p = above_p = 0.0
@@ -207,7 +219,8 @@ def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
     """Return the TPR at a FPR (of = 0), or the FPR at a TPR (of = 1), of a window with both classes.
 
     The second result says whether the first is in doubt: rounding may have chosen the point, or decide 1e-13
-    of it. Linear between ROC points. At a FPR: the upper end of a vertical step; at a TPR: the left end.
+    of it. The curve is linear between ROC points. At a FPR: the upper end of a vertical step; at a TPR: the
+    left end.
     """
     state = tree.state[0]
     root = root_run(tree)
@@ -234,7 +247,7 @@ def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
     part = min(1.0, max(0.0, (share * whole_of - reached) / mass))
     doubt = is_beyond(reached * (1.0 + SLIGHT) / whole_of, share, of)
     doubt |= not is_beyond((reached + mass) * (1.0 - SLIGHT) / whole_of, share, of)
-    # The slope is so steep that rounding of the share that was given shows in the result.
+    # The slope is so steep that the rounding of `share` shows in the result.
     doubt |= (SLIGHT * whole_of) * rise > (1e-13 * mass) * whole_other
     return min(1.0, (other + part * rise) / whole_other), doubt
 
@@ -269,7 +282,7 @@ def crossing(tree: Forest, scale_n: float, scale_p: float) -> float:
 
 @kernel
 def areas(tree: Forest, middle: float, power: int) -> tuple[float, float]:
-    """Return the parts of AUM of negatives above a score and of positives below it, in units of 2^power."""
+    """Return the two parts of AUM, in units of 2^power: the negatives above a score, the positives below."""
     state = tree.state[0]
     area_n = area_p = 0.0
     place = state.root
@@ -320,9 +333,9 @@ def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> tuple[float,
 
 @entry
 def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bool) -> float:
-    """Return the first score of a positive, from one end, at which their mass reaches `mass`; else NaN.
+    """Return the first score, from one end, at which the positives have reached `mass`; NaN if none does.
 
-    strictly: exceeds `mass`.
+    strictly: the mass must exceed `mass`.
     """
     refresh(tree, MASSES)
     state = tree.state[0]
@@ -356,7 +369,7 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
 def crossing_of_class(tree: Forest, label: int, mass: float) -> tuple[float, float, float, float, float]:
     """Return the first score, from the highest down, at which a class sums to more than `mass`.
 
-    With it go the masses of the class and of the other class, above the score and tied with it, as in a
+    Also return the masses of the class and of the other class, above the score and tied with it, as in a
     MassCrossing. The score is NaN if the whole mass is no more than `mass`. Masses are summed from above, so
     small masses keep their digits. If the sums of a node and of its parts round to both sides of `mass`, the
     score is the class's last in that part.

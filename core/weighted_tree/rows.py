@@ -1,4 +1,6 @@
-"""Batches of weighted events, with the rows that fall due in them, in one compiled loop; single questions.
+"""Applies batches of weighted events, and writes the rows that fall due, in one compiled loop.
+
+Answers single questions.
 
 A row is written from the sums and the hull of the root, and by one or two descents. O(hull + log k), after
 the stale part of the tree has been summed again.
@@ -17,7 +19,7 @@ from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array
 from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
 from ..rows import slots
-from ..rows.columns import DEGENERATE, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
+from ..rows.reasons import DEGENERATE, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
 from .layout import (
     FAINT,
     FRESH,
@@ -34,13 +36,14 @@ from .sums import refresh
 from .update import DONE, NEEDS_REBUILD, insert, remove
 
 RAREST = 2.0**-900
-"""A class with a smaller share of the window than this has no mass left beside the other class."""
+"""A class whose share of the window is smaller than this has no mass left beside the other class."""
 STEADY = 2.0**-90
-"""A relative variance of placements below this is rounding: all placements are the same."""
+"""A relative variance of placements below this number is rounding: all placements are then the same."""
 ONE_EVENT = 1e-9
-"""An effective size at most this much above 1 is the size of one event."""
+"""An effective size of at most 1 plus this number counts as the size of one event."""
 END = 2.0**-40
-"""If a number is nearer to the largest float than this share of it, rounding decides whether it is null."""
+"""A number whose relative distance from the largest float is below this: rounding decides whether it is null.
+"""
 
 
 ASK_NOTHING, ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD = range(8)
@@ -48,9 +51,9 @@ ASK_NOTHING, ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD =
 
 
 class RowAsk(NamedTuple):
-    """Which optional values a row gets, and at which points."""
+    """The optional values that a row gets, and the points at which they are taken."""
 
-    z: float  # the AUC interval reaches so many standard errors to each side
+    z: float  # half the width of the AUC interval, in standard errors
     fpr: float
     cost: float
     h: int  # 1: with the cost density of this curvature (`loss_in_fixed_point`): Beta(2, 2) 1, Beta(1, 1) 0
@@ -60,10 +63,10 @@ class RowAsk(NamedTuple):
 
 
 class RowPlan(NamedTuple):
-    """The rows that fall due in a batch, their scales, and the arrays that they are written to."""
+    """The rows that fall due in a batch, their scales, and the arrays that take their numbers."""
 
     ends: Any  # int64[rows], ascending: events of the batch applied before each row
-    scales: Any  # float64[rows], and
+    scales: Any  # float64[rows]: the factor, and
     exponents: Any  # int64[rows]: a row's mass is that of the given weights * scale * 2^exponent
     numbers: Any  # float64[rows, len(NUMBER_COLUMNS)]
     reasons: Any  # int8[rows, len(MEASURES)]
@@ -83,14 +86,14 @@ NO_EVENTS = Batch(NO_INT8, NO_FLOATS, NO_FLOATS, NO_INT8)
 
 
 def one_row(numbers: FloatArray, reasons: Int8Array, scale: float = 1.0, exponent: int = 0) -> RowPlan:
-    """Return the plan of one row, now, that is written to `numbers` and `reasons`."""
+    """Return the plan of a single row that is written now, to `numbers` and `reasons`."""
     scales, exponents = np.array([scale], np.float64), np.array([exponent], np.int64)
     return RowPlan(np.zeros(1, np.int64), scales, exponents, numbers[np.newaxis], reasons[np.newaxis])
 
 
 @inlined
 def common_scale(tree: Forest) -> tuple[int, float, float]:
-    """Return the exponent of the one scale for both classes, and the factors that bring each class to it.
+    """Return the exponent of one scale for both classes, and the factors that bring each class to this scale.
 
     With one class, the factor of the other class is 0.
     """
@@ -106,7 +109,7 @@ def common_scale(tree: Forest) -> tuple[int, float, float]:
 
 @inlined
 def wants_rebuild(tree: Forest) -> bool:
-    """Whether sums should be computed again from the events. Needs fresh masses."""
+    """Return whether sums should be computed again from the events. Needs fresh masses."""
     state = tree.state[0]
     run = root_run(tree)
     if state.spoiled != 0:
@@ -198,7 +201,7 @@ def write_hull_measures(tree: Forest, ask: RowAsk, scale_n: float, scale_p: floa
 
 @kernel
 def has_lost(tree: Forest) -> bool:
-    """Whether tied entries lost so much to rounding that effective sizes near 1 are not known.
+    """Return whether tied entries lost so much to rounding that effective sizes near 1 are not known.
 
     Needs fresh sums.
     """
@@ -212,7 +215,7 @@ def has_lost(tree: Forest) -> bool:
 
 @kernel
 def is_faint(tree: Forest) -> bool:
-    """Whether a mass is so small that its digits are not known; O(k), for a tree without a history."""
+    """Return whether a mass is so small that its digits are not known; O(k), for a tree without a history."""
     for leaf in range(len(tree.leaves)):
         for slot in range(tree.leaves[leaf].count):
             for c in range(2):
@@ -224,7 +227,7 @@ def is_faint(tree: Forest) -> bool:
 
 @inlined
 def is_at_the_end(value: float, exponent: int) -> bool:
-    """Whether value * 2^exponent is so near the largest float that rounding decides on which side it lies."""
+    """Return whether rounding decides if value * 2^exponent is beyond the largest float."""
     return np.isfinite(times_power(value * (1.0 - END), exponent)) & np.isinf(
         times_power(value * (1.0 + END), exponent)
     )
@@ -232,7 +235,7 @@ def is_at_the_end(value: float, exponent: int) -> bool:
 
 @kernel
 def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any) -> int:
-    """Write masses and ranking measures; return DONE, or the code of what is needed first.
+    """Write masses and ranking measures; return DONE, or the code of what must be done before.
 
     If rounding may have decided which value is null, or which score is a threshold, the tree is built again
     from the events (NEEDS_REBUILD), and the row is written again: it is then a function of the window alone.
@@ -256,7 +259,7 @@ def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: A
 def write_measures(
     tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any
 ) -> bool:
-    """Write masses and ranking measures of fresh sums; return whether rounding may have decided a value."""
+    """Write masses and ranking measures from fresh sums; return whether rounding may have decided a value."""
     state = tree.state[0]
     run = root_run(tree)
     top, scale_n, scale_p = common_scale(tree)
@@ -276,9 +279,8 @@ def write_measures(
         return doubt
     numbers[slots.PREVALENCE] = p / (n + p)
     if (state.events[0] == 0) | (state.events[1] == 0):
-        for measure in range(slots.TP):
-            if measure not in (slots.BRIER, slots.LOG_LOSS):
-                reasons[measure] = ONE_CLASS
+        for measure in slots.RANKED:
+            reasons[measure] = ONE_CLASS
         return doubt
     measures = numbers[slots.MEASURES :]
     doubt |= write_interval(tree, ask.z, measures, reasons)
@@ -298,7 +300,7 @@ def write_measures(
         reasons[slots.AUM] = OUT_OF_RANGE
         return doubt
     doubt |= run.faint != 0
-    if (run.faint != 0) and is_faint(tree):  # without any mass left the share of positives is not known
+    if (run.faint != 0) and is_faint(tree):  # with a mass that is lost, the share of positives is not known
         reasons[slots.COST_THRESHOLD] = OUT_OF_RANGE
     else:
         measures[slots.COST_THRESHOLD], in_doubt = cost_threshold(tree, ask.cost, scale_n, scale_p)
@@ -316,7 +318,9 @@ def write_measures(
 
 @entry
 def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements: Any, course: Any) -> int:
-    """Apply a batch from where `course` (next event, next row) stands; return DONE, or why it stopped.
+    """Apply a batch from the place where `course` (next event, next row) stands.
+
+    Return DONE, or the code of what stopped the batch.
 
     placements: empty; or float64, one an event, filled for each entering event with its placement among the
     events before it.
@@ -350,9 +354,11 @@ def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements
 
 @entry
 def answer(tree: Forest, question: int, value: float) -> tuple[int, float, float]:
-    """Answer a question about a value; return DONE, or the code of what is needed first, and the answer.
+    """Answer a question about a value.
 
-    Only the answer to ASK_KS has two numbers.
+    Return DONE, or the code of what must be done before, then the two numbers of the answer.
+
+    Only ASK_KS has a second number.
     """
     code = refresh(tree, MASSES if question == ASK_REBUILD else FRESH)
     first = second = 0.0

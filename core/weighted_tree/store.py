@@ -1,4 +1,7 @@
-"""WeightedStore: the events of a WeightedTree as they come and go, and their scales. `tree` adds queries."""
+"""WeightedStore: the events of a WeightedTree that come and go, and the scales of their masses.
+
+`tree` adds queries.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _RECORDS = {"leaves": ("leaves", "leaf_runs"), "nodes": ("nodes", "node_runs"), 
 
 
 def as_weights(weights: npt.ArrayLike, length: int) -> FloatArray:
-    """Return weights as the kernels take them: finite and > 0."""
+    """Return weights in the form that kernels take; raise InputError unless they are finite and above 0."""
     array: FloatArray = writeable(np.ascontiguousarray(weights, dtype=np.float64))
     if array.shape != (length,):
         raise InputError(f"weights: shape {array.shape} for {length} labels; give one for each")
@@ -34,7 +37,10 @@ def as_weights(weights: npt.ArrayLike, length: int) -> FloatArray:
 
 
 def as_finite_scores(scores: npt.ArrayLike, length: int) -> FloatArray:
-    """Return scores as the kernels take them: finite, since AUM measures distances between them."""
+    """Return scores in the form that kernels take; raise InputError unless they are finite.
+
+    AUM measures distances between scores, so an infinite score has no meaning.
+    """
     array = as_scores(scores, length)
     if not np.isfinite(array).all():
         at = int((~np.isfinite(array)).argmax())
@@ -43,7 +49,7 @@ def as_finite_scores(scores: npt.ArrayLike, length: int) -> FloatArray:
 
 
 def as_signs(signs: npt.ArrayLike, length: int) -> Int8Array:
-    """Return signs as the kernels take them: 1 or -1."""
+    """Return signs in the form that kernels take; raise InputError unless each is 1 or -1."""
     array = np.ascontiguousarray(signs, dtype=np.int8)
     if array.shape != (length,) or not (np.abs(array) == 1).all():
         raise InputError(f"signs: shape {array.shape} for {length} events; give 1 or -1 for each")
@@ -52,7 +58,7 @@ def as_signs(signs: npt.ArrayLike, length: int) -> Int8Array:
 
 
 def with_more_places(old: Forest, **rooms: int) -> Forest:
-    """Return the tree with room for so many records of each kind: leaves, nodes or tied."""
+    """Return a copy of the tree with room for more records of each kind: leaves, nodes and ties."""
     state = old.state[0]
     new = empty_forest(**{"leaves": 0, "nodes": 0, "tied": 0, "pool": 0, "scratch": 0} | rooms)
     grown: dict[str, Any] = {}
@@ -69,7 +75,7 @@ def with_more_places(old: Forest, **rooms: int) -> Forest:
 
 
 def with_larger_pool(old: Forest, tries: int) -> Forest:
-    """Copy the hulls without gaps into a pool with as much room again; further tries get more room."""
+    """Copy the hulls without gaps into a larger pool, half of it free; later tries free more."""
     hulls = [runs[runs["edge_room"] > 0] for runs in (old.leaf_runs, old.node_runs)]
     begins = np.concatenate([of["edges"] for of in hulls])
     counts = np.concatenate([of["edge_count"] for of in hulls]).astype(np.int64)
@@ -92,7 +98,10 @@ def with_larger_pool(old: Forest, tries: int) -> Forest:
 
 
 class WeightedEntries(NamedTuple):
-    """Distinct scores, ascending: mass, events and sum of squared weights of each class."""
+    """Distinct scores in ascending order, with the sums of the events at each score.
+
+    For each class the sums are the mass, the number of events and the sum of squared weights.
+    """
 
     scores: FloatArray
     negatives: FloatArray
@@ -104,7 +113,7 @@ class WeightedEntries(NamedTuple):
 
 
 def _even_exponent(weights: FloatArray) -> int:
-    """Return the exponent that brings the largest of these weights into [1, 4); 0 if there is none."""
+    """Return the even exponent that brings the largest weight into [1, 4); 0 if there are no weights."""
     return int(exponent_of(float(weights.max()))) if len(weights) and weights.max() > 0.0 else 0
 
 
@@ -122,7 +131,7 @@ class WeightedStore:
 
     @classmethod
     def from_sorted(cls, entries: WeightedEntries) -> Self:
-        """Build from what `to_sorted` returned. O(k), some 30 ns an entry."""
+        """Build a tree from the entries that `to_sorted` returns. O(k), some 30 ns an entry."""
         scores = as_finite_scores(entries.scores, len(entries.scores))
         if (scores[1:] <= scores[:-1]).any():
             raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
@@ -142,7 +151,8 @@ class WeightedStore:
             exponent = _even_exponent(masses[label])
             factor = math.ldexp(1.0, -(exponent >> 1))
             records["mass"][:, label] = masses[label] * factor * factor
-            # twice the factor at a time: squares of weights beyond 1e154 have lost themselves already
+            # by the doubled exponent at once: a factor applied twice would lose squares of weights beyond
+            # 1e154
             records["squares"][:, label] = squares[label] * (factor * factor) * (factor * factor)
             records["events"][:, label] = events[label]
             exponents.append(exponent)
@@ -186,7 +196,7 @@ class WeightedStore:
         signs: npt.ArrayLike,
         placements: FloatArray | None = None,
     ) -> None:
-        """Let events enter and leave, in order. O(log k) each, in one compiled call.
+        """Let events enter and leave the tree, in order. O(log k) each, in one compiled call.
 
         labels, scores, weights  of n events. An event must leave with the weight with which it entered
         signs                    of each event: 1 to enter, -1 to leave
@@ -217,7 +227,7 @@ class WeightedStore:
     def run(
         self, batch: Batch, ask: RowAsk, plan: RowPlan, placements: FloatArray, course: Int64Array
     ) -> int:
-        """Run the batch kernel from where `course` stands, for `WeightedRanking`: arrays are checked.
+        """Run the batch kernel from the place where `course` stands, on arrays that are already checked.
 
         Makes room and changes scales when the kernel needs it. Returns DONE, MISSING or NEEDS_REBUILD.
         """
@@ -272,7 +282,7 @@ class WeightedStore:
 
     @property
     def is_built(self) -> bool:
-        """Whether no event came or went since the tree was built from its events."""
+        """Whether the tree was built from its events, and no event came or went since."""
         return int(self._state["changes"]) == 0
 
     @property
@@ -281,7 +291,7 @@ class WeightedStore:
         return runs[int(self._state["root"])]
 
     def _answer(self, question: int, value: float = 0.0) -> tuple[float, float]:
-        """Return what the kernel `answer` answers, once all hulls have room."""
+        """Return the two numbers that the kernel `answer` gives, after all hulls have room."""
         tries = 0
         while True:
             code, first, second = answer(self._forest, question, value)
@@ -291,7 +301,10 @@ class WeightedStore:
             self._forest = with_larger_pool(self._forest, tries)
 
     def held_entries(self) -> Any:
-        """Return all entries as records of ENTRY, masses in the scale they are held in. O(k)."""
+        """Return all entries as records of ENTRY, with the masses of each class in its own scale.
+
+        O(k).
+        """
         entries = empty_records(int(self._state["entries"]), ENTRY)
         list_entries(self._forest, entries)
         return entries
@@ -301,7 +314,7 @@ class WeightedStore:
         self._state["factor"][label] = math.ldexp(1.0, -(exponent >> 1))
 
     def _load(self, entries: Any, exponents: list[int], units: FloatArray | None = None) -> None:
-        """Make all arrays anew and fill them; units as `group_events` finds them."""
+        """Make all arrays anew and fill them with entries; `units` as in `group_events`."""
         count = len(entries)
         leaves = leaves_needed(count) * 5 // 4 + 4
         nodes = nodes_needed(leaves) + ROOM_AHEAD
@@ -314,7 +327,10 @@ class WeightedStore:
             self._state["unit"][label] = 0.0 if units is None else units[label]
 
     def _rescale(self, label: int, exponent: int) -> None:
-        """Hold one class in another scale, for a weight beyond the present one. O(k)."""
+        """Hold the masses of one class in another scale, because a weight does not fit into this scale.
+
+        O(k).
+        """
         entries = self.held_entries()
         down = max(self._exponents[label] - exponent, -2000)
         with np.errstate(under="ignore"):

@@ -1,4 +1,6 @@
-"""The sums that the nodes of a WeightedTree keep of their runs; stale sums are computed again from below.
+"""The sums that the nodes of a WeightedTree keep of their runs of entries.
+
+Stale sums are computed again from below.
 
 Runs merge in order as a monoid (docs/architecture/math.md, "AUC and its sums"): masses, pairs, sums of
 squared weights, cross masses, spreads, reaches and hulls. Merging hulls is pooling adjacent violators over
@@ -42,7 +44,7 @@ from .update import DONE, NEEDS_POOL
 
 @inlined
 def push_edge(edges: Any, top: int, key: float, negatives: float, positives: float) -> int:
-    """Add an edge at the upper end of a hull of `top` edges; return how many edges the hull then has.
+    """Add an edge at the upper end of a hull of `top` edges; return the new number of edges.
 
     Edges before the new edge that are not flatter are pooled with it: hulls are strict.
     """
@@ -82,7 +84,7 @@ def keep_hull(tree: Forest, run: Any, edges: int) -> int:
 
 @inlined
 def cross_of_tied(tie: Any, label: int, mass: float) -> float:
-    """Return the cross mass of the events of a class at one score, (mass^2 - squares) / 2."""
+    """Return the cross mass of the events of a class at one score: (mass^2 - squares) / 2."""
     if tie.events[label] < 2:
         return 0.0
     square, rest = square_of(mass)
@@ -92,7 +94,10 @@ def cross_of_tied(tie: Any, label: int, mass: float) -> float:
 
 @inlined
 def is_apart(reach: float, mass: float) -> bool:
-    """Whether a reach must be summed in other units: it is no float, or its terms may have lost digits."""
+    """Return whether a reach must be summed in other units.
+
+    It is no float, or its terms may have lost digits.
+    """
     return (reach > LARGEST_FLOAT) | ((reach < REACH_LEAST) & (mass > 0.0))
 
 
@@ -127,7 +132,10 @@ def moved(mass: float, source: float, target: float, power: int) -> float:
 
 @kernel
 def leaf_reach(leaf: Any, label: int, end: float, reach: float) -> tuple[float, int]:
-    """Compute the reach of a leaf, in units in which it is a float with all its digits."""
+    """Compute the reach of a leaf; return the reach and its power.
+
+    The units of the reach keep all its digits in a float.
+    """
     power = whole(REACH_POWER) if reach > LARGEST_FLOAT else whole(-REACH_POWER)
     total = 0.0
     for slot in range(leaf.count):
@@ -138,7 +146,10 @@ def leaf_reach(leaf: Any, label: int, end: float, reach: float) -> tuple[float, 
 
 @kernel
 def node_reach(node: Any, runs: Any, label: int) -> tuple[float, int]:
-    """Merge the reaches of children, in units in which their sum is a float with all its digits."""
+    """Merge the reaches of the children; return the sum and its power.
+
+    The units of the sum keep all its digits in a float.
+    """
     plain = wide = narrow = mass = 0.0
     first = runs[at(node.child[0])]
     high = first.high
@@ -184,7 +195,10 @@ def write_pair(field: Any, of_negatives: float, of_positives: float) -> None:
 
 @inlined
 def write_masses(run: Any, negatives: float, positives: float, pairs: float, low: float, high: float) -> None:
-    """Write the masses of the classes, their pairs and the range of scores; reaches are in plain units."""
+    """Write the masses of the classes, the mass of pairs and the range of scores.
+
+    Reaches are in plain units.
+    """
     write_pair(run.mass, negatives, positives)
     run.pairs = pairs
     run.reach_power[0] = 0
@@ -317,10 +331,12 @@ def sum_node(tree: Forest, index: int, runs: Any) -> int:
 
 @kernel
 def refresh(tree: Forest, wanted: int) -> int:
-    """Bring the whole tree to FRESH, or only to MASSES; return DONE, or NEEDS_POOL: then call it again.
+    """Bring the sums of the whole tree up to date (FRESH), or only the masses (MASSES).
 
-    A loop, not a recursion: a recursion, which copies the record of arrays for each child, made a row of
-    every 10 events 20% slower.
+    Return DONE, or NEEDS_POOL: make room in the pool of edges, then call the function again.
+
+    The function is a loop: a recursion, which copied the record of arrays for each child, made a row of every
+    10 events 20% slower.
     """
     state = tree.state[0]
     if root_run(tree).state <= wanted:

@@ -40,9 +40,9 @@ from ..errors import InputError
 from ..events.inputs import as_labels, as_scores
 from ..rows import slots
 from ..rows.columns import NUMBER_COLUMNS
+from ..rows.measure_table import MEASURES
 from ..score_tree.query import MassCrossing
 from ..score_tree.tree import KolmogorovSmirnov
-from ..settings.measure_names import MEASURES
 from . import rows
 from .query import crossing_of_class, masses_around, score_at_positives
 from .store import NOTHING, WeightedStore, as_finite_scores
@@ -77,7 +77,7 @@ class WeightedTree(WeightedStore):
 
     @property
     def positives(self) -> float:
-        """Mass of the positives."""
+        """The mass of the positives."""
         return self._mass(1)
 
     @property
@@ -107,7 +107,7 @@ class WeightedTree(WeightedStore):
         numbers = np.full(len(NUMBER_COLUMNS), np.nan)
         plan = rows.one_row(numbers, np.zeros(len(MEASURES), np.int8))
         changes = int(self._state["changes"])
-        self._state["changes"] = 0  # nobody has the events for a rebuild: accept what rounding decided
+        self._state["changes"] = 0  # the events for a rebuild are gone: accept what rounding decided
         self.run(rows.NO_EVENTS, NOTHING._replace(z=z), plan, NO_FLOATS, np.zeros(2, np.int64))
         self._state["changes"] = changes
         measures = numbers[slots.MEASURES :]
@@ -125,7 +125,7 @@ class WeightedTree(WeightedStore):
         return WeightedHull(scores, n, p)
 
     def held_hull(self) -> WeightedHull:
-        """Return the same hull with each class in a scale of its own, which cannot overflow."""
+        """Return the hull with the masses of each class in its own scale, which cannot overflow."""
         self._answer(rows.ASK_NOTHING)
         run = self._root
         begin, count = int(run["edges"]), int(run["edge_count"])
@@ -133,7 +133,10 @@ class WeightedTree(WeightedStore):
         return WeightedHull(edges["key"].copy(), edges["mass"][:, 0].copy(), edges["mass"][:, 1].copy())
 
     def in_one_scale(self, negatives: FloatArray, positives: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Convert held masses, each class in its own scale, to the larger of the two scales; return them."""
+        """Convert held masses, each class in its own scale, to the larger of the two scales.
+
+        Return the converted masses (negatives, positives).
+        """
         top = max(self._exponents)
         n, p = (max(exponent - top, -2000) for exponent in self._exponents)
         with np.errstate(under="ignore"):
@@ -150,11 +153,17 @@ class WeightedTree(WeightedStore):
         return KolmogorovSmirnov(*self._answer(rows.ASK_KS))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
-        """Return the TPR at `fpr`: linear between ROC points, upper end of a vertical step. O(log k)."""
+        """Return the TPR at `fpr`, by lines between ROC points; on a vertical step, that of its upper end.
+
+        O(log k).
+        """
         return self._share(rows.ASK_TPR, "fpr", fpr)
 
     def fpr_at_tpr(self, tpr: float) -> float | None:
-        """Return the FPR at `tpr`: linear between ROC points, left end of a horizontal step. O(log k)."""
+        """Return the FPR at `tpr`, by lines between ROC points; on a horizontal step, that of its left end.
+
+        O(log k).
+        """
         return self._share(rows.ASK_FPR, "tpr", tpr)
 
     def cost_threshold(self, cost: float) -> float | None:
@@ -182,7 +191,7 @@ class WeightedTree(WeightedStore):
         return values
 
     def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
-        """Return the share of the other class that each event is ranked right against, ties half.
+        """Return for each event the share of the other class that it is ranked right against, ties half.
 
         labels, scores  of n events, which need not be in the tree
 
@@ -208,10 +217,11 @@ class WeightedTree(WeightedStore):
     def score_at_positive_mass(
         self, mass: float, *, from_above: bool = False, strictly: bool = False
     ) -> float | None:
-        """Return the smallest score of a positive with positives of at least this mass at or below it.
+        """Return the smallest score at which the positives at or below it have at least this mass.
 
-        from_above: the largest score, with positives of at least this mass at or above it. strictly: the
-        mass must be more than this mass. None if the positives have too little mass in all. O(log k).
+        from_above: return the largest score at which the positives at or above it have at least this mass.
+        strictly: the positives must have more than this mass. None if the positives have too little mass in
+        all. O(log k).
 
         >>> tree = WeightedTree([1, 1, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
         >>> tree.score_at_positive_mass(3.0), tree.score_at_positive_mass(3.0, strictly=True)
@@ -224,9 +234,9 @@ class WeightedTree(WeightedStore):
         return None if math.isnan(score) else float(score)
 
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
-        """Find the highest score s such that events of `label` with a score >= s have more than `mass`.
+        """Find the highest score s such that the events of `label` with scores >= s exceed `mass`.
 
-        None if all events of `label` have no more than `mass`. O(log k). See `threshold_queries`.
+        Return None if all events of `label` have no more than `mass`. O(log k). See `threshold_queries`.
 
         >>> WeightedTree([1, 0, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).crossing(1, 4.0)
         MassCrossing(score=1.0, own_above=4.0, other_above=2.0, own=1.0, other=0.0)

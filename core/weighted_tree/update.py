@@ -1,4 +1,6 @@
-"""Inserts one event into a WeightedTree, or removes one. O(log k): a descent, one leaf, now and then a split.
+"""Inserts one event into a WeightedTree, or removes one.
+
+An update takes O(log k): a descent, one leaf, now and then a split.
 
 An update sums nothing. It marks the path to the leaf as stale, and the next query sums the path again. A full
 leaf or node splits into halves. Two neighbours under one parent that have become small are merged. Splits and
@@ -53,7 +55,7 @@ def exponent_of(weight: float) -> int:
 
 @kernel
 def set_exponent(tree: Forest, label: int, exponent: int) -> None:
-    """Set the exponent by which masses of a class are held, weight * 2^-exponent. The class must be empty."""
+    """Set the exponent of a class: its masses are held as weight * 2^-exponent. The class must be empty."""
     state = tree.state[0]
     state.exponent[label] = exponent
     state.factor[label] = math.ldexp(1.0, int(-(exponent >> 1)))
@@ -64,7 +66,7 @@ def set_exponent(tree: Forest, label: int, exponent: int) -> None:
 
 @inlined
 def descend(tree: Forest, score: float) -> int:
-    """Return the leaf in which a score belongs; note the path to it and mark the path as stale."""
+    """Return the leaf in which a score belongs; store the path to the leaf and mark the path as stale."""
     state = tree.state[0]
     place = state.root
     for level in range(state.height, 0, -1):
@@ -104,7 +106,7 @@ def drop_entry(tree: Forest, index: int, slot: int) -> None:
 
 @kernel
 def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> None:
-    """Add an event to an entry that has other events of its class."""
+    """Add an event to an entry that already has events of the same class."""
     state = tree.state[0]
     index = whole(leaf.tied[at(slot)])
     if index == NO_ID:
@@ -148,7 +150,7 @@ def leave_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> No
 
 @kernel
 def insert(tree: Forest, label: int, score: float, weight: float) -> int:
-    """Add an event; return DONE, or the code of what is needed first, with nothing changed."""
+    """Add an event; return DONE, or the code of what must be done before; the tree is then unchanged."""
     state = tree.state[0]
     if (state.free_leaves < 2) | (state.free_nodes < ROOM_AHEAD):
         return NEEDS_ROOM
@@ -189,7 +191,10 @@ def insert(tree: Forest, label: int, score: float, weight: float) -> int:
 
 @kernel
 def remove(tree: Forest, label: int, score: float, weight: float) -> int:
-    """Remove an event of this label and score, with the weight it came with; return DONE or MISSING."""
+    """Remove an event of this label and score, and the weight with which it entered.
+
+    Return DONE or MISSING.
+    """
     state = tree.state[0]
     state.changes += 1
     index = descend(tree, score)
@@ -205,7 +210,7 @@ def remove(tree: Forest, label: int, score: float, weight: float) -> int:
     if leaf.mass[at(1 - label), at(slot)] + leaf.mass[at(label), at(slot)] == 0.0:
         drop_entry(tree, index, slot)
         state.entries -= 1
-        if leaf.count <= MERGED_LEAF // 2:  # the smaller of two leaves that could merge
+        if leaf.count <= MERGED_LEAF // 2:  # half of the largest number of entries at which two leaves merge
             shrink_leaf(tree, index)
     state.events[at(label)] -= 1
     return DONE

@@ -42,10 +42,8 @@ from ...transforms.sinks.kinds import (
     ALERTS,
     CURVES,
     DEAD_LETTERS,
-    ROLL_UPS,
     TableKind,
     curve_batches,
-    kind_for,
     kind_of_rows,
     row_schema,
 )
@@ -53,12 +51,12 @@ from ...transforms.sinks.open import is_streamed, write_batches
 from ...transforms.sources.files.read import EventFiles, FilePartition, ReadEventFiles, ReadFiles
 from ...transforms.state.write import ReadStates, WriteStates, brought_state, step_of
 from ..outputs import STDOUT, staged
+from .counted import BESIDE, run_counted
 from .job import Beside, Evaluation, Outcome
 from .losses import refusal
 from .page import report_on
 from .pairs import compared
 from .roll_ups import rolled_up
-from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, summarise
 from .take_up import savepoint_of
 
@@ -84,7 +82,7 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
             show_models(job, outcome, rows)
     try:
         outcome = _with_calls(job, outcome)
-    except KeyboardInterrupt:  # the outputs are in their places: their summary is true
+    except KeyboardInterrupt:  # the outputs are in their places, so the summary is true
         summarise(outcome, job)
         raise
     summarise(outcome, job)
@@ -108,7 +106,7 @@ def show_models(job: Evaluation, outcome: Outcome, rows: str) -> None:
 def run_evaluation(job: Evaluation) -> Outcome:
     """Build the pipeline, run it, wait for its end, and write the report if one is asked for.
 
-    Raises RocsteadyError, with the reason in a sentence, where the job fails.
+    Raises RocsteadyError, with the reason in a sentence, if the job fails.
     """
     started = time.monotonic()
     outputs = [*(path for _, path, _ in job.outputs()), *(other.output for other in job.beside), job.export]
@@ -124,12 +122,10 @@ def run_evaluation(job: Evaluation) -> Outcome:
             copy = str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(hidden.alerts, copy=copy))
         check = None if job.streams is None else job.streams.check
-        outcome = run_pipeline(_pipeline(hidden), job.runner, check)
+        outcome = run_counted(_pipeline(hidden), job.runner, check)
         if copy is not None:
-            order = ("time", "model", "slice", "row", "rule", "class")
-            alerts = pa.parquet.read_table(copy)
-            there = [(name, "ascending") for name in order if name in alerts.column_names]
-            outcome = replace(outcome, alerts=alerts.sort_by(there))
+            order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule", "class")]
+            outcome = replace(outcome, alerts=pa.parquet.read_table(copy).sort_by(order))
         report_on(hidden, outcome)
     return replace(outcome, seconds=time.monotonic() - started)
 
@@ -189,16 +185,9 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
-    rolled, has_classes = None, job.settings.classes is not None
+    rolled = None
     if job.roll_ups is not None:
-        rolled = rolled_up(
-            rows,
-            job.roll_ups,
-            job.settings.shards,
-            job.cache_bytes,
-            job.sinks,
-            kind_for(ROLL_UPS, has_classes=has_classes),
-        )
+        rolled = rolled_up(rows, job.roll_ups, job.settings.shards, job.cache_bytes, job.sinks)
     if job.alerts is not None:
         from ...transforms.evaluate.alert import Alert
 
@@ -213,15 +202,13 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
                 watch = Alert(*rules, shards=job.settings.shards or 1, cache_bytes=job.cache_bytes)
                 watched.append(watched_rows | label >> watch)
         alerts = watched[0] if len(watched) == 1 else watched | "All alerts" >> beam.Flatten()
-        kind_of_alerts = kind_for(ALERTS, has_classes=has_classes)
-        alerts = alerts | "Alerts in columns" >> InBatches(kind_of_alerts)
+        alerts = alerts | "Alerts in columns" >> InBatches(ALERTS)
         for label, path in (("Write alerts", job.alerts.path), ("Keep alerts", job.alerts.copy)):
             if path is not None:
-                _ = alerts | label >> write_batches(path, kind_of_alerts, job.sinks)
+                _ = alerts | label >> write_batches(path, ALERTS, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
-        of_curves = kind_for(CURVES, has_classes=has_classes)
-        _ = curves | "Write curves" >> write_batches(job.curves, of_curves, job.sinks)
+        _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
     return pipeline
 
 
@@ -274,9 +261,9 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
 def _evaluate_beside(
     packets: beam.PCollection[tuple[str, bytes]], number: int, other: Beside, job: Evaluation
 ) -> None:
-    """Evaluate the job's packets under the settings of `other` as well, and write the rows to its output.
+    """Evaluate the job's packets under the settings of `other` too, and write the rows to its output.
 
-    The dead letters of this evaluation are dropped: the job's own evaluation reports the same ones.
+    The dead letters of this evaluation are dropped: the job's own evaluation reports the same dead letters.
     """
     step = f"{BESIDE} {number}"
     rows, *_ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
@@ -304,16 +291,17 @@ _COUNTED = {
 
 
 def held_in(rows: Rows) -> dict[str, int]:
-    """Return, by the name of each counter, the number of rows in which one of its columns is above 0."""
+    """Return, for the name of each counter, the number of rows in which one of its columns is above 0."""
     counts = {}
     for name, columns in _COUNTED.items():
         held = sum((rows.number(column) > 0 for column in columns), np.zeros(len(rows), np.bool_))
-        counts[name] = int(np.count_nonzero(held))  # NaN, where a measure was not asked for, is not > 0
+        # NaN, the value of a measure that was not asked for, is not > 0
+        counts[name] = int(np.count_nonzero(held))
     return counts
 
 
 class InColumns(beam.DoFn):
-    """Rows -> record batches; counts rows by `held_in` for the summary's warnings.
+    """Turns rows into record batches; counts rows by `held_in`, for the warnings of the summary.
 
     The warnings only ask whether a counter is 0, so a retried bundle does no harm. Rows come a few at a
     time, and a batch of 50 columns costs the same for one row as for thousands. So the rows of a bundle are
@@ -324,7 +312,7 @@ class InColumns(beam.DoFn):
         self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in _COUNTED}
 
     def start_bundle(self) -> None:
-        """Hold no rows."""
+        """Begin without rows."""
         self._held: list[Rows] = []
         self._count = 0
 
@@ -337,7 +325,7 @@ class InColumns(beam.DoFn):
             yield self._gathered()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the rows still held: curves, or a word on time, may come without rows."""
+        """Yield a batch of the rows that are left: curves, or a word on time, may come without rows."""
         if self._count:
             yield GlobalWindows.windowed_value(self._gathered())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import apache_beam as beam
 
@@ -15,19 +15,15 @@ from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import parse_lateness
 from ...core.settings.evaluator import EvaluatorSettings
-from ...core.settings.table import TableSettings
 from ...transforms.sinks.batches import InBatches
-from ...transforms.sinks.kinds import TableKind
+from ...transforms.sinks.kinds import ROLL_UPS
 from ...transforms.sinks.open import SinkOptions, write_batches
-from ..arguments import option_of, parsed, refuse_given
-
-SKETCH_BYTES = 4096
-"""Bytes of the sketch of a row, with --roll-up-pooled: the state has one for each member of a group."""
+from ..arguments import parsed, refuse_given
 
 
 @dataclass(frozen=True)
 class RollUps:
-    """The roll-ups of a job. path: where the roll-up rows go; None: rules alone read them."""
+    """The roll-ups of a job. path: where the roll-up rows are written; None if only rules read them."""
 
     settings: RollUpSettings
     path: str | None
@@ -36,15 +32,14 @@ class RollUps:
 def roll_ups_of(
     options: argparse.Namespace, settings: EvaluatorSettings, of_groups: Sequence[AlertRule]
 ) -> RollUps | None:
-    """Return the roll-ups that the options ask for; None: none. Raises ConfigError.
+    """Return the roll-ups that the options ask for; None if they ask for none. Raises ConfigError.
 
     of_groups  the rules that watch roll-up rows
     """
     if not options.roll_up:
         refuse_given(options, ": there are no groups; name them with --roll-up GROUPS", "roll_ups", "stale")
-        for name in ("dependent", "roll_up_pooled"):
-            if getattr(options, name):
-                raise ConfigError(f"{option_of(name)}: there are no groups; name them with --roll-up GROUPS")
+        if options.dependent:
+            raise ConfigError("--dependent: there are no groups; name them with --roll-up GROUPS")
         if of_groups:
             raise ConfigError(
                 f"--alert {str(of_groups[0])!r} watches groups; name them, such as --roll-up models"
@@ -73,8 +68,6 @@ def roll_ups_of(
         )
     if options.roll_ups is None and not of_groups:
         raise ConfigError(f"{said}: name where the roll-up rows go, with --roll-ups PATH")
-    if options.roll_up_pooled:
-        _check_pooled(options, settings)
     stale = STALE if options.stale is None else parsed("--stale", options.stale, parse_lateness)
     try:
         chosen = RollUpSettings(tuple(options.roll_up), stale, settings.confidence, options.dependent)
@@ -83,32 +76,12 @@ def roll_ups_of(
     return RollUps(chosen, options.roll_ups)
 
 
-def _check_pooled(options: argparse.Namespace, settings: EvaluatorSettings) -> None:
-    """Raise ConfigError where windows have no sketches."""
-    said = "--roll-up-pooled: events are counted by score and class"
-    if options.weight is not None or settings.window.ticks:
-        weighing = f"--window {settings.window}" if options.weight is None else f"--weight {options.weight}"
-        raise ConfigError(f"{said}, and those of {weighing} have weights; leave one of both out")
-    if options.predicted is not None and settings.positive is None:
-        raise ConfigError(
-            f"{said}, and labels are classes; name the one that is positive with --positive VALUE"
-        )
-
-
-def with_sketches(settings: TableSettings, options: argparse.Namespace) -> TableSettings:
-    """Return settings by which rows bring the sketches that the options ask for."""
-    if not options.roll_up_pooled:
-        return settings
-    return replace(settings, evaluator=replace(settings.evaluator, sketch_bytes=SKETCH_BYTES))
-
-
 def rolled_up(
     rows: beam.PCollection[Rows],
     roll_ups: RollUps,
     shards: int | None,
     cache_bytes: int,
     sinks: SinkOptions,
-    kind: TableKind,
 ) -> beam.PCollection[RollUpRow]:
     """Return the roll-up rows of a job, and write them if they have a path."""
     from ...transforms.evaluate.roll_up import RollUpShards
@@ -117,6 +90,6 @@ def rolled_up(
         roll_ups.settings, shards, cache_bytes
     )
     if roll_ups.path is not None:
-        write = write_batches(roll_ups.path, kind, sinks)
-        _ = rolled | "Roll-ups in columns" >> InBatches(kind) | "Write roll-ups" >> write
+        write = write_batches(roll_ups.path, ROLL_UPS, sinks)
+        _ = rolled | "Roll-ups in columns" >> InBatches(ROLL_UPS) | "Write roll-ups" >> write
     return rolled

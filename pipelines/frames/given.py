@@ -1,4 +1,4 @@
-"""Tables that a user gives beside the rows of an evaluation: roll-up rows, and rows of pairs."""
+"""Tables that a user gives besides the rows of an evaluation: roll-up rows, and rows of pairs."""
 
 from __future__ import annotations
 
@@ -31,16 +31,13 @@ def given_table(given: Any, what: str) -> pa.Table:
     """
     record, schema, expected = _KINDS[what]
     if isinstance(given, Sequence) and all(isinstance(each, record) for each in given):
-        given = [each for each in given if getattr(each, "class_", None) is None]
-        return pa.Table.from_batches([in_columns(given, schema)], schema)
+        return _of_page(pa.Table.from_batches([in_columns(given, schema)], schema), what)
     try:
         frame = nw.from_native(given)
     except TypeError:
         raise InputError(f"{type(given).__name__!r} holds no {what}; give {expected}") from None
     eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     table: pa.Table = eager.to_arrow()
-    if what == "roll-ups":
-        table = of_all_classes(table)
     if missing := [name for name in NEEDED[what] if name not in table.column_names]:
         raise InputError(f"the frame holds no {what}: it has no column {missing[0]!r}; give {expected}")
     try:
@@ -52,4 +49,9 @@ def given_table(given: Any, what: str) -> pa.Table:
         ]
     except pa.ArrowException as error:
         raise InputError(f"the frame holds no {what}: {first_line(error)}; give {expected}") from None
-    return pa.Table.from_arrays(columns, schema=pa.schema([field.with_nullable(True) for field in schema]))
+    nullable = pa.schema([field.with_nullable(True) for field in schema])
+    return _of_page(pa.Table.from_arrays(columns, schema=nullable), what)
+
+
+def _of_page(table: pa.Table, what: str) -> pa.Table:
+    return of_all_classes(table) if what == "roll-ups" else table

@@ -73,22 +73,21 @@ class Alert(NamedTuple):
 def alerts_of(table: pa.Table, label: str = CLASS) -> list[Alert]:
     """Return each alert of a table: the open ones first, then the newest first. O(n log n).
 
-    table  the columns of ALERT_SCHEMA, or of CLASS_ALERT_SCHEMA; the slice of an alert of a class names the
-           class, as on the page
+    table  the columns of ALERT_SCHEMA; the slice of an alert of a class names the class, as on the page
     label  the column in such names (`PageClasses.label`)
 
     Raises InputError for a state that is neither "open" nor "closed".
     """
     micros = ("time", "since_time", "pane_start", "pane_end")
-    names = ("rule", "state", "model", "slice", *micros, "row", "since_row", "column", "value", "message")
-    columns = {name: table.column(name) for name in (*names, CLASS) if name in table.column_names}
+    names = ("rule", "state", "model", "slice", CLASS, "row", "since_row", "column", "value", "message")
+    columns = {name: table.column(name) for name in (*names, *micros)}
     columns |= {name: columns[name].cast(pa.int64()) for name in micros}
     found: dict[tuple[Any, ...], Alert] = {}
     lines: list[dict[str, Any]] = pa.table(columns).to_pylist()
     for line in sorted(lines, key=lambda line: line["state"] != "open"):
         pane = line["pane_start"], line["pane_end"]
         rule, model, slice_name = (line[name] or "" for name in ("rule", "model", "slice"))
-        slice_name = slice_of(slice_name, line.get(CLASS), label)
+        slice_name = slice_of(slice_name, line[CLASS], label)
         value = line["value"]
         known = value if value is not None and math.isfinite(value) else None
         event = Event(int(line["row"]), line["time"], known, line["message"] or "")

@@ -7,7 +7,6 @@ Invariant
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +48,31 @@ class EventCounters:
     def total(self, kind: str) -> int:
         """Return the number of lost events of a kind."""
         return sum(count for of, _, count in self.lost if of == kind)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a page tells beside the rows of measures. Where a table is None, the page has no section of it.
+
+    curves       points of curves (CURVE_SCHEMA); None: the page says how to keep curves
+    counters     counts of the events; None: the page says how to get these counts
+    alerts       alerts (ALERT_SCHEMA), for the marks in the large chart and the section "Alerts"
+    comparisons  comparisons of learners over folds (COMPARISON_SCHEMA), for the section "Who is better"
+    means        means over folds (MEAN_SCHEMA), for the same section
+    roll_ups     roll-up rows (ROLL_UP_SCHEMA), for the section "Fleet"
+    pairs        rows of pairs (PAIR_SCHEMA), for the section "Champion and challengers"
+    """
+
+    curves: pa.Table | None = None
+    counters: EventCounters | None = None
+    alerts: pa.Table | None = None
+    comparisons: pa.Table | None = None
+    means: pa.Table | None = None
+    roll_ups: pa.Table | None = None
+    pairs: pa.Table | None = None
+
+
+NO_TABLES = Tables()
 
 
 @dataclass
@@ -310,19 +334,12 @@ def _once(
     return kept
 
 
-_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\d.,eE+-]*\d(?![\w])")
-
-
 def count_dead_letters(table: pa.Table) -> EventCounters:
-    """Count dead letters by kind and reason.
-
-    Older versions put values into reasons: "..." replaces each value here.
-    """
+    """Count dead letters by kind and reason."""
     counts: Counter[tuple[str, str]] = Counter()
     grouped = table.select(["kind", "reason"]).group_by(["kind", "reason"]).aggregate([([], "count_all")])
     for line in grouped.to_pylist():
-        reason = _VALUE.sub("...", line["reason"] or "no reason given")
-        counts[line["kind"] or "invalid", reason] += line["count_all"]
+        counts[line["kind"] or "invalid", line["reason"] or "no reason given"] += line["count_all"]
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return EventCounters(
         lost=tuple((kind, reason, count) for (kind, reason), count in ranked),

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...transforms.sinks.kinds import CLASS_CURVE_SCHEMA
+from ...transforms.sinks.kinds import CURVE_SCHEMA
 
 POINTS_HELD = 100_000
 """The most points of all curves."""
 
 _KEY = ("model", "slice", "class", "config", "pane_start", "seq")
 _SERIES = 4
-_SCHEMA = pa.schema([column.with_nullable(True) for column in CLASS_CURVE_SCHEMA])
+_SCHEMA = pa.schema([column.with_nullable(True) for column in CURVE_SCHEMA])
 
 
 class Curves:
-    """Curves by their identity, oldest first. came: the number of curves that came.
+    """Curves by their identity, oldest first. came: the number of curves that came so far.
 
     A curve without a class is of a model with one score.
     """
@@ -46,17 +46,15 @@ class Curves:
         return pa.concat_tables(complete) if complete else _SCHEMA.empty_table()
 
     def add(self, table: pa.Table) -> None:
-        """Take points. O(points log points + curves held).
+        """Add points to their curves. O(points log points + curves held).
 
-        table  the columns of CURVE_SCHEMA, or of CLASS_CURVE_SCHEMA
+        table  the columns of CURVE_SCHEMA
 
-        Of more than the most points, old curves are dropped: first those that are not the newest of their
-        model, slice, class and settings.
+        If there are more points than the most, old curves are dropped: first the curves that are not the
+        newest of their model, slice, class and settings.
         """
         if not table.num_rows:
             return
-        if "class" not in table.column_names:
-            table = table.append_column("class", pa.nulls(table.num_rows, pa.string()))
         table = table.select(_SCHEMA.names).cast(_SCHEMA)
         table = table.sort_by([(name, "ascending") for name in (*_KEY, "point")]).combine_chunks()
         fresh = np.zeros(table.num_rows - 1, np.bool_)

@@ -225,7 +225,7 @@ def test_groups_pairs_curves_and_their_alerts_grow_and_what_was_chosen_stays(bro
                 page.locator(f"#{section}-chart").scroll_into_view_if_needed()
                 until(page, f"{drawn_in(section, kind)} {'> 1' if section == 'roc' else '=== 6'}")
             page.select_option("#roll_ups-series", label="m*")
-            page.select_option("#roll_ups-measure", "auc_fixed")
+            page.select_option("#roll_ups-measure", "auc_random")
             page.evaluate("document.getElementById('pairs-series').focus()")
             here.rows.put(late.filter(pa.array(np.array(late["row"]) >= 6)))
             here.fed["roll-ups"].put(late_groups)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 import rocsteady as rs
 from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.report.rows import Tables
 
 from tests.support.browser.chromium import opened
 from tests.support.pages.fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
@@ -37,7 +38,7 @@ def report(tmp_path_factory):
         {"model": "m03 against m01", "row": 1, "time": START + 2 * HOUR, "column": "anytime_low",
          "value": 0.001, "message": NASTY},
     )  # fmt: skip
-    write_report(rows, path, roll_ups=rolled, pairs=pa.concat_tables(pairs), alerts=alerts)
+    write_report(rows, path, Tables(roll_ups=rolled, pairs=pa.concat_tables(pairs), alerts=alerts))
     return path
 
 
@@ -104,15 +105,15 @@ def test_the_chart_of_a_group_has_its_mean_and_its_extremes(browser, report):
         assert traces["worst"]["y"][-1] == 0.6
         assert "&lt;script&gt;" in traces["worst"]["text"][-1]
         assert "models: AUC, mean of the members" in page.inner_text("#roll_ups-chart-title")
-        page.select_option("#roll_ups-measure", "auc_within")
+        page.select_option("#roll_ups-measure", "auc_by_events")
         page.wait_for_function(
-            "document.getElementById('roll_ups-chart').dataset.drawn.startsWith('roll_ups|0|auc_within')"
+            "document.getElementById('roll_ups-chart').dataset.drawn.startsWith('roll_ups|0|auc_by_events')"
         )
         lines(page, "roll_ups")[1].locator("button").click()
         page.wait_for_function(
-            "document.getElementById('roll_ups-chart').dataset.drawn.startsWith('roll_ups|1|auc_within')"
+            "document.getElementById('roll_ups-chart').dataset.drawn.startsWith('roll_ups|1|auc_by_events')"
         )
-        assert page.inner_text("#roll_ups-chart-title") == "m0*: AUC, pairs within members"
+        assert page.inner_text("#roll_ups-chart-title") == "m0*: AUC, mean weighted by events"
         assert page.input_value("#roll_ups-series") == "1"
         page.click("#roll_ups-next")
         drawn(page, "roll_ups", "|1")

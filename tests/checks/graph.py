@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 
-from .modules import FLOORS, FileReader, Found, Value, homes_of, is_lazy, module_of
+from .modules import FLOORS, FileReader, Found, Value, homes_of, module_of
 
 
 class Graph:
@@ -31,7 +31,7 @@ class Graph:
         self._read = read
         self._found: dict[str, Found] = {}
         self._matching = cache(self._files_like)
-        self._homes = {path: homes for path in self.files if (homes := self._names(path))}
+        self._homes = {path: self._names(path) for path in self.files if f"{path}i" in self._known}
         self._code_folders = {path.rpartition("/")[0] for path in self.files if path.endswith(".py")}
         self._users: dict[str, set[str]] = defaultdict(set)
         for path in self.files:
@@ -94,14 +94,12 @@ class Graph:
         path = self._modules.get(module)
         return self._of(path).values if path else {}
 
-    def _names(self, path: str) -> dict[str, set[str]]:
-        if not path.endswith("__init__.py") or "__getattr__" not in (text := self._read(path)):
-            return {}
+    def _names(self, path: str) -> dict[str, str]:
+        """Return the names that the stub beside a package's `__init__.py` hands on, with their modules."""
         try:
-            tree = ast.parse(text)
+            return homes_of(module_of(path) or "", ast.parse(self._read(f"{path}i")), self._modules)
         except (SyntaxError, ValueError):
             return {}
-        return homes_of(module_of(path) or "", tree, self._modules) if is_lazy(tree) else {}
 
     def _imported(self, module: str, name: str = "", *, in_text: bool = False) -> set[str]:
         if f"{module}.{name}" in self._modules:
@@ -113,8 +111,8 @@ class Graph:
         used = self._with_packages(module)
         homes = self._homes.get(self._modules[module], {})
         if homes and name and not name.startswith("__"):
-            unknown = set() if in_text else set().union(*homes.values())
-            for home in homes.get(name) or unknown:
+            unknown = set() if in_text else {*homes.values()}
+            for home in [homes[name]] if name in homes else unknown:
                 used |= self._with_packages(home)
         return used
 

@@ -28,6 +28,7 @@ _EMPTY = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
+_FACE = ("__init__.py", "__init__.pyi")
 _HEADS = ("modules", "lines", "code", "docstrings", f"over {WIDTH}", "fmt: skip")
 
 
@@ -74,7 +75,7 @@ def table(files: Collection[str], read: Callable[[str], str]) -> list[tuple[str,
     sums: dict[str, Count] = {floor: Count() for floor in (*FLOORS, "product", "tests", "benchmarks")}
     for path in sorted(files):
         floor, _, rest = path.partition("/")
-        if not path.endswith(".py") or (floor not in sums and path != "__init__.py"):
+        if not path.endswith((".py", ".pyi")) or (floor not in sums and path not in _FACE):
             continue
         counted = count(read(path))
         if floor in FLOORS:
@@ -82,7 +83,7 @@ def table(files: Collection[str], read: Callable[[str], str]) -> list[tuple[str,
             rooms[f"{room} (its own modules)" if room == floor else room] += counted
         if floor in sums:
             sums[floor] += counted
-        if floor in FLOORS or path == "__init__.py":
+        if floor in FLOORS or path in _FACE:
             sums["product"] += counted
     return [*sorted(rooms.items()), *sums.items()]
 

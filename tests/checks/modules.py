@@ -311,26 +311,15 @@ def is_lazy(tree: ast.Module) -> bool:
     return any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body)
 
 
-def homes_of(package: str, tree: ast.Module, modules: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return where a lazy face has its names from: by its imports for types, and by its table of modules."""
-    homes: dict[str, set[str]] = {}
-    for node in tree.body:
-        if isinstance(node, ast.If) and _is_for_types(node):
-            for imported in node.body:
-                if isinstance(imported, ast.ImportFrom):
-                    module = f"{package}.{imported.module}" if imported.level else str(imported.module)
-                    for name in imported.names:
-                        inner = f"{module}.{name.name}"
-                        homes.setdefault(name.asname or name.name, set()).add(
-                            inner if inner in modules else module
-                        )
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
-            for key, names in zip(node.value.keys, node.value.values, strict=True):
-                home = f"{package}.{key.value}" if isinstance(key, ast.Constant) else ""
-                if home in modules and isinstance(names, ast.Tuple):
-                    for each in names.elts:
-                        if isinstance(each, ast.Constant):
-                            homes.setdefault(str(each.value), set()).add(home)
+def homes_of(package: str, stub: ast.Module, modules: Mapping[str, str]) -> dict[str, str]:
+    """Return the module of each name that a lazy face hands on, as the imports of its stub say."""
+    homes: dict[str, str] = {}
+    for node in _imports(stub.body):
+        if isinstance(node, ast.ImportFrom):
+            module = f"{package}.{node.module}" if node.level else str(node.module)
+            for name in node.names:
+                inner = f"{module}.{name.name}"
+                homes[name.asname or name.name] = inner if inner in modules else module
     return homes
 
 

@@ -115,7 +115,8 @@ def choose(files: Collection[str], read: Callable[[str], str], changed: Collecti
 
 
 def _is_known(path: str) -> bool:
-    if path.endswith(".py"):
+    if path.endswith((".py", ".pyi")):
+        path = path.removesuffix("i")
         return module_of(path) is not None or path.startswith(tuple(FOLDERS))
     at_top = "/" not in path
     return path in NAMED or (at_top and path.endswith(".md")) or path.startswith((*FOLDERS, *WITH_DATA))

@@ -1,11 +1,11 @@
 """The numbered state cells of a large shard on Beam: declared to the runner, and opened only on request.
 
 For every key and bundle, Beam makes a handle of each cell that `process` names, in 21 us. Handles of 32 cells
-take as long as a small bundle on Flink (0.8 ms). So `process` names no numbered cell. Another method declares
-the cells; Beam inspects this method and never calls it. The module makes a cell's handle when the protocol
-asks for the cell, from the attributes of Beam's own handle of the cell `log`. If the handle of `log` has
-another class (in Beam's `BundleBasedDirectRunner`, or a later Beam), there are no numbered cells, and values
-are stored whole.
+take as long as a small bundle on Flink (0.8 ms). So `process` names no numbered cell; another method declares
+the cells, and Beam inspects this method and never calls it. The module makes a cell's handle when the
+protocol asks for the cell, from the attributes of Beam's own handle of the cell `log`. If the handle of `log`
+has another class (in Beam's `BundleBasedDirectRunner`, or perhaps in a later Beam), there are no numbered
+cells, and a snapshot is stored as one value.
 
 A write is sent to the runner at once, and completes before the next part is sent. So two parts are never in
 transit together. A bundle that fails undoes its writes, like all changes of its state.
@@ -33,10 +33,10 @@ _DECLARED = [beam.DoFn.StateParam(BagStateSpec(name, BytesCoder())) for name in 
 
 
 class NumberedCellsDeclared:
-    """For a stateful DoFn: declares the numbered cells."""
+    """A base class for a stateful DoFn, which declares the numbered cells."""
 
     def numbered_cells(self) -> None:
-        """Do nothing; Beam looks for cells among the arguments of all methods."""
+        """Declare the cells, and do nothing: Beam looks for cells among the arguments of all methods."""
 
     def _inspect_numbered_cells(self) -> tuple[list[str], list[Any]]:
         """Return the names and defaults of the arguments that Beam finds in `numbered_cells`."""
@@ -44,7 +44,7 @@ class NumberedCellsDeclared:
 
 
 class BeamNumberedCells:
-    """The numbered cells of a key, opened like the key's cell `log`."""
+    """The numbered cells of a key, opened in the same way as the key's cell `log`."""
 
     def __init__(self, like: SynchronousBagRuntimeState) -> None:
         self._like = like
@@ -53,7 +53,7 @@ class BeamNumberedCells:
         self.largest = LARGEST_MESSAGE if by_message else None
 
     def cell(self, number: int) -> _CellNow:
-        """Return the cell of a number, which is a bag."""
+        """Return the cell with a number; the cell is a bag."""
         key = type(self._like._state_key)()
         key.CopyFrom(self._like._state_key)
         key.bag_user_state.user_state_id = NAMES[number]
@@ -61,9 +61,9 @@ class BeamNumberedCells:
 
 
 class _CellNow:
-    """A bag that sends each change to the runner at once, not at the end of the bundle.
+    """A bag that sends each change to the runner at once, and not at the end of the bundle.
 
-    Raises RuntimeError where the runner refuses a change; Beam's own bags ignore a refusal (2.77).
+    Raises RuntimeError if the runner refuses a change; Beam's own bags ignore a refusal (2.77).
     """
 
     def __init__(self, handler: Any, key: Any, coder: Any) -> None:
@@ -93,7 +93,10 @@ class _CellNow:
 
 
 def numbered_cells(log: Any) -> BeamNumberedCells | None:
-    """Return the numbered cells beside a cell `log`; None where Beam's handle of `log` has another class."""
+    """Return the numbered cells of the key that has the cell `log`.
+
+    None if Beam's handle of `log` has another class.
+    """
     if type(log) is not SynchronousBagRuntimeState:
         return None
     try:

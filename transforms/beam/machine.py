@@ -1,4 +1,4 @@
-"""The one stateful DoFn of rocsteady: it hosts any state machine, one per (key, Beam window).
+"""The one stateful DoFn of rocsteady: it hosts one state machine of core for each (key, Beam window).
 
 `core.shard.protocol` reads and writes the state; this module has the cells, the timers and the metrics. The
 names of the cells are part of every stored state and never change. The names of the timers follow from the
@@ -8,9 +8,9 @@ Input is (key, record). The main output has the machine's outputs, in the window
 has records that the machine refused (`Rejected`), as dead letters in columns. A third output has the
 machine's state (`ShardState`) when an export asks for it. An event-time timer at the end of the window gives
 the machine an `EndOfInput`. So the last rows of bounded input are made on every runner, and so are the last
-rows of every fixed or sliding pane. Where the runner's watermark is the machines' clock, a second timer
-tells the machines the watermark, at moments when most held records can be released. Merging windows are
-refused, because the states of two exact sliding windows cannot be merged.
+rows of every fixed or sliding pane. If the runner's watermark is the machines' clock, a second timer gives
+the machines the watermark, at moments when most held records can be released. Merging windows are refused,
+because the states of two exact sliding windows cannot be merged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _caches: dict[int, MachineCache] = {}
 
 
 def process_cache(max_bytes: int) -> MachineCache:
-    """Return the cache of this process with a bound; steps with the same bound share it.
+    """Return the cache of this process with a bound; steps with the same bound share one cache.
 
     Threads get the same cache, since `setdefault` is one step of a dict.
     """
@@ -62,7 +62,10 @@ def process_cache(max_bytes: int) -> MachineCache:
 
 
 def pane_of(window: Any) -> Pane | None:
-    """Return start and end of a Beam window in microseconds; None for the global window."""
+    """Return start and end of a Beam window in microseconds.
+
+    None for the global window, which has no bounds.
+    """
     if isinstance(window, GlobalWindow):
         return None
     return window.start.micros, window.end.micros
@@ -72,7 +75,7 @@ _LAST = GlobalWindow().max_timestamp()
 
 
 def timestamp(micros: int) -> Timestamp:
-    """Return a Beam timestamp, clipped to Beam's range, which is a little smaller than that of int64."""
+    """Return a Beam timestamp, clipped to Beam's range of timestamps, which is smaller than int64."""
     return min(max(Timestamp(micros=micros), MIN_TIMESTAMP), _LAST)
 
 
@@ -89,7 +92,7 @@ def refuse_merging_windows(events: beam.PCollection[Any], whose: str) -> None:
 
 
 class ReadOnce:
-    """A value cell that caches the value it read. The runner's own cell asks the runner at each read."""
+    """A value cell that caches the value it read. The runner's own cell would ask the runner at each read."""
 
     def __init__(self, cell: ValueCell) -> None:
         self._cell = cell
@@ -148,7 +151,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
     brings: Brings | None = None
 
     def setup(self) -> None:
-        """Open this step in the process's cache; compile the kernels before the first bundle."""
+        """Open this step in the process's cache, and compile the kernels before the first bundle."""
         measure_bytes()
         self.factory.warm_up()
         self._cache = process_cache(self.cache_bytes)
@@ -188,7 +191,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         return self._tagged(outputs)
 
     def _wake(self, clock: Any, window: Any) -> None:
-        """Set the timer of the clock, where the runner's watermark is the clock."""
+        """Set the timer of the clock, if the runner's watermark is the clock."""
         if self.lateness is not None and (moment := self._protocol.wakes_at()) is not None:
             clock.set(min(timestamp(moment + self.lateness), window.max_timestamp()))
 
@@ -206,7 +209,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
     def at_clock(
         self, key: Any, window: Any, time: Any, snapshot: Any, log: Any, token: Any, clock: Any
     ) -> Iterator[Any]:
-        """Tell the machine the moment that the watermark has passed."""
+        """Give the machine a `Clock` with the moment that the watermark has passed."""
         cells = _cells(snapshot, log, token)
         record = Clock(time.micros - (self.lateness or 0)).pack()
         outputs = self._protocol.apply(key, pane_of(window), cells, record)
@@ -214,7 +217,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         yield from self._tagged(outputs)
 
     def at_end(self, key: Any, window: Any, snapshot: Any, log: Any, token: Any) -> Iterator[Any]:
-        """Tell the machine that its input has ended."""
+        """Give the machine an `EndOfInput`: its input has ended."""
         cells = _cells(snapshot, log, token)
         pane = pane_of(window)
         outputs = self._protocol.apply(key, pane, cells, EndOfInput().pack(), keep=pane is None)
@@ -318,12 +321,12 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
             )
 
     def expand(self, records: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
-        """Host the machines; raises ConfigError for windows that merge."""
+        """Host the machines; raise ConfigError for windows that merge."""
         refuse_merging_windows(records, self.label)
         records.pipeline.options.view_as(DebugOptions).add_experiment(_WHOLE_BUNDLES)
         step = secrets.token_hex(8)
         # On some runners, an untyped keyed PCollection gets different key coders for timers and for state.
-        # The timer then silently sees empty state.
+        # The timer then finds an empty state, without an error.
         packets = typed(records, "Type", tuple[str, bytes])
         of_step = dofn_of_step(records.pipeline._current_transform().full_label)
         dofn = of_step(self.factory, step, self.cache_bytes, self.letters, self.lateness, self.brings)
@@ -338,8 +341,9 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
 def typed(elements: beam.PCollection[Any], label: str, of: Any) -> beam.PCollection[Any]:
     """Return a PCollection with the type of its elements declared; Beam chooses the coder by this type.
 
-    In a streaming job a step of its own declares the type: an update of a running job looks for its name. A
-    job of bounded input has no such step, since each step costs a few milliseconds at the start.
+    In a streaming job a step of its own declares the type, because an update of a running job looks for the
+    name of this step. A job of bounded input has no such step, since each step costs a few milliseconds at
+    the start.
     """
     if elements.is_bounded:
         elements.element_type = convert_to_beam_type(of)

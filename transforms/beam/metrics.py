@@ -1,15 +1,15 @@
 """Metrics: Beam's metrics, and counters of this process with the same names.
 
-Beam's counters are correct sums; each runner shows them in its own way, often only when a job is done. The
-process's counters are for watching a running job (`--prometheus`, `--otlp`). They count a retried bundle
-twice. docs/reference/metrics.md lists the metrics for users.
+Beam's counters are correct sums; each runner shows these counters in its own way, often only when a job is
+done. The counters of the process serve to watch a running job (`--prometheus`, `--otlp`). They count a bundle
+again if it is retried. docs/reference/metrics.md lists the metrics for users.
 
 Sizes
     A size, such as the bytes of a state, is in Beam both a distribution and a gauge. Dataflow shows
     distributions and no gauges. Flink gives the values of gauges to its reporters as numbers, and those of
     distributions as Java objects, which a reporter cannot read. Beam keeps one value of a gauge, the latest.
-    So each shard has gauges of its own, and their names end in the shard's key. Their sum is right whichever
-    worker has a shard, and after a restart.
+    So each shard has gauges of its own, whose names end in the shard's key. The sum of these gauges is right
+    whichever worker has a shard, and after a restart.
 """
 
 from __future__ import annotations
@@ -82,29 +82,31 @@ GAUGES = {
     "roll_up_groups": "Groups of models or slices that are rolled up.",
     "alert_series": "Models, slices and panes that rules watch.",
 }
-"""Sizes that machines hold now: in Beam of each shard, in this process the sum over shards."""
+"""Sizes of what machines hold now: Beam has a gauge of each shard, this process has the sum over shards."""
 
 NEWEST_TIMES = {
     "newest_event_timestamp_seconds": "The greatest time of an event or a prediction that was read.",
     "newest_label_timestamp_seconds": "The greatest time of a label that was read.",
 }
-"""Times in seconds since 1970: in Beam of each partition of a stream, in this process of all."""
+"""Times in seconds since 1970: Beam has a gauge of each partition of a stream, this process one of all
+partitions.
+"""
 
 PARTITION_GAUGES = {
     "offset": "The place behind the last record that was read of a partition.",
     "lag": "The messages of a partition that wait to be read.",
     **NEWEST_TIMES,
 }
-"""Gauges of each partition of a stream, in Beam."""
+"""Gauges that Beam has of each partition of a stream."""
 
 _AGAIN_SECONDS = 10.0
-"""Seconds after which a gauge of Beam is set again, though its value is the same.
+"""After so many seconds a gauge of Beam is set again, even if its value is the same.
 
-Where a runner began a job again and kept the process, the runner has lost the value.
+If a runner began a job again and kept the process, the runner has lost the value.
 """
 
 Shard = tuple[Hashable, str]
-"""A step, and the key of a shard in the step."""
+"""A step, and the key of one of its shards."""
 
 _lock = threading.Lock()
 _totals: Counter[str] = Counter()
@@ -116,7 +118,9 @@ _newest_times: dict[str, float] = {}
 
 
 def letter_metrics(kind: str) -> str:
-    """Return the namespace of the Beam distributions of dead letters' positions; each reason has one.
+    """Return the namespace of the Beam distributions of dead letters' positions.
+
+    Each reason has a distribution of its own.
 
     >>> letter_metrics("late"), letter_metrics("invalid")
     ('rocsteady.late', 'rocsteady.dead_letters')
@@ -125,7 +129,7 @@ def letter_metrics(kind: str) -> str:
 
 
 def count_letters(letters: DeadLetters, role: losses.LossRole) -> None:
-    """Count dead letters by kind and reason, with their positions; `role` is what their records are."""
+    """Count dead letters by kind and reason, with their positions; `role` is the role of their records."""
     progress.note_refused(letters, role)
     found: Counter[tuple[str, str]] = Counter()
     for kind, reason, position in letters.whys():
@@ -183,7 +187,7 @@ def let_go(step: Hashable, key: str, pane: Hashable) -> None:
 
 
 def _tell(shard: Shard, sums: Mapping[str, int]) -> None:
-    """Set the gauges of a shard in Beam, where their values are other ones or were set long ago."""
+    """Set the gauges of a shard in Beam, if their values have changed or were set long ago."""
     now = time.monotonic()
     for name, number in sums.items():
         before, at = _told.get((shard, name), (None, now))
@@ -193,7 +197,10 @@ def _tell(shard: Shard, sums: Mapping[str, int]) -> None:
 
 
 def set_gauge(name: str, part: str, number: int) -> None:
-    """Set Beam's gauge of a part of the job, such as a shard or a partition; the part ends its name."""
+    """Set Beam's gauge of a part of the job, such as a shard or a partition.
+
+    The name of the gauge ends in the name of the part.
+    """
     _gauge(METRICS_NAMESPACE, f"{name} {part}").set(number)
 
 
@@ -205,9 +212,9 @@ def see(rows: Rows) -> None:
 
 
 def reset(models: int | None = None) -> None:
-    """Reset the counters before a job starts; from then on, keep newest rows.
+    """Reset the counters before a job starts; from then on, keep newest rows if `models` says so.
 
-    models  of how many models, and of how many slices; None = keep no rows
+    models  how many models, and how many slices, have their newest rows kept; None = keep no rows
     """
     global _newest
     with _lock:
@@ -220,9 +227,9 @@ def reset(models: int | None = None) -> None:
 
 
 def note_times(least: int, greatest: int, role: Role = "event") -> None:
-    """Note the least and the greatest time of records of a role, microseconds.
+    """Keep the least and the greatest time of records of a role, in microseconds.
 
-    Beam's distribution is `event_seconds`, of all roles.
+    Beam's distribution of all roles is `event_seconds`.
     """
     for micros in (least, greatest):
         _distribution(METRICS_NAMESPACE, "event_seconds").update(micros // 1_000_000)
@@ -282,7 +289,7 @@ def newest() -> Newest:
 def count_records(
     role: Role, records: int, letters: DeadLetters, times: tuple[int, int] | None, size: int
 ) -> None:
-    """Count the records that were read, their dead letters and bytes; note the least and greatest time."""
+    """Count the records that were read, their dead letters and bytes; keep their least and greatest time."""
     progress.add(records=records, dead_letters=len(letters), bytes=size)
     names = RECORD_COUNTERS[role]
     count(names["read"], records)

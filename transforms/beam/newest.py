@@ -14,7 +14,7 @@ from ...core.rows.rows import Rows
 
 
 class Newest(NamedTuple):
-    """The NEWEST_COLUMNS of newest rows.
+    """The numbers in the newest rows of models, slices and classes, by the names of NEWEST_COLUMNS.
 
     models         by model
     slices         by model and slice
@@ -43,7 +43,8 @@ _Key = tuple[str, str, str]
 class NewestRows:
     """The numbers in the newest rows of the first `most` models, the first `most` slices and classes.
 
-    O(keys) a batch of rows. What is beyond `most` is counted, up to `MOST_COUNTED` of each.
+    O(keys) a batch of rows. Models, slices and classes beyond `most` are counted, up to `MOST_COUNTED` of
+    each.
     """
 
     MOST_COUNTED = 10_000
@@ -55,7 +56,7 @@ class NewestRows:
         self._rows_beyond = 0
 
     def see(self, rows: Rows) -> None:
-        """Take in rows, which are in order for each model."""
+        """Add rows, which are in order for each model."""
         of_classes, marks = rows.classes, rows.key_codes.astype(np.int64)
         if of_classes is not None:
             marks = marks * (len(of_classes.names) + 1) + of_classes.codes + 1
@@ -88,7 +89,7 @@ class NewestRows:
             kept[key] = numbers
 
     def now(self) -> Newest:
-        """Return what is kept."""
+        """Return the numbers of the newest rows so far."""
         beyond = {what: len(keys) for what, keys in self._beyond.items()}
         return Newest(
             {model: numbers for (model, _, _), numbers in self._kept["models"].items()},
@@ -118,11 +119,11 @@ MACRO_COLUMNS = {
     "auc_macro_low": "Lower end of the interval of the macro AUC.",
     "auc_macro_high": "Upper end of the interval of the macro AUC.",
 }
-"""What the row of a model with classes has in place of the AUC, with descriptions."""
+"""The columns that the row of a model with classes has in place of the AUC, with descriptions."""
 
 
 def as_macro(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Return numbers of a newest row with its AUC and interval under the names of MACRO_COLUMNS.
+    """Return the numbers of a newest row, with the AUC and its interval under the names of MACRO_COLUMNS.
 
     Other numbers of one score, which no row of a model with classes has, are left out.
     """

@@ -1,4 +1,4 @@
-"""The progress of this process's readers: counters for a progress line, and a dead letter of each reason.
+"""The progress of this process's readers: counters for a progress line, and one dead letter for each reason.
 
 The process that reads has the counters; on the local runner, that is the command's own process. The counters
 are for display only: a retried bundle counts twice. Correct sums are in Beam's metrics.
@@ -17,9 +17,9 @@ from ..events.losses import LossRole, example_text
 
 
 class Progress(NamedTuple):
-    """Counters so far: records read, their dead letters, bytes of the files, files done.
+    """The counters so far: records read, their dead letters, bytes of the files, files done.
 
-    reports  reports of folds of learners, each at a checkpoint
+    reports  reports of folds of learners, each for one checkpoint
     """
 
     records: int = 0
@@ -42,14 +42,16 @@ def add(**more: int) -> None:
 
 
 def read() -> Progress:
-    """Return the counters as they stand."""
+    """Return the present values of the counters."""
     return _now
 
 
 def note_refused(letters: DeadLetters, role: LossRole) -> None:
-    """Keep a dead letter for each reason: the first that this process reads, if possible one with a value.
+    """Keep one dead letter for each reason.
 
-    role  what the records of the letters are
+    The first that this process reads, or, if there is one, the first with a value.
+
+    role  the role of the letters' records
     """
     texts = (letters.batch.column(name).to_pylist() for name in ("reason", "value"))
     for place, (reason, value) in enumerate(zip(*texts, strict=True)):
@@ -59,12 +61,12 @@ def note_refused(letters: DeadLetters, role: LossRole) -> None:
 
 
 def refused(reason: str) -> DeadLetter | None:
-    """Return a dead letter of a reason; None: this process has read none."""
+    """Return a dead letter with this reason; None if this process has read none."""
     return _refused.get(("event", reason)) or _refused.get(("label", reason))
 
 
 def example(role: LossRole, reason: str) -> str | None:
-    """Return a record that was refused for a reason, in words; None: this process has read none."""
+    """Return a record that was refused for a reason, in words; None if this process has read none."""
     letter = _refused.get((role, reason))
     return None if letter is None else example_text(letter)
 
@@ -85,7 +87,7 @@ _tellers = 0
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Within the block, the caller tells of the job; `is_told` is true."""
+    """While the block runs, its caller reports the job to the user; `is_told` is then true."""
     global _tellers
     _tellers += 1
     try:
@@ -95,5 +97,8 @@ def told() -> Iterator[None]:
 
 
 def is_told() -> bool:
-    """Tell whether a line of this process tells of the job. A worker elsewhere has its log alone."""
+    """Return whether some caller in this process reports the job to the user.
+
+    A worker on another machine has only its log.
+    """
     return _tellers > 0

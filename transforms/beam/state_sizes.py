@@ -18,7 +18,10 @@ _of_any = getattr(statecache, _NAME, None)
 
 
 def size_of(*values: Any) -> int:
-    """Return the size of values in bytes. Values that are not one list of bytes go to Beam's own function."""
+    """Return the size of values in bytes.
+
+    Values that are not one list of bytes are measured by Beam's own function.
+    """
     if len(values) == 1 and type(values[0]) is list and all(type(each) is bytes for each in values[0]):
         return getsizeof(values[0]) + sum(map(getsizeof, {id(each): each for each in values[0]}.values()))
     if _of_any is None:
@@ -27,6 +30,9 @@ def size_of(*values: Any) -> int:
 
 
 def measure_bytes() -> None:
-    """Make this process's state cache measure by `size_of`; no effect if this Beam measures elsewhere."""
+    """Make the state cache of this process measure by `size_of`.
+
+    If this Beam measures in another place, do nothing.
+    """
     if _of_any is not None:
         setattr(statecache, _NAME, size_of)

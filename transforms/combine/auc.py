@@ -1,4 +1,4 @@
-"""CombineFns of AUC, of any grouping in a Beam pipeline, merging windows (sessions) included.
+"""CombineFns of AUC, for any grouping in a Beam pipeline, merging windows (sessions) included.
 
 `AucCombineFn` gives AUC and the H-measure by a sketch, `PolynomialAucCombineFn` AUC by a polynomial. Both
 combine (label, score) into a summary of core, as their base class `CombineEvents` does.
@@ -27,7 +27,8 @@ from ...core.events.numbers import is_held
 from ...core.measures.polynomial_auc import PolynomialAuc, checked_events_within
 from ...core.measures.polynomial_auc import packed_size as size_of_polynomial
 from ...core.measures.polynomial_estimate import DEFAULT_DEGREE, NearFit
-from ...core.rows.columns import ONE_CLASS, OUT_OF_RANGE, REASONS, reason_clauses
+from ...core.rows.columns import reason_clauses
+from ...core.rows.reasons import ONE_CLASS, OUT_OF_RANGE, REASONS
 from ...core.settings.costs import BetaCost, Cost
 from ...core.settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from ...core.sketches.auc_sketch import DEFAULT_MAX_BYTES, AucSketch
@@ -55,7 +56,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
     """
 
     result: ClassVar[type]
-    """The type of a group's result."""
+    """The class of a group's result."""
 
     def __init__(
         self, empty: AnySummary, packed_size: Callable[[bytes], int], interval: tuple[float, float]
@@ -67,7 +68,8 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
 
     def default_type_hints(self) -> IOTypeHints:
         """See `beam.CombineFn`."""
-        hints = IOTypeHints.empty().with_input_types(Any)  # without them, Beam forgets the type of keys
+        # without these hints, Beam forgets the type of keys
+        hints = IOTypeHints.empty().with_input_types(Any)
         return hints.with_output_types(self.result)
 
     def checked(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
@@ -140,7 +142,10 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return self._bounded(packed + b"".join(waiting))
 
     def compact(self, accumulator: bytes) -> bytes:
-        """Add the waiting events to the summary. An empty summary stays: a few waiting events are shorter."""
+        """Add the waiting events to the summary.
+
+        An empty summary is not filled: a few waiting events take fewer bytes.
+        """
         if accumulator.startswith(self._empty):
             return accumulator
         return self.settled(accumulator).to_bytes()

@@ -42,11 +42,11 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
     start       the coefficients of an earlier model, from which the fit starts.
 
     The output is one `PolynomialAucModel`. For any split into bundles, the model is that of a fit in memory
-    to all rows, up to a rounding of 1e-9. `PolynomialAucClassifier.of` makes an estimator from the model.
-    Only sums and the model are sent between workers, about 8 (5 m + 2 (d + 1)^2) bytes a bundle.
+    to all rows, up to rounding errors of 1e-9. `PolynomialAucClassifier.of` makes an estimator from the
+    model. Only sums and the model are sent between workers, about 8 (5 m + 2 (d + 1)^2) bytes a bundle.
 
-    Raises ConfigError. The pipeline fails with an InputError that says why: one class or three, a feature
-    that is no finite number, no rows, only constant features.
+    Raises ConfigError for a setting that cannot be used. The pipeline fails with an InputError that says why:
+    one class or three, a feature that is no finite number, no rows, only constant features.
 
         model = rows | rs.FitPolynomialAuc(degree=30)
         scored = events | beam.Map(lambda x, model: model.scores(x), model=beam.pvalue.AsSingleton(model))
@@ -79,7 +79,7 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
         self._begun = begin(settings, None if start is None else _checked_start(start))
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[PolynomialAucModel]:
-        """Unroll the scans."""
+        """Make the steps of all scans of the fit."""
         if not isinstance(rows.windowing.windowfn, GlobalWindows):
             raise ConfigError(
                 f"{self.label}: its input is in windows of Beam, {rows.windowing.windowfn}, and a fit reads "

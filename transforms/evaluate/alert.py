@@ -1,8 +1,8 @@
-"""Alert: rows of measures in; records out, when an alert opens and when it closes.
+"""Alert: takes rows of measures, and gives a record when an alert opens and when it closes.
 
 The rows of a bundle are packed by shard and Beam window before they travel, with only the columns that the
-rules read. A shard is an `AlertTable`, which sorts rows by their identity: the alerts depend neither on the
-order in which rows arrive, nor on repeated rows.
+rules read. A shard is an `AlertTable`, which sorts rows by their identity, so the alerts depend neither on
+the order in which rows arrive, nor on repeated rows.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
 
     Rows are MeasureRows or ClassRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of
     `EvaluateModels`. Rules
-    that name columns of roll-up rows, such as "auc_within < 0.8", watch the RollUpRows of `RollUp`. Rules
+    that name columns of roll-up rows, such as "auc_mean < 0.8", watch the RollUpRows of `RollUp`. Rules
     that name columns of pairs, such as "anytime_high < 0", watch the PairRows of `ComparePairs`. The input
     must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
     later rows until the input ends. Every (model, slice, class, pane) has its own alerts. The Beam timestamp
     of an alert is the alert's time; without a time, the timestamp of its rows. An alert is in the window of
     its rows. `AlertTable` describes the state.
 
-    Raises ConfigError for an invalid rule, and for windows that merge. The job fails with an error where rows
+    Raises ConfigError for an invalid rule, and for windows that merge. The job fails with an error if rows
     lack a column that a rule names.
 
         alerts = result.rows | rs.Alert("auc_high < 0.8 for 3 rows", "auc drops against 7d")
@@ -91,7 +91,7 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
 
 
 class _PackRowsDoFn(PackRows[WatchedRows]):
-    """Packs `WatchedRows` for the shards of their models. Rows that no rule watches are left out."""
+    """Packs `WatchedRows` for the shards of their models. Rows that no rule watches are not packed."""
 
     def __init__(self, rules: tuple[AlertRule, ...], shards: int) -> None:
         super().__init__(_HOW)
@@ -108,7 +108,7 @@ class _PackRowsDoFn(PackRows[WatchedRows]):
         return WatchedRows.of_records(rows, self._columns)
 
     def split(self, rows: WatchedRows) -> Iterator[tuple[int, WatchedRows]]:
-        """Yield the rows of each shard that a rule covers."""
+        """Yield the rows that some rule covers, by shard."""
         rows = rows.covered(self._rules)
         of_row = shard_of([model for model, *_ in rows.keys], self._shards)[rows.key_codes]
         for shard in np.unique(of_row).tolist():
@@ -121,7 +121,7 @@ def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
     O(cells).
 
     Missing columns of times are read as null. Raises InputError, which names the column, for any other
-    missing column, for one of another type, and for rows of another kind than that of the columns.
+    missing column, for a column of another type, and for rows of another kind than the rules read.
     """
     of_pairs = "against" in batch.schema.names
     check_kind("pair row" if of_pairs else "row", columns)

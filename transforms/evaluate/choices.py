@@ -1,4 +1,6 @@
-"""The settings of an evaluation, from keywords of Python: the roles of columns, and the table of evaluators.
+"""The settings of an evaluation, made from keywords of Python.
+
+The roles of columns, and the table of evaluators.
 
 `EvaluateModels` and `rocsteady.evaluate` share these functions. The module does not import Beam.
 """
@@ -21,11 +23,12 @@ from ..events.fields import EventFields, named_fields
 from .class_limits import classes_of, refuse_with_class_scores
 
 _MOST_EVENTS = 1_000_000
-"""Events that are evaluated at once, at most. 10M events of 100,000 models took 36 s of processor time with
-this value, 48 s with 400,000 events and 81 s with 100,000."""
+"""The most events that are evaluated at once. 10M events of 100,000 models took 36 s of processor time with
+this value, 48 s with 400,000 events and 81 s with 100,000.
+"""
 
 _ROWS_AT_ONCE = 50_000
-"""Rows of whole models that one piece of input may produce, at most: 20 MB of rows."""
+"""The most rows of whole models that one piece of input may produce: 20 MB of rows."""
 
 
 def events_at_once(settings: EvaluatorSettings) -> int:
@@ -38,7 +41,7 @@ def chosen_settings(
 ) -> tuple[EventFields, TableSettings]:
     """Return the roles of columns and the settings of the table that keywords choose. Raises ConfigError.
 
-    there    the columns of the input; None: they are not known
+    there    the columns of the input; None if they are not known
     choices  fields of `EventFields`, `EvaluatorSettings` and `TableSettings`. See `read_choices`
              for texts and numbers, and `named_fields` for columns
     """

@@ -1,6 +1,7 @@
-"""What does not go with scores of classes: the settings and options that are refused, each with its reason.
+"""The settings and options that are refused together with scores of classes, each with its reason.
 
-This table is the only place of these refusals. A setting that later serves class scores, too, leaves it.
+This table is the only place of these refusals. When a setting works with class scores, too, it is removed
+from the table.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import Any, Final
 
 from ...core.alerts.rules import AlertRule
 from ...core.errors import ConfigError
+from ...core.rows.measure_table import MEASURES
 from ...core.settings.classes import Classes
-from ...core.settings.measure_names import MEASURES
 from ..events.fields import EventFields
 
 _LATER = "in this version"
@@ -23,13 +24,12 @@ REFUSED: Final[Mapping[str, str]] = {
     "pairs": f"models with classes are not compared with a champion {_LATER}",
     "champion": f"models with classes are not compared with a champion {_LATER}",
     "against": f"models with classes are not compared with a champion {_LATER}",
-    "roll_up_pooled": "a ranking of all events needs a class that is the positive one",
 }
-"""Why a setting or option does not go with class scores, by its name as a keyword."""
+"""For each keyword that does not go with class scores, the reason."""
 
 _OF_PAIRS = ("auc_m", "auc_m_low", "auc_m_high", "worst_pair_auc")
 _NAMED = 12
-"""Most classes that an error names."""
+"""The most classes that an error names."""
 
 _USUAL = {"score": "score"}
 """The defaults of settings that are not None, False or an empty list."""
@@ -40,10 +40,10 @@ def refuse_with_class_scores(
     said: Callable[[str, Any], str] = lambda name, value: f"{name}={value!r}",
     scores: str = "class_scores=",
 ) -> None:
-    """Raise ConfigError for the first setting that is given and does not go with class scores.
+    """Raise ConfigError for the first given setting that does not go with class scores.
 
-    given   settings by name; None, False, an empty list and a default are not given
-    said    writes a setting and its value for the error
+    given   settings by name; None, False, an empty list and a default count as not given
+    said    a function that writes a setting and its value for the error
     scores  the name of the setting of class scores, for the error
     """
     for name, why in REFUSED.items():
@@ -61,12 +61,15 @@ def refuse_with_class_scores(
 
 
 def classes_of(fields: EventFields) -> Classes | None:
-    """Return the classes of a job's models; None: an event has one score."""
+    """Return the classes of a job's models; None if an event has one score."""
     return Classes(fields.class_names, bool(fields.class_labels)) if fields.class_names else None
 
 
 def check_rule(rule: AlertRule, classes: Classes | None) -> None:
-    """Raise ConfigError for a rule that no row of these classes satisfies; None: models have one score."""
+    """Raise ConfigError for a rule that no row of models with these classes can satisfy.
+
+    `classes` is None if models have one score.
+    """
     if classes is None:
         if rule.kind == "roll-up row" and rule.tests_class:
             raise ConfigError(

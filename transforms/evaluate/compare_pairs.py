@@ -1,4 +1,6 @@
-"""ComparePairs: events of several models in, rows of pairs out; each model is compared with a champion.
+"""ComparePairs: takes events of several models, and gives rows of pairs.
+
+Each model is compared with a champion.
 
 Events are packed by the shard of their model before they travel; an event of the champion goes to every
 shard. A shard is a `PairTable`.
@@ -41,7 +43,7 @@ from .models import order_of_events
 registry.register_coder(PairRow, RowCoder)
 
 WITHIN = 86_400_000_000
-"""Microseconds that may lie between two events of an id unless a user says otherwise: a day."""
+"""The most microseconds between two events of an id, unless a user says otherwise: a day."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,10 @@ class PairFactory:
         return PairTable(self.settings, pane)
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> PairTable:  # noqa: ARG002
-        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        """Return the table of a snapshot.
+
+        Raise OtherConfigurationError for other settings, a `WireError` for damaged bytes.
+        """
         return PairTable.from_bytes(snapshot, self.settings, pane)
 
 
@@ -83,7 +88,7 @@ class ComparePairShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Mac
         self._machines = RunStateMachine(PairFactory(settings), PairRow, cache_bytes, letters, lateness)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
-        """Apply to packets; raises ConfigError for windows that merge."""
+        """Apply the machines to packets; raises ConfigError for windows that merge."""
         outputs: MachineOutputs = packets | "Machines" >> self._machines
         return outputs
 
@@ -116,19 +121,20 @@ class ComparePairs(beam.PTransform[beam.PCollection[Any], PairComparisons]):
 
     champion     the name of a model. Events of two models with one id= are one instance.
     against      a column of scores, if a record has the scores of several models: score= names the other
-                 columns. The model of the column "a" is compared with that of "b"; with model= or
-                 model_name=, "m/a" is with "m/b". In order of time, records need ids, too.
+                 columns. The model of the column "a" is compared with the model of the champion's column "b";
+                 with model= or model_name=, "m/a" is compared with "m/b". In order of time, records need ids,
+                 too.
 
     within       the longest time between two events of an id ("1d", a number of seconds, a timedelta). An
-                 event waits so long for its partner. Then it counts in `only_model` or `only_against`.
+                 event waits for its partner for this time. Then it counts in `only_model` or `only_against`.
     window, every, confidence, anytime_at, exact
                  fields of `PairSettings`.
-    order, clock as of `EvaluateModels`.
+    order, clock as in `EvaluateModels`.
     shards       the number of keys of the state. The events of the champion go to every key.
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
 
-    The other arguments name columns, as those of `EvaluateModels`. Events have equal weights. Raises
-    ConfigError for an invalid setting, and for windows that merge.
+    The other arguments name columns, as in `EvaluateModels`. Events have equal weights. Raises ConfigError
+    for an invalid setting, and for windows that merge.
 
         result = events | rs.ComparePairs(champion="v1", id="order", time="sent")
         result.rows | beam.Map(print)
@@ -180,7 +186,7 @@ class ComparePairs(beam.PTransform[beam.PCollection[Any], PairComparisons]):
         self._shards = ComparePairShards(settings, self._fields, cache_bytes, lateness)
 
     def expand(self, events: beam.PCollection[Any]) -> PairComparisons:
-        """Pack, compare, and split the outputs."""
+        """Pack the events, compare the models, and split the outputs."""
         if not isinstance(events, beam.PCollection):
             raise ConfigError(
                 f"{self.label}: it is applied to a {type(events).__name__}; apply it to one PCollection "
@@ -205,7 +211,7 @@ class ComparePairs(beam.PTransform[beam.PCollection[Any], PairComparisons]):
 
 
 class _PackForPairs(PackRecords):
-    """Packs records for the shards that compare models; `against` says how."""
+    """Packs records for the shards that compare models; `against` says which shards get an event."""
 
     against: Against
 
@@ -224,7 +230,10 @@ def at_its_time(
 
 
 def score_columns(score: Any, against: str) -> tuple[str, ...]:
-    """Return the columns of scores: those given, and that of the champion. Raises ConfigError."""
+    """Return the columns of scores: the given columns, and the champion's column.
+
+    Raises ConfigError for columns that do not go together.
+    """
     if not isinstance(against, str) or not against:
         raise ConfigError(f"against={against!r}: give the name of a column, as text")
     names = ("score",) if score is None else (score,) if isinstance(score, str) else tuple(score)
@@ -237,7 +246,10 @@ def score_columns(score: Any, against: str) -> tuple[str, ...]:
 def against_of(
     fields: EventFields, champion: str | None, against: str | None, within: int | None, *, by_record: bool
 ) -> Against:
-    """Return which events are one instance, of columns as `score_columns` gives them. Raises ConfigError."""
+    """Return the rule by which events are one instance, for the columns of `score_columns`.
+
+    Raises ConfigError for settings that do not go together.
+    """
     if against is not None:
         return Against(against, fields.scores, by_record, None if by_record else within)
     if champion is None:
@@ -246,7 +258,10 @@ def against_of(
 
 
 def check_fields(fields: EventFields, against: Against) -> None:
-    """Raise ConfigError where events cannot be compared: without ids, with weights, with classes alone."""
+    """Raise ConfigError if events cannot be compared.
+
+    They have no ids, or have weights, or have classes without scores.
+    """
     if not against.by_record and fields.id is None:
         raise ConfigError(
             f"models are compared with {against.champion!r} by the ids of events; name their column with id="

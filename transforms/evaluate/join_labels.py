@@ -34,7 +34,7 @@ class JoinFactory(ExportingFactory[JoinSettings, Packet | Rejected]):
     """Makes the label joins of a job."""
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load them from their folder."""
+        """Compile the kernels of joins, or load them from their folder."""
         warm_up(self.settings)
 
     def made(self, pane: Pane | None, key: str) -> LabelJoin:  # noqa: ARG002
@@ -51,7 +51,7 @@ class JoinFactory(ExportingFactory[JoinSettings, Packet | Rejected]):
 
 
 class JoinShards(EvaluateShards):
-    """Joins packets (shard of the join, record); outputs are packets (shard of the evaluators, record)."""
+    """Joins packets (shard of the join, record); it outputs packets (shard of the evaluators, record)."""
 
     factory = JoinFactory
     output_type = tuple[str, bytes]
@@ -96,7 +96,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
                   events wait for this time, because an earlier event may still come. Give 0 if labels never
                   precede predictions.
     second_label  which of two labels of an id within ttl counts: the "first" or the "last". "dead-letter":
-                  the first counts, and the others are dead letters.
+                  the first label counts, and the others become dead letters.
     class_scores, multi_label
                   as in `EvaluateModels`, without a star. Labels then name a class, or have the fields of
                   multi_label.
@@ -106,10 +106,10 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
     shards        the number of keys of the state, fixed for the life of the job.
     cache_bytes   bytes of live state that a worker process keeps between bundles (1 GiB).
 
-    The other arguments are those of `EvaluateModels`; time_unit and time_format are for label_time, too.
+    The other arguments are those of `EvaluateModels`; time_unit and time_format also apply to label_time.
 
-    Both inputs must be in the global window, with event times as Beam timestamps: the clock is Beam's
-    watermark, of both inputs. `order` is the order in which evaluators must then apply the events:
+    Both inputs must be in the global window, with event times as Beam timestamps: the clock is the watermark
+    that Beam has for both inputs. `order` is the order in which evaluators must then apply the events:
 
         join = rs.JoinLabels(id="flight", time="t", label_time="landed", ttl="3d", label_lead=0)
         joined = (predictions, labels) | join
@@ -198,13 +198,13 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
         )
 
     def _packing(self, role: Any) -> Any:
-        """Return the step that packs records; `role` None: a record is a prediction, a label, or both."""
+        """Return the step that packs records; for `role` None, a record is a prediction, a label, or both."""
         shards, time = self._settings.shards, self._label_time
         pack = PackRecords(self._fields, shards, self.label, role, time, waited_for=True)
         return beam.ParDo(pack).with_outputs(DEAD_LETTERS, main="packets")
 
 
 def _events(packet: tuple[str, bytes]) -> Iterator[bytes]:
-    """Yield the joined events of a packet; yield nothing for a record on settled times."""
+    """Yield the joined events of a packet; yield nothing for a record that only settles times."""
     if packet[1][: len(MAGIC)] == MAGIC:
         yield packet[1]

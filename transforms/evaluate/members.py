@@ -16,7 +16,7 @@ _OPTIONAL = ("pane_start", "pane_end", "reason", "config", "seq", *EVIDENCE)
 def members_of_table(rows: pa.Table | pa.RecordBatch, settings: RollUpSettings, how: str) -> MemberRows:
     """Return the rows of a table (ROW_SCHEMA or CLASS_ROW_SCHEMA) for their groups. O(cells).
 
-    how  the remedy in errors: which tables have the columns that are needed
+    how  the remedy in errors: where tables with the needed columns come from
 
     A missing column of a pane, of evidence, `reason` or `config` is null. Raises InputError, which names the
     column, for any other missing column, and for a column of another type.

@@ -1,10 +1,10 @@
-"""EvaluateModels: a PCollection of events in, rows of measures out, exact, for any number of models.
+"""EvaluateModels: takes a PCollection of events, and gives rows of measures, exact, for any number of models.
 
 Events are packed before they travel: a DoFn buffers the events of a bundle per Beam window, validates them in
-columns and splits them by shard. So windows are assigned to single events, and state is accessed once per
-shard and bundle. Events apply in the order of arrival (`order="arrival"`), which may differ between runs, or
-in order of time up to the runner's watermark (`clock="runner"`). Events from files go through the file
-pipeline, with the same `EvaluateShards`; there, the readers are the clock.
+columns and splits them by shard. So windows are assigned to single events, but state is accessed only once
+for each shard and bundle. Events apply in the order of arrival (`order="arrival"`), which may differ between
+runs, or in order of time up to the runner's watermark (`clock="runner"`). Events from files go through the
+file pipeline, with the same `EvaluateShards`; there, the readers are the clock.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Evaluation(NamedTuple):
     """The outputs of `EvaluateModels`, as PCollections.
 
     rows          MeasureRows; with class_scores= ClassRows. A row's Beam timestamp is its `due`, or its
-                  `time` if `due` is null. Without time=, the timestamp is that of the bundle's newest event;
-                  a model's last rows then have the end of their window (the end of time, if the input is not
-                  windowed). In windowed input, a row stays in its window. A worker that never imported
-                  rocsteady sees a NamedTuple of Beam with the same fields.
+                  `time` if `due` is null. Without time=, it is the timestamp of the bundle's newest event; a
+                  model's last rows then have the end of their window (the end of time, if the input is not
+                  windowed). In windowed input, a row stays in its window. On a worker that never imported
+                  rocsteady, a row is a NamedTuple of Beam with the same fields.
     batches       the same rows, as pyarrow RecordBatches of many rows.
     dead_letters  DeadLetters: invalid events with their reasons.
     late          DeadLetters: events that came after later events were applied, each with its lateness. Empty
                   for order="arrival".
-    curves        the ROC curves that curves= requests, as pyarrow RecordBatches, each in its window; else
-                  empty. A row is a point.
-    duplicates    DeadLetters: the events that deduplicate= leaves out; else empty.
+    curves        the ROC curves that curves= asks for, as pyarrow RecordBatches, each in its window; empty
+                  without curves=. A row is a point.
+    duplicates    DeadLetters: the events that deduplicate= leaves out; empty without deduplicate=.
     """
 
     rows: beam.PCollection[MeasureRow]
@@ -73,20 +73,21 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
 
     order        "arrival": events apply in the order of arrival, even with time=; rows depend on the runner.
                  "time": events apply in order of time=, each when Beam's watermark has passed its time.
-                 "time:10m": when the watermark has passed it by 10 minutes. Events of equal times apply in
-                 order of id=, then of a hash of their content. An event is late if later events were applied
-                 before. If the runner's watermark follows its sources, rows do not depend on the order of
-                 arrival.
+                 "time:10m": each when the watermark has passed its time by 10 minutes. Events of equal times
+                 apply in order of id=, then of a hash of their content. An event is late if later events were
+                 applied before. If the runner's watermark follows its sources, rows do not depend on the
+                 order of arrival.
     clock        "runner", with order="time": Beam's watermark decides up to which time events are complete.
                  Rows on a grid of times are then made only at events of the model, because the moments at
                  which the watermark is seen are random.
-    score        a column, or a list of columns: an element is then an event of each. The column "a" is the
-                 model "a" where model_name="", or "m/a" where the element's model, or model_name, is "m".
+    score        a column, or a list of columns: an element is then one event for each column. The column "a"
+                 is the model "a" where model_name="", or "m/a" where the element's model, or model_name, is
+                 "m".
     class_scores  more than two classes: the fields of the scores of each class, as a list, as a mapping from
                  classes, or "p_*", where the star stands for the class. A star needs elements with a schema.
                  The label is then a class. Every row of a model is followed by a row of each class.
-    multi_label  with class_scores=, an event may be of any number of classes: the fields that say so of each
-                 class, instead of label=.
+    multi_label  with class_scores=, an event may be of any number of classes: the fields that say for each
+                 class whether the event is of the class, instead of label=.
     positive     the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
     model_name   the one model of all events, instead of a column.
     time_unit    "s", "ms", "us" or "ns", for times that are numbers. The log warns if another unit is likely.
@@ -94,9 +95,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                  Without it, texts are RFC 3339, dates, or numbers.
     slices       columns, and tuples of columns (crosses). Each model is also evaluated for each of their
                  values.
-    shards       the number of keys of the state, fixed for the life of the job: 64, or about 32 per worker on
-                 a cluster. `Shards(64, own=["fraud"])` gives a large model a shard of its own. None = each
-                 model is its own key.
+    shards       64, or about 32 for each worker on a cluster. `Shards(64, own=["fraud"])` gives a large model
+                 a shard of its own. None = each model is its own key.
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
     curves       EveryEvents(n): the ROC curve of each window after every n-th event and at the end. "end":
                  only at the end.
@@ -105,17 +105,18 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                  "all": a point for each score that the window holds.
     deduplicate  "7d", a number of seconds, or a timedelta. A second event of a model with the same id= does
                  not count, if its time= is within this duration of the first event's. An event is remembered
-                 until the greatest time of its shard is later by this duration: 40 bytes an event.
+                 until the greatest time of its shard is later by this duration; this takes 40 bytes for each
+                 event.
     slice_cap    the most values of a model and a slice that have slices of their own. All later values, and
                  the value "other" itself, are in the slice "country=other".
-    idle_ttl     a duration. A (model, slice) without an event for longer gives a last row and leaves memory.
-                 If events of it come again, its window begins empty, and the numbers of its rows continue.
-                 The time is the watermark with order="time", else the greatest time= of its shard (with
-                 shards=None, of its model).
+    idle_ttl     a duration. A (model, slice) that has had no event for longer gives a last row and leaves
+                 memory. If it has events again, its window begins empty, and the numbers of its rows
+                 continue. Time is the watermark with order="time", else the greatest time= of the shard (with
+                 shards=None, of the model).
     settings     an `EvaluatorSettings`; the other arguments are its fields, and replace its values. A window,
                  an emission or a cost may be a text of the command: "last:7d", "1h", "severity".
 
-    If the input is windowed, every pane is evaluated by itself. Raises ConfigError for an invalid setting,
+    If the input is windowed, every pane is evaluated for itself. Raises ConfigError for an invalid setting,
     and for windows that merge (sessions).
 
         result = events | rs.EvaluateModels(window=rs.LastEvents(10_000), every=rs.EveryEvents(100))
@@ -123,7 +124,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     """
 
     defaults: ClassVar[dict[str, Any]] = {"shards": 64}
-    """Defaults of keywords that differ from those of `TableSettings`."""
+    """Defaults of keywords that differ from the defaults of `TableSettings`."""
 
     schema: ClassVar[pa.Schema] = ROW_SCHEMA
     """The columns of `batches` with their types, for a sink of Arrow tables such as Parquet.
@@ -162,7 +163,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         return fields, settings, EvaluateShards(settings, fields, self._cache_bytes, lateness)
 
     def expand(self, events: beam.PCollection[Any]) -> Evaluation:
-        """Pack, evaluate, and unpack the rows."""
+        """Pack the events, evaluate them, and unpack the rows."""
         if not isinstance(events, beam.PCollection):
             raise ConfigError(
                 f"{self.label}: it is applied to a {type(events).__name__}; apply it to one PCollection "
@@ -191,7 +192,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
 
 def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
     """Yield rows as a record batch; yield nothing without rows."""
-    if len(rows):  # curves may come without rows
+    if len(rows):  # a result may have curves without rows
         yield rows_to_arrow(rows)
 
 
@@ -208,14 +209,20 @@ def single_rows(
 
 
 def names_of_elements(events: beam.PCollection[Any]) -> list[str] | None:
-    """Return the fields of elements with a schema: NamedTuples and beam.Rows. None where they have none."""
+    """Return the names of the fields of elements that have a schema: these are NamedTuples and beam.Rows.
+
+    None if elements have no schema.
+    """
     if (fields := getattr(events.element_type, "_fields", None)) is None:
         return None
     return [each if isinstance(each, str) else str(each[0]) for each in fields]
 
 
 def order_of_events(order: str, clock: str | None, time: str | None) -> str:
-    """Return the order in which the events of a PCollection can apply. Raises ConfigError."""
+    """Return the order in which the events of a PCollection can apply.
+
+    Raises ConfigError for an order that is not possible.
+    """
     order = checked_order(order)
     if clock not in (None, "runner"):
         raise ConfigError(f"clock={clock!r}: give 'runner', or leave it out")

@@ -1,4 +1,4 @@
-"""What `Alert` and `RollUp` share: rows packed for the shards of a state machine, and its tables."""
+"""The steps and tables that `Alert` and `RollUp` share: rows are packed for the shards of a state machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKED_ROWS = 10_000
 
 
 class _Packable(Protocol):
-    """Rows as a machine takes them: `WatchedRows` or `MemberRows`."""
+    """Rows in the form that a machine takes: `WatchedRows` or `MemberRows`."""
 
     def pack(self) -> bytes:
         """Return the wire form."""
@@ -33,31 +33,36 @@ Taken = TypeVar("Taken", bound=_Packable)
 
 @dataclass(frozen=True)
 class RowTables:
-    """Makes the tables of a job that read packed rows: a `MachineFactory`. Rows know their panes.
+    """Makes the tables that read packed rows, for a job; it is a `MachineFactory`.
 
-    table     `AlertTable` or `FleetTable`: a class of state machines that are made of settings alone
-    settings  of all tables
+    Rows have their panes in themselves.
+
+    table     `AlertTable` or `FleetTable`: a class of state machines that are made from settings alone
+    settings  the settings of all tables
     """
 
     table: type[Any]
     settings: Any
 
     def warm_up(self) -> None:
-        """Compile nothing: the tables have no kernels."""
+        """Compile nothing, because the tables have no kernels."""
 
     def new(self, pane: Pane | None, key: str) -> Any:  # noqa: ARG002
         """Return an empty table."""
         return self.table(self.settings)
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> Any:  # noqa: ARG002
-        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        """Return the table of a snapshot.
+
+        Raise OtherConfigurationError for other settings, a `WireError` for damaged bytes.
+        """
         return self.table.from_bytes(snapshot, self.settings)
 
 
 class PackRows(beam.DoFn, Generic[Taken]):
-    """Rows, single or in columns, to packets (shard, packed rows), each in the window of its rows.
+    """Makes packets (shard, packed rows) of rows, single or in columns, each in the window of its rows.
 
-    how  the remedy in errors: where rows come from
+    how  the remedy in errors: where the rows must come from
     """
 
     def __init__(self, how: str) -> None:
@@ -65,14 +70,17 @@ class PackRows(beam.DoFn, Generic[Taken]):
 
     @abstractmethod
     def take(self, rows: pa.RecordBatch | Rows | list[Any]) -> Taken:
-        """Return rows as the machine takes them. Raises AttributeError for a single row without a field."""
+        """Return rows in the form that the machine takes.
+
+        Raises AttributeError for a single row that lacks a field.
+        """
 
     @abstractmethod
     def split(self, rows: Taken) -> Iterable[tuple[int, Taken]]:
         """Yield the rows of each shard."""
 
     def start_bundle(self) -> None:
-        """Hold no rows."""
+        """Begin without rows."""
         self._open: dict[Any, tuple[list[Any], Timestamp]] = {}
         self._held = 0
 
@@ -82,7 +90,7 @@ class PackRows(beam.DoFn, Generic[Taken]):
         time: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterator[WindowedValue]:
-        """Hold a single row; pack rows in columns at once."""
+        """Hold a single row, or pack rows in columns at once."""
         if isinstance(element, pa.RecordBatch | Rows):
             yield from self._packets(self.take(element), time, window)
         else:

@@ -1,7 +1,7 @@
-"""RollUp: rows of measures in, roll-up rows of groups of models and slices out.
+"""RollUp: takes rows of measures, and gives roll-up rows of groups of models and slices.
 
 The rows of a bundle are packed by the shards of their groups and by Beam window before they travel, with the
-AUC alone. A shard is a `FleetTable`: roll-up rows depend neither on the order in which rows arrive, nor on
+AUC alone. A shard is a `FleetTable`. Roll-up rows depend neither on the order in which rows arrive, nor on
 repeated rows.
 """
 
@@ -40,11 +40,11 @@ class RollUp(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
                  a pattern of models, such as "team1/*"; or a list of these.
     stale        how long the last row of a silent member counts: "1d", a number of seconds, or a timedelta;
                  0 = not at all.
-    confidence   of the rows' intervals, and of those that are made.
-    dependent    True where models score the same events: intervals then hold for any dependence.
+    confidence   the confidence of the rows' intervals, and of the intervals that are made.
+    dependent    True if models score the same events: intervals then hold for any dependence.
     lateness     how far rows may be behind Beam's watermark: "10m", or 0. A grid point is closed when the
-                 watermark has passed it by this duration. A row that comes later counts for later grid points
-                 alone (counter `roll_up_rows_late`). None = grid points are closed at the end of the input,
+                 watermark has passed it by this duration. A row that comes later counts only for later grid
+                 points (counter `roll_up_rows_late`). None = grid points are closed at the end of the input,
                  or of the window, and no row is late.
     shards       the number of keys of the state, fixed for the life of the job.
     cache_bytes  bytes of live state that a worker process keeps between bundles (1 GiB).
@@ -55,7 +55,7 @@ class RollUp(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
     their rows. `FleetTable` describes the state.
 
     Raises ConfigError for an invalid setting, for windows that merge, and for an input without an end and
-    without windows if `lateness` is None. The job fails with an error where no row has `due`, and for rows of
+    without windows if `lateness` is None. The job fails with an error if no row has `due`, and for rows of
     different windows or grids in one group.
 
         roll_ups = result.rows | rs.RollUp(by=["models", "team1/*"], stale="6h")
@@ -92,10 +92,10 @@ class RollUp(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
 
 
 class RollUpShards(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]):
-    """Rolls up `Rows` on a grid of times, whose evaluators bring words that close grid points.
+    """Rolls up `Rows` on a grid of times; the evaluators' words say when grid points are complete.
 
-    shards  the number of shards of the evaluators; None = each model is one. Of roll-ups there are 8 at most:
-            each hears the word of every shard at each grid point
+    shards  the number of shards of the evaluators; None = each model is a shard. There are at most 8 shards
+            of roll-ups, because each gets the word of every shard at each grid point
     """
 
     def __init__(self, settings: RollUpSettings, shards: int | None, cache_bytes: int) -> None:
@@ -112,7 +112,7 @@ class _Parts(beam.PTransform[beam.PCollection[Any], beam.PCollection[RollUpRow]]
     """Packs rows for the shards of their groups, and rolls them up.
 
     lateness  see `RunStateMachine`
-    on_grid   whether the rows are known to be on a grid of times: none may then have `due`
+    on_grid   whether the rows are known to be on a grid of times: `due` may then be null in all rows
     """
 
     def __init__(

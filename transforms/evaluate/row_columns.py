@@ -1,4 +1,7 @@
-"""The columns of a table of rows as arrays, for what reads rows again. The module does not import Beam."""
+"""The columns of a table of rows as arrays, for code that reads rows again.
+
+The module does not import Beam.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ from ...core.events.times import NO_TIME
 
 @dataclass(frozen=True)
 class RowColumns:
-    """The columns of a table of rows (ROW_SCHEMA) by name. Each array costs O(rows).
+    """The columns of a table of rows (ROW_SCHEMA) by name. Each array takes O(rows).
 
     rows      the table
-    reader    what needs the columns, in errors: "an alert"
+    reader    the name of the reader that needs the columns, in errors: "an alert"
     how       the remedy in errors: which tables have the columns
     optional  columns that are null where the table lacks them
 
-    Raises InputError, which names the column, for any other missing column, and for one of another type.
+    Raises InputError, which names the column, for any other missing column, and for a column of another type.
     """
 
     rows: pa.Table | pa.RecordBatch
@@ -47,7 +50,10 @@ class RowColumns:
         return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
 
     def number(self, name: str) -> FloatArray:
-        """Return a column of numbers, of a column of lists the lengths; NaN stands for null."""
+        """Return a column of numbers; for a column of lists, the lengths of the lists.
+
+        NaN stands for null.
+        """
         kind = self.rows.schema.field(name).type if name in self.rows.schema.names else None
         if kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             lengths = pc.cast(pc.list_value_length(self.rows.column(name)), pa.float64())

@@ -1,8 +1,8 @@
-"""Sharded packets in, rows out: the inner step of every evaluation of a stream.
+"""The inner step of every evaluation of a stream: takes sharded packets, and gives rows.
 
 Packets are records of `EvaluatorTable` (`core.events.records`): packed `EventBatch`es, and records that end a
 partition or the input. The key is a shard. The number of shards is fixed for the life of a state: with
-another number, keys would find empty state. A snapshot's fingerprint makes that an error.
+another number, keys would find empty state. The fingerprint of a snapshot turns this case into an error.
 
 The coders of `Rows`, `MeasureRow` and `ClassRow` are registered here and nowhere else.
 """
@@ -31,9 +31,9 @@ from ...core.rows.class_columns import ClassColumns, ClassMeans
 from ...core.rows.class_rows import ClassRow
 from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
 from ...core.rows.curves import RocCurve, WindowCurve
+from ...core.rows.measure_table import MEASURES
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.measure_names import MEASURES
 from ...core.settings.table import TableSettings
 from ...core.shard.machine import MachineFactory, Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
@@ -49,7 +49,7 @@ _Columns = tuple[tuple[str, str, int | None], ...]
 
 
 class RowsCoder(Coder):
-    """The coder of `Rows` between stages of a pipeline: a JSON head, arrays of rows and curves, sketches."""
+    """The coder of `Rows` between stages of a pipeline: a JSON head, the rows' arrays, the curves' arrays."""
 
     _HEAD = struct.Struct("<II")
     _COLUMNS: _Columns = (
@@ -64,36 +64,33 @@ class RowsCoder(Coder):
     def encode(self, rows: Rows) -> bytes:
         """Return the bytes of many rows."""
         curves = [
-            [*key, curve.events, curve.positives, curve.negatives, len(curve), *([class_] if class_ else [])]
+            [key, curve.events, curve.positives, curve.negatives, len(curve), class_]
             for *key, curve, class_ in rows.curves
         ]
         failures = None if rows.failures is None else rows.failures.tolist()
-        lengths = [len(sketch) for sketch in rows.sketches]
         classes = rows.classes
         of_classes = None if classes is None else [classes.names, classes.codes.tolist(), [*classes.means]]
-        content = [rows.keys, rows.config, curves, failures, rows.settled, lengths, of_classes]
+        content = [rows.keys, rows.config, curves, failures, rows.settled, of_classes]
         head = json.dumps(content).encode()
         parts = [self._HEAD.pack(len(head), len(rows)), head, *_columns_of(rows, self._COLUMNS)]
         for curve in rows.curves:
             parts += _columns_of(curve.curve, self._CURVE)
-        return b"".join([*parts, *rows.sketches])
+        return b"".join(parts)
 
     @reading("rows between two stages")
     def decode(self, encoded: bytes) -> Rows:
         """Return the rows that `encode` was given."""
         reader = Reader(memoryview(encoded))
         length, n = reader.numbers(self._HEAD.format)
-        keys, config, heads, failures, settled, lengths, of_classes = read_json(
+        keys, config, heads, failures, settled, of_classes = read_json(
             bytes(reader.read(length)), "rows between two stages"
         )
         arrays = _read_columns(reader, self._COLUMNS, n)
         curves = []
-        for model, slice_, pane, seq, time, config_, events, positives, negatives, points, *class_ in heads:
+        for (model, slice_, pane, *rest), events, positives, negatives, points, class_ in heads:
             columns = _read_columns(reader, self._CURVE, points)
             curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
-            key = model, slice_, pane and tuple(pane), seq, time, config_
-            curves.append(WindowCurve(*key, curve, *class_))
-        sketches = tuple(bytes(reader.read(whole(length))) for length in lengths)
+            curves.append(WindowCurve(model, slice_, pane and tuple(pane), *rest, curve, class_))
         if reader.at != len(encoded):
             raise CorruptBytesError(
                 f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
@@ -105,7 +102,6 @@ class RowsCoder(Coder):
             curves=tuple(curves),
             failures=None if failures is None else np.array(failures, np.int64),
             settled=None if settled is None else _whole_numbers(settled),
-            sketches=sketches,
             classes=None if of_classes is None else _classes_of(*of_classes),
             **arrays,
         )
@@ -120,7 +116,7 @@ class RowsCoder(Coder):
 
 
 def _classes_of(names: Any, codes: Any, means: Any) -> ClassColumns:
-    """Return the classes of rows from their values in JSON, in which a tuple is a list."""
+    """Return the classes of rows from their values in JSON, in which tuples have become lists."""
     found = [
         ClassMeans._make(tuple(value) if isinstance(value, list) else value for value in each)
         for each in means
@@ -155,7 +151,10 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True)
 class ExportingFactory(Generic[Settings, Output]):
-    """Makes machines that export their states; with `awaits`, each waits for the state of another job."""
+    """Makes machines that export their states.
+
+    With `awaits`, each machine waits for the state of another job.
+    """
 
     settings: Settings
     awaits: bool = False
@@ -166,7 +165,10 @@ class ExportingFactory(Generic[Settings, Output]):
 
     @abstractmethod
     def loaded(self, pane: Pane | None, key: str, snapshot: bytes) -> CutMachine[Output]:
-        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        """Return the machine of a snapshot.
+
+        Raise OtherConfigurationError for other settings, a `WireError` for damaged bytes.
+        """
 
     @abstractmethod
     def shard(self, key: str) -> tuple[int, int]:
@@ -180,13 +182,19 @@ class ExportingFactory(Generic[Settings, Output]):
         return ExportingMachine(self.made(pane, key), *self._parts(pane, key), awaits=self.awaits)
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> ExportingMachine[Output]:
-        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        """Return the machine of a snapshot.
+
+        Raise OtherConfigurationError for other settings, a `WireError` for damaged bytes.
+        """
         return ExportingMachine.from_bytes(snapshot, partial(self.made, pane, key), *self._parts(pane, key))
 
 
 @dataclass(frozen=True)
 class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
-    """Makes the evaluator tables of a job; with `tells`, rows say up to where they are complete."""
+    """Makes the evaluator tables of a job.
+
+    With `tells`, rows say up to which grid point they are complete.
+    """
 
     tells: bool = False
 
@@ -194,7 +202,7 @@ class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
         return self.shard(key) if self.tells else None
 
     def warm_up(self) -> None:
-        """Compile the kernels that these settings lead to, or load them from their folder."""
+        """Compile the kernels that these settings need, or load them from their folder."""
         warm_up(self.settings)
 
     def made(self, pane: Pane | None, key: str) -> EvaluatorTable:
@@ -206,7 +214,7 @@ class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
         return EvaluatorTable.from_bytes(snapshot, self.settings, pane, tells=self._tells(key))
 
     def shard(self, key: str) -> tuple[int, int]:
-        """Return the number of a table's shard; raises ConfigError where models are no shards."""
+        """Return the number of a table's shard; raise ConfigError if models are not dealt to shards."""
         if self.settings.shards is None:
             raise ConfigError(
                 "the state of models that are each their own shard cannot be exported; give a number of "
@@ -216,7 +224,7 @@ class TableFactory(ExportingFactory[TableSettings, Rows | Rejected]):
 
 
 class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
-    """Evaluates packets (shard, record) by a table of evaluators per shard and Beam window.
+    """Evaluates packets (shard, record) with one table of evaluators for each shard and Beam window.
 
     Outputs are `Rows`; `letters` are the late events and the duplicates.
 
@@ -251,6 +259,6 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
         self._machines = RunStateMachine(factory, self.output_type, cache_bytes, letters, lateness, brings)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
-        """Apply to packets; raises ConfigError for windows that merge."""
+        """Apply the tables to packets; raise ConfigError for windows that merge."""
         outputs: MachineOutputs = packets | "Machines" >> self._machines
         return outputs

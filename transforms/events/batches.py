@@ -10,8 +10,6 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders.typecoders import registry
 
-from .dead_letters import with_all_columns
-
 
 def to_ipc(batch: pa.RecordBatch) -> bytes:
     """Return a record batch, with its schema, as an Arrow IPC stream."""
@@ -23,9 +21,9 @@ def to_ipc(batch: pa.RecordBatch) -> bytes:
 
 
 def from_ipc(data: bytes) -> pa.RecordBatch:
-    """Read what `to_ipc` wrote, now or in an older version."""
+    """Read what `to_ipc` wrote."""
     with pa.ipc.open_stream(data) as reader:
-        return with_all_columns(reader.read_next_batch())
+        return reader.read_next_batch()
 
 
 class RecordBatchCoder(beam.coders.Coder):
@@ -40,11 +38,11 @@ class RecordBatchCoder(beam.coders.Coder):
         return from_ipc(encoded)
 
     def is_deterministic(self) -> bool:
-        """Tell Beam that equal batches have equal bytes."""
+        """Return True: equal batches have equal bytes."""
         return True
 
     def to_type_hint(self) -> type:
-        """Tell Beam the type that the coder encodes."""
+        """Return the type that the coder encodes."""
         kind: type = pa.RecordBatch
         return kind
 

@@ -1,7 +1,8 @@
 """The columns of class scores and of class labels, and the class of each column.
 
-`p_*` names every column that begins with p_; its class is what the star stands for. In a list, the class is
-the name of the column without what all names of the list begin with, up to a sign such as _ or a dot.
+`p_*` names every column that begins with p_; the class is the text that the star stands for. In a list, the
+class is the name of the column without the beginning that all names of the list share, up to a sign such as _
+or a dot.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ...core.settings.classes import class_name, class_text
 _KEYWORDS = "class_scores=", "multi_label="
 _OPTIONS = "--class-scores ", "--multi-label "
 _SIGNS = "_.-:/ "
-"""Signs that end what the names of a list have in common."""
+"""The signs at which the common beginning of a list's names may end."""
 
 
 def class_columns(name: str, asked: Any, there: Collection[str] | None = None) -> dict[str, str]:
@@ -28,7 +29,7 @@ def class_columns(name: str, asked: Any, there: Collection[str] | None = None) -
     asked  "p_*", "p_cat,p_dog", a list of names, or a mapping from classes to names. In text,
            "cat=score1,dog=score2" is such a mapping, and a comma, an equals sign or a backslash within a name
            has a backslash before it
-    there  the columns of the input; None: they are not known before events come
+    there  the columns of the input; None if they are not known before events come
 
     The classes of a star are sorted: numbers by value, then other names. Raises ConfigError for names that
     give no classes.
@@ -115,7 +116,8 @@ def _of_list(name: str, asked: Any, names: list[Any]) -> list[tuple[str, str]]:
         raise ConfigError(
             f"{name}{asked!r}: give a pattern such as 'p_*', or the names of columns such as p_cat,p_dog"
         )
-    first, last = min(names), max(names)  # all names share what the least and the greatest share
+    # all names begin with the text that the least and the greatest name share
+    first, last = min(names), max(names)
     same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     length = max(first[:same].rfind(sign) for sign in _SIGNS) + 1 if len(names) > 1 else 0
     if any(len(each) == length for each in names):
@@ -144,7 +146,7 @@ def _checked(name: str, asked: Any, pairs: list[tuple[Any, str]]) -> dict[str, s
 def class_roles(class_scores: Any, multi_label: Any, there: Collection[str] | None = None) -> dict[str, Any]:
     """Return the fields of `EventFields` that class scores and class labels give. Raises ConfigError.
 
-    multi_label  the columns of labels, one for each class of the scores; None: an event is of one class
+    multi_label  the columns of labels, one for each class of the scores; None if an event is of one class
     """
     of_scores, of_labels = _KEYWORDS
     scores = class_columns(of_scores, class_scores, there)
@@ -160,7 +162,7 @@ def class_roles_of_files(
 ) -> dict[str, Any]:
     """Return the fields of `EventFields` that the options of a command give. Raises ConfigError.
 
-    heads        the columns of each file, by its name; None: they are not known
+    heads        the columns of each file, by its name; None if they are not known
     label_heads  the columns of each file with labels: `heads`, unless labels have files of their own
     """
     of_scores, of_labels = _OPTIONS

@@ -4,8 +4,8 @@ Arrow's kernels convert a whole column. If a kernel refuses one value, a Python 
 reads every value of this column in the batch (`number`, `instant`, `class_text`).
 
 Invariant
-    For a value that a kernel accepts, the Python function gives the same result. So the result for an event
-    never depends on other events in the batch. Tests compare whole batches with single rows.
+    If a kernel accepts a value, the Python function gives the same result. So the result for an event never
+    depends on other events in the batch. Tests compare whole batches with single rows.
 
 No value raises an error: an unreadable value becomes NaN, NO_TIME or code -1. Missing values are null, the
 empty text, and NaN (pandas writes a missing value so); but NaN in the column of scores is not missing.
@@ -63,14 +63,15 @@ def text_of(value: object) -> str | None:
     if isinstance(value, Decimal):
         if value.is_nan():
             return None
-        return class_text(str(value)) if is_held(value) else str(value)  # two decimals stay two texts
+        # two different decimals stay two texts
+        return class_text(str(value)) if is_held(value) else str(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace") or None
     if isinstance(value, Mapping | list | tuple):
         return json_text(value)
     try:
         return valid_text(str(value)) or None
-    except Exception:  # the class of a value is the user's
+    except Exception:  # a class of the user's may raise any error
         return f"<{type(value).__name__}>"
 
 
@@ -87,7 +88,9 @@ def _digits(value: int) -> str:
 
 
 def json_text(value: object) -> str:
-    """Write any Python value as JSON: tuples become lists, types that JSON lacks become text. Never raises.
+    """Write any Python value as JSON: tuples become lists, types that JSON lacks become text.
+
+    The function never raises an error.
 
     A value that is nested deeper than Python's stack is "...".
 
@@ -101,7 +104,7 @@ def json_text(value: object) -> str:
 
 
 def json_record(record: Mapping[str, object]) -> str:
-    """Write a record as a JSON object. A field that is nested too deeply does not affect other fields."""
+    """Write a record as a JSON object. A field that is nested too deeply does not affect the other fields."""
     pairs = (f"{json_text(str(key))}: {json_text(value)}" for key, value in record.items())
     return f"{{{', '.join(pairs)}}}"
 
@@ -169,7 +172,7 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
         return pa.array([text_of(value) for value in array.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return array.cast(pa.timestamp(kind.unit, "UTC"))
-    if pa.types.is_float16(kind):  # few of arrow's kernels know it
+    if pa.types.is_float16(kind):  # few kernels of arrow know this type
         values = array.to_numpy(zero_copy_only=False).astype(np.float32)
         return pa.array(values, mask=~np.asarray(array.is_valid()))
     if pa.types.is_duration(kind):
@@ -189,7 +192,7 @@ def temporal_texts(array: pa.Array) -> pa.Array:
 
 
 def is_outside(array: pa.Array) -> pa.Array:
-    """Tell of each timestamp whether it lies outside the years 1 to 9999: bool[n], null for null."""
+    """Return for each timestamp whether it lies outside the years 1 to 9999: bool[n], null for null."""
     least, end = (number_of(time, array.type.unit) for time in (FIRST_TIME, AFTER_LAST_TIME))
     ticks, most = array.cast(pa.int64()), 2**63 - 1  # int64 holds the years 1677 to 2262 in nanoseconds
     return pc.or_(pc.less(ticks, max(least, -most)), pc.greater_equal(ticks, min(end, most)))
@@ -202,7 +205,7 @@ def ticks_in_words(array: pa.Array) -> pa.Array:
 
 
 def numbers(array: pa.Array) -> FloatArray:
-    """Read a column of numbers, float64[n]; NaN where a value is missing or no number, such as a period."""
+    """Read a column of numbers, float64[n]; NaN if a value is missing or is no number, such as a period."""
     if holds_periods(array):
         return np.full(len(array), np.nan)
     array = plain(array)
@@ -224,7 +227,10 @@ def numbers(array: pa.Array) -> FloatArray:
 
 
 def read_scores(array: pa.Array) -> FloatArray:
-    """Read a column of scores: `numbers`, and NaN for each number that no float64 holds (see `is_held`)."""
+    """Read a column of scores, as `numbers` does.
+
+    Also give NaN for each number that no float64 holds (see `is_held`).
+    """
     found = numbers(array)
     array = plain(array)
     kind = array.type
@@ -242,7 +248,10 @@ def read_scores(array: pa.Array) -> FloatArray:
 
 
 def _unheld_among(array: pa.Array, doubtful: BoolArray) -> BoolArray:
-    """Tell of each number of a column whether no float64 holds it; numbers that are not doubtful are held."""
+    """Return for each number of a column whether no float64 holds it.
+
+    Numbers that are not doubtful are held.
+    """
     rows = np.flatnonzero(doubtful)
     unheld = np.zeros(len(array), np.bool_)
     unheld[rows] = [not is_held(value) for value in array.take(pa.array(rows)).to_pylist()]
@@ -250,7 +259,7 @@ def _unheld_among(array: pa.Array, doubtful: BoolArray) -> BoolArray:
 
 
 def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64Array:
-    """Read a column of moments, int64[n] microseconds UTC; NO_TIME where `instant` finds none.
+    """Read a column of moments, int64[n] microseconds UTC; NO_TIME if `instant` finds no moment.
 
     form  the format of texts and of numbers, which are then read as texts. It does not apply to other types.
 
@@ -274,7 +283,7 @@ def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64
         return from_float_ticks(numbers(array), unit)
     if pa.types.is_string(kind) and (found := _from_texts(array, unit)) is not None:
         return found
-    if pa.types.is_time(kind):  # a time of day without its date
+    if pa.types.is_time(kind):  # a time of day has no date
         return np.full(len(array), NO_TIME)
     read = (instant(value, unit) for value in array.to_pylist())
     return np.fromiter((NO_TIME if x is None else x for x in read), np.int64, len(array))
@@ -286,7 +295,10 @@ def _from_ticks(array: pa.Array, unit: str) -> Int64Array:
 
 
 def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
-    """Read texts of one kind by kernels: all numbers, all without a zone, or all with a zone. Else None."""
+    """Read texts of one kind by kernels: all texts are numbers, or have no zone, or have a zone.
+
+    Return None for any other texts.
+    """
     known = array.drop_null()
     if not len(known):
         return np.full(len(array), NO_TIME)
@@ -306,7 +318,10 @@ def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
 
 
 def holds_numbers(array: pa.Array) -> bool:
-    """Tell whether a column of moments has numbers: the column is numeric, or its first text is a number."""
+    """Return whether a column of moments has numbers.
+
+    The column is numeric, or its first text is a number.
+    """
     array = plain(array)
     if pa.types.is_string(array.type):
         row = pc.index(array.is_valid(), True).as_py()
@@ -315,7 +330,7 @@ def holds_numbers(array: pa.Array) -> bool:
 
 
 def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> TextColumn:
-    """Read a column of text; `read` is called once per distinct value. Missing values have code -1."""
+    """Read a column of text; `read` is called once for each distinct value. Missing values have code -1."""
     array = plain(array, dictionary=True)
     if pa.types.is_temporal(array.type):
         array = temporal_texts(array)
@@ -325,7 +340,8 @@ def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> Te
         array = array.dictionary_encode()
     codes: Int32Array = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
     dictionary = array.dictionary
-    if len(dictionary) > len(codes):  # a slice of a large dictionary: keep only the used entries
+    # this is a slice of a large dictionary: keep only the entries that it uses
+    if len(dictionary) > len(codes):
         used, places = np.unique(codes, return_inverse=True)
         codes = places.astype(np.int32)
         dictionary = dictionary.take(pa.array(used, mask=used < 0))

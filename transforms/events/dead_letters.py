@@ -1,6 +1,6 @@
 """Chunks of a source's records, and dead letters: records that do not count, each with its reason.
 
-A `Chunk` has records in columns, and the dead letters of those that are no rows. A dead letter has the
+A `Chunk` has records in columns, and the dead letters of the records that are no rows. A dead letter has the
 reason, the faulty value, and the record itself.
 
 Invalid, late, unmatched and duplicate records share one schema. Dead letters travel in columns, because a
@@ -34,6 +34,8 @@ _KINDS = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 def schema_of(record: type) -> pa.Schema:
     """Return the columns of a NamedTuple's fields, with types by the fields' hints; times by their names.
 
+    A field such as `class_` is the column `class`.
+
     >>> from typing import NamedTuple
     >>> schema_of(NamedTuple("Named", [("model", str), ("time", int | None)])).types
     [DataType(string), TimestampType(timestamp[us, tz=UTC])]
@@ -42,12 +44,12 @@ def schema_of(record: type) -> pa.Schema:
     for name, hint in get_type_hints(record).items():
         kind, *null = get_args(hint) or (hint,)
         is_time = name in (*TIME_COLUMNS, "since_time")
-        columns.append(pa.field(name, TIME if is_time else _KINDS[kind], nullable=bool(null)))
+        columns.append(pa.field(name.rstrip("_"), TIME if is_time else _KINDS[kind], nullable=bool(null)))
     return pa.schema(columns)
 
 
 def in_columns(records: Iterable[Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Return records as a record batch with columns of their class. O(cells), in Python.
+    """Return records as a record batch, with the columns of their class. O(cells), in Python.
 
     A field such as `class_` is the column `class`. Fields that the schema lacks are left out.
     """
@@ -59,7 +61,7 @@ def in_columns(records: Iterable[Any], schema: pa.Schema) -> pa.RecordBatch:
 
 
 KINDS: tuple[RejectedKind, ...] = get_args(RejectedKind)
-"""The kinds of dead letters."""
+"""The kinds of dead letters, as a tuple."""
 
 RawRecords = Callable[[Int64Array], pa.Array]
 """Gives the records of chosen rows of a batch as JSON, string[number of rows]."""
@@ -69,12 +71,13 @@ class DeadLetter(NamedTuple):
     """One record that does not count.
 
     kind      "invalid", "late", "unmatched" or "duplicate".
-    reason    a phrase of `Reason`, such as "score is not a number". With several faults: of the first fault.
+    reason    a phrase of `Reason`, such as "score is not a number". If a record has several faults, it is the
+              reason of the first fault.
     source    the source of the record: a file, or a topic's partition.
     position  the record's place in its source: the 0-based ordinal, without headers and blank lines. For a
               message of a topic, its offset. None = unknown.
     time      microseconds UTC, or None.
-    model, id text; None for a record without a model or id.
+    None if the record has no model or id. None for a record without a model or id.
     raw       the record's fields as a JSON object, or the record's text if it has no fields.
     field     the user's name of the faulty column; None if no column is at fault.
     value     the faulty column's value as text; a long text is cut, with a mark. None = no value.
@@ -113,7 +116,7 @@ class DeadLetter(NamedTuple):
 
 
 DEAD_LETTER_SCHEMA = schema_of(DeadLetter)
-"""The columns of a dead letter, in every sink. Letters of older versions lack the columns after `raw`."""
+"""The columns of a dead letter, in every sink."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,20 +171,9 @@ class DeadLetters(Sequence[DeadLetter]):
         return map(DeadLetter._make, zip(*columns, strict=True))
 
 
-def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return dead letters of older versions with the later columns as null; any other batch unchanged.
-
-    A savepoint of an older version may hold dead letters on their way to a sink.
-    """
-    old = DEAD_LETTER_SCHEMA.names.index("raw") + 1
-    if batch.schema.names != DEAD_LETTER_SCHEMA.names[:old]:
-        return batch
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    return DeadLetters.of_columns(columns, batch.num_rows).batch
-
-
 NO_LETTERS = DeadLetters.of(())
-"""An empty batch of dead letters, made once: making it costs as much as a small batch."""
+"""An empty batch of dead letters; it is made once, because making it costs as much as making a small batch.
+"""
 
 
 def seconds(micros: Int64Array) -> pa.Array:
@@ -190,7 +182,7 @@ def seconds(micros: Int64Array) -> pa.Array:
 
 
 def known_of(records: EventBatch | LabelBatch) -> dict[str, pa.Array | None]:
-    """Return the columns of dead letters that come from the refused records: time, model and id."""
+    """Return the columns of dead letters that are copied from the refused records: time, model and id."""
     times, ids = records.times, records.ids
     return {
         "time": None if times is None else pa.array(times, mask=times == NO_TIME).cast(TIME),
@@ -207,7 +199,7 @@ def texts_of(column: TextColumn) -> pa.Array:
 
 
 _Columns = dict[str, pa.Array | None]
-"""Columns by name; None = absent."""
+"""Columns by name; None = the column is absent."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +216,7 @@ class RejectedLetters:
     instances: bool = False
 
     def __call__(self, rejected: Rejected) -> DeadLetters:
-        """Return a dead letter of every record."""
+        """Return the dead letters of refused records, one for each record."""
         records = rejected.records
         n = len(records)
         known = known_of(records)
@@ -273,7 +265,7 @@ class RejectedLetters:
         return own
 
     def _predicted(self, records: EventBatch) -> pa.Array | None:
-        """Return the predicted classes; None where records have none, since the greatest score decides."""
+        """Return the predicted classes; None if records have none, because the greatest score decides."""
         decided = records.class_scores is not None and self.fields.predicted is None
         return None if records.predicted is None or decided else texts_of(records.predicted)
 
@@ -284,7 +276,10 @@ class RejectedLetters:
         return _by_name(self.fields.class_scores, records.class_scores)
 
     def _labels(self, records: EventBatch | LabelBatch) -> _Columns:
-        """Return labels as values that can be read again; of named classes, only the positive is known."""
+        """Return labels as values that can be read again.
+
+        If the classes are named, only the positive label is known.
+        """
         fields, labels = self.fields, records.labels
         if records.class_labels is not None:
             return _by_name(fields.class_labels, records.class_labels)
@@ -326,7 +321,7 @@ class Chunk(NamedTuple):
     rows: Int64Array | None = None
 
     def places(self) -> Int64Array | None:
-        """Return the position of every row of the batch; None where the first position is unknown."""
+        """Return the position of every row of the batch; None if the first position is unknown."""
         if self.positions is not None or self.first_position < 0:
             return self.positions
         return np.arange(self.first_position, self.first_position + self.batch.num_rows)

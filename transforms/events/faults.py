@@ -1,4 +1,4 @@
-"""Describes faults in the values of a record: the reason, the value, and a sentence."""
+"""The faults in the values of a record: the reason, the value, and a sentence."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Fault(NamedTuple):
     """The faults of a row.
 
     reason   the reason of the first faulty column, in the order in which columns are read
-    field    the user's name of that column; None: the record is valid, but late
-    value    the column's value as text; None: no value
+    field    the user's name of that column; None if the record is valid, but late
+    value    the column's value as text; None if there is no value
     detail   a sentence on all faults of the row
     """
 
@@ -55,11 +55,11 @@ class Faults(dict[int, Fault]):
         start: int = 0,
         step: int = 1,
     ) -> None:
-        """Note the rows where `bad` holds.
+        """Store the fault of the rows where `bad` holds.
 
         role     the role of the column: a missing value has the reason ROLE_MISSING
         field    the user's name of the column
-        verdict  describes a value; None: the only fault is a missing value
+        verdict  describes a value; None if a missing value is the only fault
         missing  a remedy for a missing value
         start, step  value i of the column belongs to row `start + i * step` of the batch
         """
@@ -85,25 +85,26 @@ class Faults(dict[int, Fault]):
                 if known and len(words) < 10_000:
                     words[known] = said
             before = self.get(row)
-            # A reason for every combination of faults would give too many groups of dead letters.
+            # Only the first fault gives the reason: a reason for every combination of faults would give too
+            # many groups of dead letters.
             if before is not None:
                 said = before._replace(detail=f"{before.detail}; {said.detail}")
             self[row] = said
 
 
 def _shown(value: object) -> str:
-    """Return a value as a sentence shows it: text in quotes."""
+    """Return a value in the form in which a sentence shows it: text in quotes."""
     return _cut(value, repr) if isinstance(value, str) else _text(value)
 
 
 def _text(value: object) -> str:
-    """Return a value as text, which is valid Unicode and not long."""
+    """Return a value as text that is valid Unicode and not long."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return _cut(str(value))
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        value = int(value)  # the same text as in a block of whole numbers
+        value = int(value)  # so it has the same text as in a block of whole numbers
     return _cut(valid_text(value) if isinstance(value, str) else repr(value))
 
 
@@ -136,7 +137,7 @@ _score_number_verdict = _number_verdict("SCORE", _IMPROBABLE)
 
 
 def score_verdict(value: object) -> tuple[Reason, str] | None:
-    """Return the fault of a score that is no finite number, that no float64 holds, or no probability."""
+    """Return the fault of a score that is no finite number or no probability, or that no float64 holds."""
     if is_held(value):
         return _score_number_verdict(value)
     return Reason.SCORE_NOT_HELD, (
@@ -158,13 +159,13 @@ def label_verdict(value: object) -> tuple[Reason, str] | None:
 
 
 def membership_verdict(value: object) -> tuple[Reason, str] | None:
-    """Return the fault of a value that does not say whether an event is of a class."""
+    """Return the fault of a value that must say whether an event is of a class."""
     found = label_verdict(value)
     return None if found is None else (found[0], "is none of 1, 0, -1, true, false")
 
 
 def class_verdict(role: str, classes: Sequence[str]) -> Verdict:
-    """Return the function that describes a label, or a predicted class, which is none of the classes."""
+    """Return the function that describes a label, or a predicted class, that is none of the classes."""
     shown = ", ".join(map(repr, classes[:5])) + (f" and {len(classes) - 5:,} more" * (len(classes) > 5))
 
     def verdict(value: object) -> tuple[Reason, str] | None:

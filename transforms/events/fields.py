@@ -1,4 +1,4 @@
-"""The roles of the input's columns: settings that every reader and every validation shares."""
+"""The roles of the input's columns: these settings serve every reader and every validation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_NEEDED: dict[Role, tuple[str, ...]] = {
     "label": ("score", "class_scores", "model", "weight", "predicted", "slices", "features"),
     "instance": ("score", "model", "predicted"),
 }
-"""The fields whose columns a record of a role does not need."""
+"""For each role, the fields whose columns a record does not need."""
 
 RECORD_COUNTERS: dict[Role, dict[str, str]] = {
     "event": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
@@ -51,7 +51,7 @@ _OTHER_ROLES = {
     "label": "labels", "model": "names of models", "time": "times", "id": "ids", "weight": "weights",
     "predicted": "predicted classes",
 }  # fmt: skip
-"""What the columns of fields have that have no class scores."""
+"""The names, for errors, of the values in fields that cannot have class scores."""
 
 MAX_SLICE_NAME_BYTES = 255
 """The most bytes of a slice column's name, because of a batch's wire form."""
@@ -84,7 +84,7 @@ class RecordColumns(TypedDict, total=False):
 
 
 class EventColumns(RecordColumns, total=False):
-    """The keywords of `RecordColumns`, with `id` and `time`; events may lack both."""
+    """The keywords of `RecordColumns`, with `id` and `time`; an event may lack both."""
 
     time: str | None
     id: str | None
@@ -114,9 +114,10 @@ class EventFields:
 
     score          the column of scores.
     label          the column of labels.
-    scores         the columns of scores of several models, instead of `score`. A record is then an event of
-                   each column: of the model "a" for the column "a", or of "m/a" where the record's model, or
-                   `model_name`, is "m". With `scores`, an empty `model_name` says that there is no "m".
+    scores         the columns of scores of several models, instead of `score`. A record is then one event for
+                   each column: an event of the model "a" for the column "a", or of "m/a" if the record's
+                   model, or `model_name`, is "m". With `scores`, an empty `model_name` says that records have
+                   no model "m".
     positive       the label's value for the positive class, as `class_text`; every other value is negative.
                    None = 1/0, 1/-1 and true/false are understood.
     model          the column of the model's name.
@@ -227,7 +228,7 @@ class EventFields:
         return names
 
     def _check_class_scores(self) -> None:
-        """Check that no column of class scores has another role, as with a star that fits too many names."""
+        """Check that no column of class scores has another role; a star may fit too many names."""
         others: dict[str | None, str] = dict.fromkeys(self.slice_columns, "slices")
         others |= dict.fromkeys(self.class_labels, "labels of a class")
         for name, has in _OTHER_ROLES.items():
@@ -257,16 +258,19 @@ class EventFields:
 
     @property
     def score_columns(self) -> tuple[str, ...]:
-        """The columns of scores; a record is an event of each. None, where there are scores of classes."""
+        """The columns of scores; a record is one event for each. Empty if there are scores of classes."""
         return () if self.class_scores else self.scores or (self.score,)
 
     @property
     def slice_columns(self) -> tuple[str, ...]:
-        """Every column that a slice uses, once, in the order of `slices`."""
+        """Every column that some slice uses, once, in the order of `slices`."""
         return tuple(dict.fromkeys(name for one in self.slices for name in one))
 
     def needed(self, role: Role = "event") -> tuple[tuple[str, str], ...]:
-        """Return (field, column) of each column that a record of a role needs; a column may serve several."""
+        """Return (field, column) of each column that a record of a role needs.
+
+        A column may serve several fields.
+        """
         single = ("label", "model", "time", "id", "weight", "predicted")
         named = [("score", column) for column in self.score_columns]
         named += [("class_scores", column) for column in self.class_scores]
@@ -279,7 +283,7 @@ class EventFields:
     def columns_of(self, role: Role = "event") -> tuple[str, ...]:
         """Return every column that a record of a role needs, once.
 
-        "model" is one of them if the source of the model's name is unknown.
+        "model" is one of them if it is not known where the model's name comes from.
         """
         is_open = self.model is None and self.model_name is None and role not in ("label", "instance")
         return tuple(dict.fromkeys((*(column for _, column in self.needed(role)), *("model",) * is_open)))
@@ -290,7 +294,10 @@ class EventFields:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that an event needs, once; "model" too, unless the model's source is known."""
+        """Every column that an event needs, once.
+
+        "model" is one of them, unless it is known where the model's name comes from.
+        """
         return self.columns_of("event")
 
     @property
@@ -300,7 +307,7 @@ class EventFields:
         return (*self.score_columns, *self.class_scores, *weights, *self.features)
 
     def resolved(self, columns: Iterable[str], default_model: str | None = None) -> EventFields:
-        """Settle where the model comes from, for an input that has these columns.
+        """Return the fields with the source of the model's name, for an input that has these columns.
 
         >>> EventFields().resolved(["score", "label"], "churn").model_name
         'churn'
@@ -345,7 +352,7 @@ _OPTIONS_OF_ROLES = {("label", "time"): "--label-time", ("instance", "slices"): 
 
 
 def check_once(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
-    """Check that a file has no needed column twice. Raises InputError."""
+    """Check that a file has no needed column twice. Raises InputError for a repeated column."""
     counts = Counter(names)
     for _, column in fields.needed(role):
         if counts[column] > 1:
@@ -366,12 +373,12 @@ def check_names(
     for field, column in needed:
         if column not in names:
             shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "") or "none"
-            if len(names) == 1 and any(sign in shown for sign in ";\t|,"):  # a table with other separators
+            if len(names) == 1 and any(sign in shown for sign in ";\t|,"):  # a table whose separators differ
                 raise InputError(
                     f"{name} has no column {column!r}, as its header is one field, {shown!r}; "
                     "write commas between the fields of a .csv, and tabs in a .tsv"
                 )
-            taken = {other for _, other in needed}  # these columns have a role already
+            taken = {other for _, other in needed}  # these columns already have a role
             near = near_names(column, (other for other in names if other not in taken))
             meant = f" (did you mean {near[0]!r}?)" if near else ""
             option = f"{_OPTIONS_OF_ROLES.get((role, field), OPTIONS[field])} COL"

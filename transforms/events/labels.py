@@ -1,4 +1,4 @@
-"""Labels as 1 and 0, and the columns of events with a score of each class."""
+"""Labels as 1 and 0, and the columns of events that have a score of each class."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABELS = {"1": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE}
 
 
 def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
-    """Return the labels of classes, int8[n].
+    """Return the 1/0 labels of a column of classes, int8[n].
 
     A label is NO_CLASS if it is missing or unknown, or if there is no positive class to compare it with.
     """
@@ -37,7 +37,7 @@ def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
 
 @dataclass(frozen=True)
 class ClassReader:
-    """Reads the scores and labels of classes from the columns of records, and notes faults.
+    """Reads the scores and labels of classes from the columns of records, and stores their faults.
 
     column  returns a column by its name
     """
@@ -47,9 +47,10 @@ class ClassReader:
     faults: Faults
 
     def scores_and_decisions(self) -> dict[str, Any]:
-        """Return the scores of classes, and unless an event is of many classes the class decided for it.
+        """Return the scores of classes, and the class decided for each event.
 
-        Without predicted classes, the greatest score decides.
+        Without predicted classes, the greatest score decides. If an event may be of many classes, none is
+        decided.
         """
         fields = self.fields
         scores = np.stack([self._scores(name) for name in fields.class_scores], axis=1)
@@ -61,7 +62,7 @@ class ClassReader:
         return {"class_scores": scores, "predicted": TextColumn(decided, fields.class_names)}
 
     def labels(self) -> dict[str, Any]:
-        """Return the labels: one class of each event, or of each class whether the event is of the class."""
+        """Return the labels: one class of each event, or, for each class, whether the event is of it."""
         fields = self.fields
         if fields.class_labels:
             members = [self._members(name) for name in fields.class_labels]

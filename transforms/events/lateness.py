@@ -1,4 +1,6 @@
-"""Decides when events are late: by the time that a partition has reached, and the allowed lateness.
+"""Decides when events are late.
+
+It compares their times with the time that the partition has reached, and with the allowed lateness.
 
 `Check` in validate.py refuses late events, and dead_letters.py writes them. The label join and the
 order by a runner's watermark refuse late events in core/shard/partitions.py.
@@ -22,7 +24,7 @@ class Timing:
     high_water  the greatest event time in the source before the records; NO_TIME = no time yet.
     lateness    the allowed lateness. A record is late if its time plus `lateness` is less than the greatest
                 time before it in its source. None = no record is late.
-    now, ahead  a time of more than `now` + `ahead` is a fault; `ahead` None = no limit.
+    now, ahead  a time of more than `now` + `ahead` is a fault; None as `ahead` = no limit.
     """
 
     high_water: int = NO_TIME
@@ -33,8 +35,9 @@ class Timing:
     def late(self, times: Int64Array | None, sound: BoolArray) -> tuple[Int64Array, Int64Array]:
         """Return the rows of sound records that are late, and the lateness of each, in microseconds.
 
-        times  of the records, in the order of their source; None: they have none, and no record is late
-        sound  bool[n]: the records without a fault, which alone can be late
+        times  of the records, in the order of their source; None if the records have no times, and no record
+               is late
+        sound  bool[n]: the records without a fault; only these can be late
         """
         if self.lateness is None or times is None:
             return NO_INT64, NO_INT64
@@ -55,7 +58,7 @@ ANY_TIME = Timing()
 
 
 def time_span(batch: EventBatch | PredictionBatch | LabelBatch) -> tuple[int, int] | None:
-    """Return the least and the greatest time of a batch, microseconds; None without times. O(n)."""
+    """Return the least and the greatest time of a batch, microseconds; None if it has no times. O(n)."""
     times = batch.times
     if times is None or not len(times):
         return None

@@ -1,7 +1,8 @@
 """Whether many of the records that were read are dead letters, and why most often.
 
-Many are more than a tenth of at least 100 records, and all of any number. Duplicates do not count: they are
-left out on purpose. Nor does a label without a prediction: labels may serve other models.
+Many are more than a tenth of at least 100 records, or all records of any number. Duplicates do not count:
+they are left out on purpose. A label without a prediction does not count either: labels may serve other
+models.
 """
 
 from __future__ import annotations
@@ -13,42 +14,44 @@ from ...core.events.batch import LabelBatch
 from ...core.events.earlier import EARLIER_LOST
 from ...core.events.rejected import Reason, Rejected
 from ...core.process.console import logger, name_text
-from . import doubts
 from .dead_letters import DeadLetter
+from .doubts.once import is_new
 from .fields import RECORD_COUNTERS
 
 FEW = 100
-"""The fewest records of which a share is told: of fewer, some dead letters say little."""
+"""The fewest records whose share of dead letters is reported: with fewer records, some dead letters show
+little.
+"""
 
 _MANY = 10
-"""Dead letters are many if they are more than one record in so many."""
+"""Dead letters are many if they are more than one in so many records."""
 
 _WIDTH = 160
 """The most characters of a record that a line shows."""
 
 _OF_LABELS = frozenset((Reason.NO_PREDICTION, Reason.NO_PREDICTION_AT_END))
-"""Reasons of unmatched labels."""
+"""Reasons of labels without a prediction."""
 
 _OF_FOLDS = frozenset((Reason.LEARNER_FAILED,))
-"""Reasons of records that were read and were sound."""
+"""Reasons of records that are sound, but at which a learner failed."""
 
 _logger = logger("rocsteady.dead_letters")
 
 
 LossRole = Literal["event", "label"]
-"""What is told of together: events, predictions and instances; or labels."""
+"""The two groups of records that are reported: events, predictions and instances together; and labels."""
 
 
 def role_of(rejected: Rejected) -> LossRole:
-    """Return what records that a machine refused are."""
+    """Return the group of the records that a machine refused."""
     return "label" if isinstance(rejected.records, LabelBatch) else "event"
 
 
 class Loss(NamedTuple):
-    """Many dead letters among the records of a role.
+    """A loss: many dead letters among the records of a group.
 
     dead           dead letters, of all reasons
-    kind, reason   of the most frequent dead letters, and `number` of them
+    kind, reason   of the most frequent dead letters; `number` is how many there are
     """
 
     role: LossRole
@@ -72,11 +75,13 @@ class Loss(NamedTuple):
 def losses(
     counts: Mapping[str, int], letters: Iterable[tuple[str, str, int]], least: int = 1
 ) -> Iterator[Loss]:
-    """Yield the losses among events (or predictions) and among labels; an event is told before a label.
+    """Yield the losses among events (or predictions) and among labels.
+
+    A loss of events comes before a loss of labels.
 
     counts   a job's counters by name
     letters  (kind, reason, number) of its dead letters
-    least    the fewest records of which it is told that all are dead
+    least    the fewest records for which a loss of all records is reported
     """
     ranked = sorted(letters, key=lambda letter: (-letter[2], letter[:2]))
     roles: tuple[tuple[LossRole, tuple[str, ...]], ...] = (
@@ -111,9 +116,11 @@ def tell(
     example: Callable[[LossRole, str], str | None],
     least: int = FEW,
 ) -> None:
-    """Warn in the log of each loss, once for each reason: for processes that print no lines of their own.
+    """Warn in the log of each loss, once for each reason.
 
-    example  returns a record of a role with a reason, in words; None: no record is known
+    This is for processes that print no lines of their own.
+
+    example  returns, in words, a record of a group with a reason; None if no record is known
     least    see `losses`
     """
     for loss in losses(counts, letters, least):
@@ -121,5 +128,5 @@ def tell(
         such = "" if one is None else f", such as {one}"
         why = f"most often {loss.reason}{such}; {loss.remedy}"
         text = f"{loss.share} of the {loss.role}s are dead letters: {why}"
-        if doubts.is_new((f"dead {loss.role}s", loss.reason), text):
+        if is_new((f"dead {loss.role}s", loss.reason), text):
             _logger.warning("%s", text)

@@ -2,7 +2,7 @@
 
 An ordinal must not be read as a time, a number or a text. Arrow knows the type of such a column only in a
 process that has imported pandas. In other processes the column of a Parquet file or of an Arrow stream is
-int64, and only the metadata of its field tells of periods; `column_at` looks there.
+int64, and only the metadata of its field says that it holds periods; `column_at` reads this metadata.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class PeriodType(pa.ExtensionType):  # type: ignore[misc]
 
 
 def column_at(batch: pa.RecordBatch, place: int) -> pa.Array:
-    """Return a column of a batch; a column of periods has a type of periods, whether pandas is imported.
+    """Return a column of a batch.
+
+    A column of periods has the type of periods, whether or not pandas is imported.
 
     Columns of run-end encoding are decoded: Arrow cannot take rows of them.
     """
@@ -50,12 +52,15 @@ def column_at(batch: pa.RecordBatch, place: int) -> pa.Array:
 
 
 def holds_periods(array: pa.Array) -> bool:
-    """Tell whether a column has a type of periods."""
+    """Return whether a column has a type of periods."""
     return isinstance(array.type, pa.BaseExtensionType) and array.type.extension_name == _OF_PANDAS
 
 
 def no_number(array: pa.Array) -> pa.Array:
-    """Return periods as text that is no number and no time, "Period('2024')"; any other column unchanged."""
+    """Return periods as text that is no number and no time, "Period('2024')".
+
+    Return any other column unchanged.
+    """
     if not holds_periods(array):
         return array
     texts = (None if text is None else f"Period({text!r})" for text in period_texts(array).to_pylist())
@@ -73,7 +78,7 @@ def period_texts(array: pa.Array) -> pa.Array:
             [None if each is None else f"period {each} ({freq})" for each in array.storage.to_pylist()],
             pa.string(),
         )
-    missing = np.iinfo(np.int64).min  # pandas' ordinal of a missing period
+    missing = np.iinfo(np.int64).min  # the ordinal that pandas gives to a missing period
     ordinals = np.asarray(array.storage.fill_null(missing))
     periods: Any = PeriodArray(ordinals, dtype=PeriodDtype(freq))
     known = np.asarray(array.is_valid())

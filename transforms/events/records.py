@@ -20,7 +20,7 @@ _SCALARS = (bool, int, float, str, bytes, datetime.datetime, datetime.date, Deci
 
 
 def _python(value: object) -> object:
-    """Return a scalar that is safe for Arrow, which ends the process for some nested values.
+    """Return a scalar in a form that is safe for Arrow, which ends the process for some nested values.
 
     Numpy scalars become Python's scalars, pandas' missing values become None, all other values become text.
     """
@@ -55,7 +55,7 @@ def column_of(values: Sequence[object], *, as_numbers: bool, as_times: bool = Fa
     as_numbers  whether NaN is a number that is not finite; otherwise NaN is a missing value
     as_times    whether the values are times
     """
-    if as_numbers or as_times:  # the text of a Period, such as "2024", must not be read as a number
+    if as_numbers or as_times:  # else the text of a Period, such as "2024", would be read as a number
         values = [repr(value) if is_period(value) else value for value in values]
     kinds = set(map(type, values)) - {type(None)}
     if not kinds <= {*_SCALARS}:
@@ -67,7 +67,7 @@ def column_of(values: Sequence[object], *, as_numbers: bool, as_times: bool = Fa
         try:
             return pa.array(values)
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
-            pass  # too large, or not UTF-8
+            pass  # the value is too large, or not UTF-8
     values = [_python(value) for value in values]
     words = [_number_text(value) if as_numbers else _as_text(value) for value in values]
     return pa.array(words, pa.string())
@@ -81,7 +81,10 @@ def _number_text(value: object) -> str | None:
 
 
 def _by_text(record: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a record whose keys are text. If two keys have the same text, the key that was text counts."""
+    """Return a record whose keys are text.
+
+    If two keys have the same text, the value of the key that was text counts.
+    """
     if set(map(type, record)) <= {str}:
         return record
     others = {str(key): value for key, value in record.items() if not isinstance(key, str)}

@@ -18,8 +18,9 @@ from .columns import is_outside, json_text, plain, ticks_in_words
 from .periods import column_at
 
 NonFinite = Literal["text", "number"]
-"""How JSON, which lacks NaN and infinity, shows them. "text": as the texts "nan", "inf", "-inf".
-"number": NaN as null, and infinity as 1e999, which parsers read as infinity."""
+"""How to show NaN and infinity, which JSON lacks. "text": as the texts "nan", "inf", "-inf". "number": NaN as
+null, and infinity as 1e999, which parsers read as infinity.
+"""
 
 _QUOTE, _NOTHING = pa.scalar('"'), pa.scalar("")
 
@@ -82,7 +83,7 @@ def _in_quotes(array: pa.Array) -> pa.Array:
 
 
 def _cells(array: pa.Array, non_finite: NonFinite) -> pa.Array:
-    """Return every value of a column as a piece of JSON; no nulls."""
+    """Return every value of a column as a piece of JSON; the pieces have no nulls."""
     array = plain(array)
     kind = array.type
     if pa.types.is_string(kind):
@@ -113,7 +114,7 @@ def _cells(array: pa.Array, non_finite: NonFinite) -> pa.Array:
 def _labels(names: tuple[str, ...], empty: tuple[bool, ...]) -> list[pa.Scalar]:
     """Return the texts before each value of a JSON object, and the text behind the last value.
 
-    empty  whether a column has nulls only; its null is a part of the next text
+    empty  whether a column has nulls only; its null is then a part of the next text
     """
     texts, text = [], "{"
     for place, (name, is_empty) in enumerate(zip(names, empty, strict=True)):
@@ -129,7 +130,7 @@ def _labels(names: tuple[str, ...], empty: tuple[bool, ...]) -> list[pa.Scalar]:
 def json_rows(batch: pa.RecordBatch, rows: Int64Array) -> pa.Array:
     """Write chosen rows as `json_objects` does."""
     places = pa.array(rows)
-    if not batch.num_columns:  # Arrow makes no rows of no columns
+    if not batch.num_columns:  # Arrow makes no rows of a batch without columns
         return pa.repeat(pa.scalar("{}"), len(rows))
     columns = [column_at(batch, place).take(places) for place in range(batch.num_columns)]
     return json_objects(pa.RecordBatch.from_arrays(columns, batch.schema.names))

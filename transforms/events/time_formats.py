@@ -27,7 +27,7 @@ from ...core.events.times import NO_TIME, in_range, micros_of
 _SAMPLE = datetime(2024, 11, 23, 16, 45, 37, 123_456, UTC)
 _PARTS = ("year", "month", "day", "hour", "minute", "second")
 _LEAST = datetime(1900, 1, 1)
-"""The values that `strptime` takes for parts that a format lacks."""
+"""The moment whose parts `strptime` takes if a format lacks them."""
 
 _WIDTHS = {
     "Y": "[0-9]{4}",
@@ -35,10 +35,12 @@ _WIDTHS = {
     "f": "[0-9]{1,6}",
     "z": "Z|[+-][0-9]{2}:?[0-9]{2}",
 }
-"""The directives that kernels read, each with the pattern of its texts."""
+"""The directives that kernels read, each with the pattern of the texts that it matches."""
 
 _DIGIT_BEHIND = re.compile(r"%[fz](%[^%z]|[0-9])")
-"""Formats where other digits may follow the digits of a fraction or a zone: `strptime` reads their texts."""
+"""Finds formats in which other digits may follow the digits of a fraction or a zone: `strptime` reads texts
+of such formats.
+"""
 
 
 def checked_format(form: object, name: str = "time_format") -> str:
@@ -88,9 +90,11 @@ def parse_moment(text: str, form: str) -> int | None:
 
 
 def form_that_fits(text: str, form: str) -> str | None:
-    """Return a format with day, month or year of two digits in another order that a text fits; else None.
+    """Return a format, with day, month or year of two digits in another order, that a text fits.
 
-    Where some texts fit only such a format, all texts probably have it: their days and months are swapped.
+    None if there is none.
+
+    If some texts fit only such a format, probably all texts have it: their days and months are swapped.
 
     >>> form_that_fits("12/25/2024", "%d/%m/%Y"), form_that_fits("soon", "%d/%m/%Y")
     ('%m/%d/%Y', None)
@@ -99,14 +103,14 @@ def form_that_fits(text: str, form: str) -> str | None:
 
 
 _SWAPPED_DATE = re.compile(r"[0-9]{4}-(1[3-9]|2[0-9]|3[01])-(0[1-9]|1[0-2])")
-"""The begin of a text that is no date of RFC 3339, but a date whose day stands before the month."""
+"""The beginning of a text that is no date of RFC 3339, but a date whose day stands before the month."""
 
 _DATE_FIRST = tuple(
     f"%Y-%m-%d{time}{zone}"
     for time in ("", "T%H:%M:%S", " %H:%M:%S", "T%H:%M:%S.%f", " %H:%M:%S.%f", "T%H:%M", " %H:%M")
     for zone in ("", "%z")
 )
-"""Formats of the times that are read where the user gives no format."""
+"""Formats of the times that are read if the user gives no format."""
 
 
 def swapped_form(text: str) -> str | None:
@@ -124,7 +128,7 @@ def swapped_form(text: str) -> str | None:
 
 @functools.lru_cache(64)
 def _reordered(form: str) -> tuple[str, ...]:
-    """Return a format with its %d, %m and %y in every other order."""
+    """Return the formats that have the %d, %m and %y of a format in every other order."""
     pieces = re.findall(r"%.|[^%]+", form, re.DOTALL)
     places = [place for place, piece in enumerate(pieces) if piece in ("%d", "%m", "%y")]
     forms = []
@@ -135,7 +139,10 @@ def _reordered(form: str) -> tuple[str, ...]:
 
 
 def parse_moments(texts: pa.Array, form: str) -> Int64Array:
-    """Read a column of text, int64[n] microseconds UTC; NO_TIME where a text is missing or does not fit."""
+    """Read a column of text, int64[n] microseconds UTC.
+
+    NO_TIME if a text is missing or does not fit the format.
+    """
     known = np.asarray(texts.is_valid())
     times = np.full(len(texts), NO_TIME)
     rest = known.copy()
@@ -165,7 +172,7 @@ def _bytes_of(texts: pa.Array, length: int) -> npt.NDArray[np.uint8]:
 
 
 class _Layout(NamedTuple):
-    """The places of a moment's parts in texts of one length, (directive, begin, end), and the literals."""
+    """The places of a moment's parts, (directive, begin, end), and the literals, in texts of one length."""
 
     length: int
     parts: tuple[tuple[str, int, int], ...]
@@ -199,7 +206,10 @@ class _Layout(NamedTuple):
 
 
 def _zone(columns: npt.NDArray[np.uint8], sound: npt.NDArray[np.bool_]) -> Int64Array:
-    """Return offsets from UTC in seconds, of texts of one length; clear `sound` for invalid offsets."""
+    """Return the offsets from UTC, in seconds, of texts of one length.
+
+    Set `sound` to False for invalid offsets.
+    """
     if columns.shape[1] == 1:
         sound &= columns[:, 0] == ord("Z")
         return np.zeros(len(columns), np.int64)

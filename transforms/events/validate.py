@@ -29,7 +29,9 @@ from ...core.events.times import NO_TIME
 from ...core.settings.durations import duration_text
 from .columns import class_text, ids, instants, numbers, read_scores, text_of, texts
 from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, texts_of
-from .doubts import tell_doubt, tell_labels, tell_predictions
+from .doubts.classes import tell_predictions
+from .doubts.labels import tell_labels
+from .doubts.units import tell_doubt
 from .faults import (
     Fault,
     Faults,
@@ -56,9 +58,12 @@ _Column = TypeVar("_Column", Int64Array, Int8Array, FloatArray, TextColumn, IdCo
 
 @dataclass
 class Check:
-    """The records of one chunk, and their faults; see `validate_as` for the fields.
+    """The records of one chunk, and their faults, while the chunk is checked.
 
-    copies  how many events a record is: one for each column of scores. The events of a record are neighbours.
+    See `validate_as` for the fields.
+
+    copies  how many events each record is: one for each column of scores. The events of a record are
+            neighbours.
     """
 
     chunk: Chunk
@@ -71,7 +76,7 @@ class Check:
     faults: Faults = field(default_factory=Faults)
 
     def _column(self, name: str) -> pa.Array:
-        """Return the column `name`; a column of nulls where the records lack it."""
+        """Return the column with this name; a column of nulls if the records lack it."""
         batch = self.chunk.batch
         places = batch.schema.get_all_field_indices(name)
         if len(places) > 1:
@@ -87,7 +92,7 @@ class Check:
         verdict: Verdict | None = None,
         missing: str = "",
     ) -> None:
-        """Note a fault of records: all events of a record have the fault. See `Faults.add`."""
+        """Store a fault of records: all events of a record have the fault. See `Faults.add`."""
         for start in range(self.copies):
             self.faults.add(bad, role, name, column, verdict, missing, start, self.copies)
 
@@ -214,7 +219,7 @@ class Check:
         return tuple(found)
 
     def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
-        """Return the valid records that are in time, and dead letters of the others."""
+        """Return the valid records that are in time as one batch, and dead letters of the other records."""
         n, places = len(read), self.chunk.places()
         if places is not None:
             places = self._of_events(places)
@@ -285,8 +290,9 @@ def validate_as(
 ) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
     """Split the records of a chunk into a batch of their role and dead letters. O(n), by columns.
 
-    An event, or a prediction, with several columns of scores becomes an event of each: the batch and the dead
-    letters are those of a chunk in the long form, with a row for each event. Only faults cost Python per row.
+    An event, or a prediction, with several columns of scores becomes one event for each column: the batch and
+    the dead letters are those of a chunk in the long form, with a row for each event. Only faults cost Python
+    per row.
 
     chunk      columns of any types. Columns that `fields` does not name are used only for raw records. A
                column that `fields` names and the chunk lacks is missing in every record
@@ -298,8 +304,7 @@ def validate_as(
     features but no score; an instance without an id is identified by its position. All three keep their
     positions.
 
-    The batch's `high_water` is the greatest time in it. Raises InputError where a needed column is there
-    twice.
+    The batch's `high_water` is the greatest time in it. Raises InputError if a needed column is there twice.
     """
     copies = max(len(fields.score_columns), 1) if role in ("event", "prediction") else 1
     check = Check(chunk, fields, source, partition, timing, located or role != "event", copies)

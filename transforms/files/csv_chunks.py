@@ -2,10 +2,9 @@
 
 Invariant
     Every record of a file is in exactly one chunk, at its position: as a row of the batch, or as a dead
-    letter. A dead letter has a wrong number of fields, or bytes that are not UTF-8.
-    No record becomes text of a field that is never closed: `csv_text` ends the file before such a field, and
-    the reader raises an error.
-    A chunk bounds the memory, for files of any length.
+    letter. A dead letter is for a record with a wrong number of fields, or with bytes that are not UTF-8. No
+    record becomes text of a quoted field that is never closed: `csv_text` ends the file before such a field,
+    and the reader raises an error. A chunk bounds the memory, for files of any length.
 
 Positions are 0-based ordinals of records; headers and blank lines are not records.
 """
@@ -13,7 +12,6 @@ Positions are 0-based ordinals of records; headers and blank lines are not recor
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 import time
@@ -32,13 +30,13 @@ from ...core.errors import InputError, RocsteadyError
 from ...core.events.rejected import Reason
 from ..events.dead_letters import CHUNK_ROWS, Chunk, DeadLetter, DeadLetters
 from ..events.text import json_objects
-from .csv_quotes import CsvFault, cut_records, lines_in
+from .csv_quotes import CsvFault, cut_records, first_record, lines_in
 from .csv_text import NO_TEXT, RecordStream
 from .formats import HEAD_BYTES, SourceFile, unpacked
 from .lines import MARK, SHOWN_BYTES
 
 _LET_GO_SECONDS = 1.0
-"""The most seconds to wait until Arrow's thread releases a stream; usually some microseconds."""
+"""The most seconds to wait until Arrow's thread releases a stream; usually the wait is some microseconds."""
 
 
 def text_head(source: SourceFile) -> bytes:
@@ -50,16 +48,14 @@ def text_head(source: SourceFile) -> bytes:
 def csv_header(source: SourceFile) -> list[str]:
     """Return the names in the first record; an empty list for a file without records.
 
-    Raises InputError where a quote of the header swallows the records.
+    Raises InputError if a quote in the header swallows the records.
     """
     head = text_head(source)
     end, opener, what = cut_records(head, source.delimiter.encode(), is_last=len(head) < HEAD_BYTES - 3)
     is_one_record = opener < 0 and not end
     text = (head if is_one_record else head[:end]).decode("utf-8", "surrogateescape")
-    lines = io.StringIO(re.sub("[\udc80-\udcff]", NO_TEXT, text), newline="")
     try:
-        reader = csv.reader(lines, delimiter=source.delimiter)
-        names = next((record for record in reader if record), [])
+        names = first_record(re.sub("[\udc80-\udcff]", NO_TEXT, text), source.delimiter)
     except csv.Error as error:
         raise InputError(f"{source.name} has no readable header: {error}") from None
     if not names and opener >= 0:
@@ -78,7 +74,7 @@ def csv_chunks(
     """Read a CSV or TSV file with a header, every column as text; only an empty cell is a missing value.
 
     Columns that are not in `only` are not built; rows may then have text that is not UTF-8 in those columns.
-    Raises RocsteadyError behind the last whole record, where a quote swallows all records behind it.
+    Raises RocsteadyError after the last whole record, if a quote swallows all records behind it.
     """
     options = (
         pa.csv.ReadOptions(use_threads=False, block_size=block_bytes or _csv_block_bytes(source)),
@@ -120,14 +116,14 @@ class CsvBatches:
     refused   the position and the dead letter of each record that is no row, in the order found; the caller
               removes them
     replaced  whether any byte was not UTF-8
-    fault     why the records end before the text does; None, if they do not
+    fault     the reason why the records end before the text does; None, if they do not
     """
 
     def __init__(self, raw: BinaryIO, source: SourceFile, *, refuses: bool = True) -> None:
         refused: list[tuple[int, DeadLetter]] = []
 
         def refuse(row: pa.csv.InvalidRow) -> str:
-            # With one thread, arrow numbers the records from 1, the header.
+            # With one thread, arrow numbers the records; the header has the number 1.
             refused.append((row.number - 2, _misfit(source, row)))
             return "skip"
 
@@ -148,7 +144,7 @@ class CsvBatches:
 
     @property
     def fault(self) -> CsvFault | None:
-        """Why the records end before the text does; None, if they do not."""
+        """The reason why the records end before the text does; None if they do not."""
         return None if self._stream is None else self._stream.fault
 
     def read(self, how: pa.csv.ReadOptions, types: pa.csv.ConvertOptions) -> Iterator[pa.RecordBatch]:
@@ -188,8 +184,7 @@ def _misfit(source: SourceFile, row: pa.csv.InvalidRow) -> DeadLetter:
 def _fields_text(text: str, delimiter: str) -> str:
     """Return the fields of a row as JSON; only the first fields of a long row."""
     shown = text[:SHOWN_BYTES]
-    fields = next(csv.reader(io.StringIO(shown, newline=""), delimiter=delimiter), [])
-    raw = json.dumps(fields, ensure_ascii=False).replace(NO_TEXT, "\ufffd")
+    raw = json.dumps(first_record(shown, delimiter), ensure_ascii=False).replace(NO_TEXT, "\ufffd")
     return raw if shown == text else f"{raw}... ({len(text):,} characters)"
 
 

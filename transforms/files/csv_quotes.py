@@ -19,10 +19,13 @@ from ...core.arrays import BoolArray, Int64Array
 
 MOST_FIELD_BYTES = 1 << 16
 """The most bytes of a quoted field of several lines. A longer field has probably swallowed records: its first
-quote was never closed, and a quote of a later record closes it."""
+quote is probably never closed, and a quote of a later record ends the field.
+"""
 
 _FEWEST_LINES = 10
-"""The fewest lines of a field that may look like records: an address or a note can have some such lines."""
+"""The fewest lines of a field that count as records in a field: an address or a note can have some lines that
+look like records.
+"""
 
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _REMEDY = "close the quote, and double each quote that is part of a text"
@@ -32,14 +35,14 @@ class CsvFault(NamedTuple):
     """A fault that ends the reading of CSV text.
 
     line  the line of the fault, from 1
-    what  a clause with the fault and its remedy
+    what  a clause that states the fault and its remedy
     """
 
     line: int
     what: str
 
     def of(self, name: str) -> str:
-        """Return an error that names the file, the line and the remedy."""
+        """Return the text of an error that names the file, the line and the remedy."""
         return f"{name}, line {self.line:,}: {self.what}"
 
 
@@ -48,7 +51,7 @@ class Cut(NamedTuple):
 
     end     the bytes of the whole records at the beginning of the block
     opener  the place of a quote that swallows the records behind it; the quote is not in these whole records.
-            -1: there is no such quote
+            -1 if there is no such quote
     what    see `CsvFault`
     """
 
@@ -89,11 +92,22 @@ def _searched(block: bytes, delimiter: bytes) -> tuple[Int64Array, Int64Array]:
     return starts, ends
 
 
+def first_record(text: str, delimiter: str) -> list[str]:
+    """Return the fields of the first record of a text that is no blank line; an empty list without a record.
+
+    Raises csv.Error where the record cannot be read.
+    """
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    return next((record for record in records if record), [])
+
+
 def header_fields(head: bytes, delimiter: bytes) -> int:
-    """Return how many fields the first record of a text has; 0 if there is none, or if it cannot be read."""
-    lines = io.StringIO(head.decode("utf-8", "replace"), newline="")
+    """Return how many fields the first record of a text has.
+
+    0 if there is no record, or if it cannot be read.
+    """
     try:
-        return len(next((record for record in csv.reader(lines, delimiter=delimiter.decode()) if record), ()))
+        return len(first_record(head.decode("utf-8", "replace"), delimiter.decode()))
     except csv.Error:
         return 0
 
@@ -129,7 +143,10 @@ _NONE = np.empty(0, np.int64)
 def _doubtful(
     block: bytes, starts: Int64Array, ends: Int64Array, delimiter: bytes, *, is_last: bool
 ) -> BoolArray:
-    """Return which quoted fields `cut_records` has to look at: all that swallow records, and few others."""
+    """Return which quoted fields `cut_records` must examine.
+
+    All fields that swallow records, and few others.
+    """
     text = np.frombuffer(block, np.uint8)
     behind = text[np.minimum(ends + 1, len(text) - 1)]
     goes_on = (behind != delimiter[0]) & (behind != _NEWLINE) & (behind != _RETURN) & (ends + 1 < len(text))
@@ -143,7 +160,10 @@ def _doubtful(
 
 
 def _how(block: bytes, start: int, end: int, delimiter: bytes, *, is_last: bool, fields: int) -> str:
-    """Return what is wrong with a doubtful field, whose quotes are at `start` and `end`; "" = nothing."""
+    """Return what is wrong with a doubtful field, whose quotes are at `start` and `end`.
+
+    "" if nothing is wrong.
+    """
     field = block[start + 1 : end]
     lines = lines_in(field)
     below = f", {lines:,} line{'s' * (lines > 1)} below" if lines else ""
@@ -163,7 +183,7 @@ def _how(block: bytes, start: int, end: int, delimiter: bytes, *, is_last: bool,
 
 
 def lines_in(text: bytes) -> int:
-    """Return how many lines end in a text; of text without newlines, how many carriage returns it has."""
+    """Return how many lines end in a text; in a text without newlines, how many carriage returns it has."""
     return text.count(b"\n") or text.count(b"\r")
 
 

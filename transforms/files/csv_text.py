@@ -1,8 +1,9 @@
-"""Streams of CSV text for Arrow: UTF-8, cut into blocks of whole records, without open quotes.
+"""Streams of CSV text for Arrow: it is UTF-8, cut into blocks of whole records, without open quotes.
 
 Invariant
-    Every byte before the first open quote comes, in order. Each block begins where a record begins and ends
-    where a record ends, so Arrow gives a record to one batch. A block and its successor bound the memory.
+    Every byte before the first open quote is in some block, in order. Each block begins where a record begins
+    and ends where a record ends, so Arrow gives a record to one batch. A block and its successor bound the
+    memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .formats import HEAD_BYTES
 from .lines import MARK
 
 NO_TEXT = "\ufdd0"
-"""A code point that text never has; it replaces a byte that is not UTF-8."""
+"""A code point that text never has; it stands for a byte that is not UTF-8."""
 
 _TOO_LONG = "cut the text of its fields, or close its quote"
 
@@ -32,7 +33,7 @@ class Utf8Stream(io.RawIOBase):
         self.replaced = False
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True: the stream can be read."""
         return True
 
     def read(self, size: int = -1) -> bytes:
@@ -61,7 +62,7 @@ class Utf8Stream(io.RawIOBase):
 class RecordStream(Utf8Stream):
     """UTF-8 in blocks of whole records; the stream ends before a record that swallows others, or is too long.
 
-    fault  what ended the stream before the end of the text; None: nothing did so far
+    fault  what ended the stream before the end of the text; None if nothing has
     """
 
     def __init__(self, raw: BinaryIO, delimiter: str) -> None:
@@ -76,7 +77,7 @@ class RecordStream(Utf8Stream):
     def read(self, size: int = -1) -> bytes:
         """Return the next whole records, of `size` bytes at the most; no bytes at the end. O(bytes).
 
-        Arrow makes a block of what each call returns.
+        Arrow makes one block from the bytes of each call.
         """
         if self._ended:
             return b""

@@ -30,16 +30,16 @@ _PARQUET_BUFFER_BYTES = 1 << 20
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
 HEAD_BYTES = 1 << 20
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
-"""The errors that a reader raises for a file that is cut short, corrupt, or gone."""
+"""The errors that readers raise for a file that is cut short, corrupt, or gone."""
 
 
 def has_scheme(path: str) -> bool:
-    """Tell a URL such as gs://bucket/x.csv from a path on this machine."""
+    """Return whether a path is a URL such as gs://bucket/x.csv, not a path on this machine."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
 
 
 def everywhere(path: str) -> str:
-    """Return an absolute path: a runner's processes may have other working folders."""
+    """Return a path as an absolute path, because a runner's processes may have other working folders."""
     return path if has_scheme(path) else str(Path(path).absolute())
 
 
@@ -72,7 +72,10 @@ class SourceFile:
 
     @property
     def stem(self) -> str:
-        """The file's name without its folder and endings: the model's name, unless the events have it."""
+        """The file's name without its folder and endings.
+
+        It is the model's name, unless the events have one.
+        """
         bare = stem_of(self.path)
         return os.fsencode(bare).decode("utf-8", "backslashreplace")
 
@@ -121,14 +124,15 @@ def arrow_buffer(data: bytes) -> pa.Buffer:
 def parquet_chunks(
     source: SourceFile, columns: Sequence[str] | None = None, chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[Chunk]:
-    """Read the named columns that a Parquet file has (None: all columns); other columns are not read."""
+    """Read the named columns that a Parquet file has (None = all columns); other columns are not read."""
     position = 0
     with source.open() as raw:
         file = pa.parquet.ParquetFile(
             raw,
             buffer_size=_PARQUET_BUFFER_BYTES,
             pre_buffer=False,
-            coerce_int96_timestamp_unit="us",  # in nanoseconds, times outside the years 1677 to 2262 wrap
+            # in nanoseconds, times outside the years 1677 to 2262 would wrap
+            coerce_int96_timestamp_unit="us",
         )
         present = file.schema_arrow.names
         wanted = None if columns is None else [name for name in columns if name in present]

@@ -63,7 +63,7 @@ class WholeLines:
         self._first = True
 
     def feed(self, data: bytes) -> tuple[LongLine | None, bytes]:
-        """Return a too long line, if one ends in `data`, and all new whole lines after it.
+        """Return a line that is too long, if one ends in `data`, and all new whole lines after it.
 
         The bytes after the last newline wait for the next call. O(bytes).
         """
@@ -76,7 +76,7 @@ class WholeLines:
         return None, self._through(data)
 
     def rest(self) -> tuple[LongLine | None, bytes]:
-        """Return the rest after the last newline, at the end of the input."""
+        """Return the bytes after the last newline, at the end of the input."""
         if self._held > self._most:
             return self._long(), b""
         block = self._without_mark(b"".join(self._waiting))
@@ -84,7 +84,10 @@ class WholeLines:
         return None, block
 
     def _through(self, data: bytes) -> bytes:
-        """Return the waiting bytes with the whole lines of `data`; keep the rest of `data` waiting."""
+        """Return the waiting bytes with the whole lines of `data`.
+
+        The rest of `data` waits for the next call.
+        """
         cut = data.rfind(b"\n") + 1
         block = b"".join([*self._waiting, data[:cut]]) if cut else b""
         if cut:
@@ -117,7 +120,7 @@ def line_blocks(
 ) -> Iterator[tuple[LongLine | None, bytes]]:
     """Read a stream to its end; yield each result of `WholeLines.feed` that is not empty.
 
-    block_bytes  bytes read at once, no more than `most`
+    block_bytes  bytes that are read at once, no more than `most`
     """
     lines = WholeLines(most)
     while True:

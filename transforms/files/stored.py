@@ -1,4 +1,4 @@
-"""Reads files of a stored state by their bare names in one folder, and does not trust the writer.
+"""Reads files of a stored state by their bare names in one folder, without trust in the writer of the folder.
 
 Whoever can write to the folder can write the manifest. Without these checks, a name in a manifest could be a
 path out of the folder, a FIFO that is never written to, or a device that never ends.
@@ -56,7 +56,7 @@ def read_in(folder: str, name: str, at: int = 0, size: int | None = None, most: 
         raise InputError(f"{name!r} is no bare name of a file in {folder}; {_REMEDY}")
 
     def part_of(there: int) -> int:
-        """Return how many bytes to read of a file of `there` bytes."""
+        """Return how many bytes to read from a file of `there` bytes."""
         if most is not None and there > most:
             raise InputError(f"{path} has {there:,} bytes, more than the {most:,} that can be; {_REMEDY}")
         wanted = there - at if size is None else size

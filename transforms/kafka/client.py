@@ -1,4 +1,4 @@
-"""Clients of Kafka: a check before a job that a topic is available, and errors as sentences.
+"""Clients of Kafka: they check before a job that a topic is available, and turn errors into sentences.
 
 librdkafka reports the same problem many times a second while it retries. Its lines go to the logger
 "rocsteady.kafka", each kind of line once a minute.
@@ -17,12 +17,12 @@ from ...core.process.near_names import near_names
 from .topic import KafkaTopic, confluent_kafka, without_values
 
 CHECK_SECONDS = 10.0
-"""Seconds to wait for an answer of the brokers, before a job starts."""
+"""Seconds to wait for an answer from the brokers, before a job starts."""
 
 _POLL_SECONDS = 0.1
 _ID_SECONDS = 5.0
 _REFUSALS = ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_UNKNOWN_PROTOCOL")
-"""Errors that waiting does not resolve. Other errors may come from a broker that is starting."""
+"""Errors that do not end if the client waits. Other errors may come from a broker that is still starting."""
 
 _PLACE = re.compile(
     r"^(\[thrd:[^\]]*\]: )?(\w+://)?[^ ]*?:\d+/(bootstrap|\d+): | \(after \d+ms in state \w+.*?\)"
@@ -34,7 +34,7 @@ _logger.addFilter(RareLog(kind=lambda record: _NUMBERS.sub("", record.getMessage
 
 
 def _hide_values(record: logging.LogRecord) -> bool:
-    """Hide values of options in a log line that librdkafka writes; the line is always kept."""
+    """Hide values of options in a log line that librdkafka writes; the line itself is always kept."""
     if isinstance(record.args, tuple):
         record.args = tuple(without_values(a) if isinstance(a, str) else a for a in record.args)
     return True
@@ -47,7 +47,7 @@ _silent.addHandler(logging.NullHandler())
 
 
 def reason_of(error: Any) -> str:
-    """Return the text of a KafkaError, without librdkafka's remarks on threads, addresses and states."""
+    """Return the text of a KafkaError, without the remarks of librdkafka on threads, addresses and states."""
     return without_values(_PLACE.sub("", str(error.str())).strip().rstrip("."))
 
 
@@ -69,7 +69,7 @@ def make_client(kind: Any, settings: dict[str, Any]) -> Any:
 
 
 class TopicFound(NamedTuple):
-    """What the brokers report of a topic: its number of partitions, their cluster's id, and the topic's id.
+    """The brokers' report on a topic: its number of partitions, the id of their cluster, and the topic's id.
 
     An id that the brokers do not have is "". Kafka has ids of topics since 2.8.
     """
@@ -80,7 +80,7 @@ class TopicFound(NamedTuple):
 
 
 def topic_id_of(description: Any) -> str:
-    """Return the id of a topic from its description; "" = the brokers have no ids of topics."""
+    """Return the id of a topic from its description; "" if the brokers have no ids of topics."""
     found = getattr(description, "topic_id", None)
     if found is None or not (found.get_most_significant_bits() or found.get_least_significant_bits()):
         return ""
@@ -88,7 +88,7 @@ def topic_id_of(description: Any) -> str:
 
 
 def _topic_id(client: Any, topic: KafkaTopic) -> str:
-    """Ask for the id of a topic that exists; "" where the brokers give none."""
+    """Ask for the id of a topic that exists; "" if the brokers give none."""
     kafka = confluent_kafka()
     asked = client.describe_topics(kafka.TopicCollection([topic.name]), request_timeout=_ID_SECONDS)
     try:
@@ -102,8 +102,8 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
 
     what  the option and its value, with which the text of each error begins
 
-    Raises InputError where no broker answers in time, the brokers refuse the client, or the topic does not
-    exist; ConfigError for an invalid option; MissingPackageError without confluent-kafka.
+    Raises InputError if no broker answers in time, the brokers refuse the client, or the topic does not
+    exist; ConfigError for an invalid option; MissingPackageError if confluent-kafka is missing.
     """
     kafka = confluent_kafka()
     from confluent_kafka.admin import AdminClient
@@ -117,7 +117,7 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
             there = client.list_topics(timeout=min(2.0, seconds))
             break
         except kafka.KafkaException as error:
-            client.poll(_POLL_SECONDS)  # serves error_cb
+            client.poll(_POLL_SECONDS)  # this call serves error_cb
             telling = [each for each in errors if each.name() != "_ALL_BROKERS_DOWN"]
             final = [each for each in telling if each.name() in _REFUSALS]
             if final or time.monotonic() >= end:
@@ -151,7 +151,7 @@ def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = Fal
         "start the broker, or name another, or say --kafka-option security.protocol=SSL, SASL_SSL or "
         "SASL_PLAINTEXT if it asks for TLS or a password"
     )
-    # A listener without TLS answers TLS with an error, or closes the connection: chance decides which.
+    # A listener without TLS answers TLS with an error, or closes the connection; which of both is chance.
     if "PLAINTEXT" in said or "SSL connection closed" in said:
         remedy = "leave --kafka-option security.protocol out, or say SASL_PLAINTEXT, if it speaks no TLS"
     elif connected:  # a TLS listener silently closes a connection without TLS

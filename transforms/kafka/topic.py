@@ -1,4 +1,4 @@
-"""A Kafka topic by its URL, with the options of its client, for sources and sinks.
+"""A Kafka topic, given by its URL and the options of its client, for sources and sinks.
 
     kafka://host:port[,host:port...]/topic
 
@@ -33,7 +33,7 @@ _WORDS = frozenset(
 """Values that are not secret; errors show them, because they help to understand the error."""
 
 _told: set[str] = set()
-"""The values of options of this process's clients that may be secret; see `without_values`."""
+"""The values of options, in this process's clients, that may be secret; see `without_values`."""
 
 _KEY = re.compile(r"[a-z]+([._][a-z0-9_]+)*")
 """The pattern of librdkafka's keys, including those of plugins."""
@@ -42,7 +42,7 @@ _IN_URL = ("bootstrap.servers", "metadata.broker.list")
 
 
 def is_kafka(path: str) -> bool:
-    """Tell whether a path is the URL of a topic.
+    """Return whether a path is the URL of a topic.
 
     >>> is_kafka("kafka://localhost:9092/rows"), is_kafka("rows.jsonl")
     (True, False)
@@ -55,7 +55,7 @@ class KafkaTopic:
     """A topic and its brokers. `options` may hold a password, so they are not shown.
 
     brokers  "host:port", several with commas between
-    options  (name, value) pairs of librdkafka's settings, in the order given
+    options  (name, value) pairs of librdkafka's settings, in the order in which they were given
     """
 
     brokers: str
@@ -64,7 +64,10 @@ class KafkaTopic:
 
     @classmethod
     def parse(cls, url: str, options: Iterable[str] = ()) -> KafkaTopic:
-        """Read a URL, and options as the command line has them. Raises ConfigError, InputError.
+        """Read a URL, and options in the form of the command line.
+
+        Raises ConfigError for a URL or an option that is not valid, InputError for a file that cannot be
+        read.
 
         >>> KafkaTopic.parse("kafka://one:9092,two:9093/rows", ["linger.ms=5"])
         KafkaTopic(brokers='one:9092,two:9093', name='rows')
@@ -94,7 +97,9 @@ class KafkaTopic:
         return f"{SCHEME}{self.brokers}/{self.name}"
 
     def is_same(self, other: KafkaTopic) -> bool:
-        """Tell whether two URLs name one topic: both have the same name, and at least one broker in common.
+        """Return whether two URLs name one topic.
+
+        Both have the same name, and at least one broker in common.
 
         >>> KafkaTopic("one:9092,two:9093", "rows").is_same(KafkaTopic("TWO:9093", "rows"))
         True
@@ -103,7 +108,7 @@ class KafkaTopic:
         return self.name == other.name and not brokers.isdisjoint(others)
 
     def settings(self, **own: Any) -> dict[str, Any]:
-        """Return a client's settings: `own` (with "_" for "."), then the options, then the brokers."""
+        """Return the settings of a client: `own` (with "_" for "."), then the options, then the brokers."""
         given = {name.replace("_", "."): value for name, value in own.items()}
         for name, value in self.options:
             if value and (_SECRET.search(name) or not (value.isdecimal() or value in _WORDS)):
@@ -114,8 +119,8 @@ class KafkaTopic:
 def without_values(text: str) -> str:
     """Return a text of the client with *** in place of each option's value, which may be a password.
 
-    librdkafka repeats values in its errors and in its log ("Unsupported SASL mechanism: hunter2"). Known are
-    the values of all topics whose `settings` method was called in this process.
+    librdkafka repeats values in its errors and in its log ("Unsupported SASL mechanism: hunter2"). The method
+    replaces the values of all topics whose `settings` method was called in this process.
     """
     for value in sorted(_told, key=len, reverse=True):
         if value in text:
@@ -124,7 +129,9 @@ def without_values(text: str) -> str:
 
 
 def kafka_options(words: Iterable[str]) -> dict[str, str]:
-    """Read options, `key=value` or `@FILE`. Raises ConfigError, InputError.
+    """Read options, each `key=value` or `@FILE`.
+
+    Raises ConfigError for an option that is not valid, InputError for a file that cannot be read.
 
     A key has one value. An option `key=value` replaces the value of a file.
 

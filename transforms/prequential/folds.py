@@ -51,7 +51,7 @@ class FoldOutputCoder(Coder):
         return b"".join((packed_text(head), rows, *output.reports))
 
     def decode(self, encoded: bytes) -> FoldOutput:
-        """Return what `encode` was given."""
+        """Return the rows and reports that `encode` was given."""
         what = "reports between two stages"
         with reading(what):
             reader = Reader(memoryview(encoded))
@@ -121,7 +121,7 @@ class EvaluateFolds(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machine
         self._machines = RunStateMachine(factory, FoldOutput, cache_bytes, letters, lateness)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
-        """Apply to packets; raises ConfigError for windows that merge."""
+        """Apply the machines of the folds to packets; raise ConfigError for windows that merge."""
         spread = beam.FlatMap(_to_every_fold, self._keys).with_output_types(tuple[str, bytes])
         outputs: MachineOutputs = packets | "To every fold" >> spread | "Machines" >> self._machines
         return outputs
@@ -149,14 +149,17 @@ class ComparisonFactory:
     settings: ComparisonSettings
 
     def warm_up(self) -> None:
-        """Nothing is compiled."""
+        """Compile nothing, because these machines have no kernels."""
 
     def new(self, pane: Pane | None, key: str) -> FoldPairs | LearnerComparisons:  # noqa: ARG002
         """Return a machine without any records."""
         return self.machine(self.settings, *_fold_of(key))
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> FoldPairs | LearnerComparisons:  # noqa: ARG002
-        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        """Return the machine of a snapshot.
+
+        Raise OtherConfigurationError for other settings, a `WireError` for damaged bytes.
+        """
         return self.machine.from_bytes(snapshot, self.settings, *_fold_of(key))
 
 
@@ -167,7 +170,7 @@ def _fold_of(key: str) -> tuple[int, ...]:
 class FoldComparisons(NamedTuple):
     """The outputs of `CompareFolds`.
 
-    comparisons  `ComparisonRow`s. A row's Beam timestamp is the row's time, if the row has a time.
+    comparisons  `ComparisonRow`s. The Beam timestamp of a row is the row's time, if it has one.
     means        `FoldMean`s, with Beam timestamps as those of `comparisons`.
     """
 

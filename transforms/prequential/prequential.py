@@ -1,4 +1,4 @@
-"""Prequential: learners trained and tested over folds of a PCollection of instances, and compared."""
+"""Prequential: trains and tests learners over folds of a PCollection of instances, and compares them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Prequentials:
     batches       the same rows as Arrow record batches.
     comparisons   ComparisonRows, for every pair of learners and for all learners, at every checkpoint.
     means         FoldMeans: for every learner and measure, the mean over folds.
-    dead_letters  invalid instances, and instances at which a learner failed; their model is the learner.
+    dead_letters  invalid instances, and instances at which a learner failed; the model of such a letter is
+                  the learner.
     late          late instances.
     """
 
@@ -75,7 +76,8 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
     multiclass    whether labels are classes, none of which is positive.
     classes       all classes, if they are known; scikit-learn's learners need them.
     class_scores  the names of all classes, instead of `multiclass` and `classes`: learners give a score of
-                  each class, and rows are `ClassRow`s. A label that is none of them makes a dead letter.
+                  each class, and rows are `ClassRow`s. A label that is none of these classes makes a dead
+                  letter.
     id            the field of ids; the ids decide the folds of instances.
     method, folds, prequential, seed  see `Folds`.
     noise, batch  see `LearnerSpec`.
@@ -136,7 +138,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         for name, given in (
             ("features", features), ("categories", categories), ("classes", classes), ("compare", compare),
         ):  # fmt: skip
-            if isinstance(given, str):  # it would be taken letter by letter
+            if isinstance(given, str):  # a text would be taken letter by letter
                 raise ConfigError(f"{name}={given!r}: give a list of names, such as {name}=[{given!r}]")
         task = task_of(multiclass, positive, classes, class_scores, threshold)
         self._fields = EventFields(
@@ -174,7 +176,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         self._cache_bytes = cache_bytes
 
     def expand(self, instances: beam.PCollection[Any]) -> Prequentials:
-        """Pack, train and test, compare."""
+        """Pack the instances, train and test the learners, and compare them."""
         if not isinstance(instances, beam.PCollection):
             raise ConfigError(
                 f"{self.label}: it is applied to a {type(instances).__name__}; apply it to one PCollection "
@@ -237,7 +239,10 @@ def _specs(
 
 
 def _named(factory: Factory) -> str:
-    """Return the name by which a worker imports a factory. Raises ConfigError."""
+    """Return the name by which a worker imports a factory.
+
+    Raises ConfigError if a worker cannot import it.
+    """
     if isinstance(factory, str):
         return factory
     module, name = getattr(factory, "__module__", None), getattr(factory, "__qualname__", "")

@@ -1,8 +1,8 @@
 """A file of lines (.csv, .jsonl), or stdout, that grows while a job runs.
 
 Invariant
-    A job that goes on after its process was killed continues the file behind its last whole line. So no line
-    is torn, and no row that was written before is lost.
+    A job that continues after its process was killed continues the file behind its last whole line. So no
+    line is torn, and no row that was written before is lost.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class AppendedTable(TableSink):
     The constructor makes the file without rows; earlier content is lost. With `resumes`, the whole lines of
     an existing file stay: only a torn last line, which a killed process left, is cut off.
 
-    Raises RocsteadyError where the file cannot be written, InputError where a file of CSV has other columns,
-    BrokenPipeError where stdout has no reader any more.
+    Raises RocsteadyError if the file cannot be written, InputError if a file of CSV has other columns,
+    BrokenPipeError if stdout has no reader any more.
     """
 
     def __init__(self, path: str, kind: TableKind, *, csv_safe: bool = False, resumes: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Records on Beam, such as `AlertRow`, in record batches, as sinks take them."""
+"""Puts records on Beam, such as `AlertRow`, into record batches, the form that sinks take."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _GATHERED_RECORDS = 10_000
 
 
 class _Gathered(beam.DoFn):
-    """Records of one kind -> record batches; a bundle's records are gathered into one batch."""
+    """Turns records of one kind into record batches; a bundle's records are gathered into one batch."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._held: list[tuple[Any, ...]] = []
 
     def start_bundle(self) -> None:
-        """Hold no records."""
+        """Begin without records."""
         self._held = []
 
     def process(self, record: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
@@ -41,7 +41,7 @@ class _Gathered(beam.DoFn):
 
 
 class InBatches(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatch]]):
-    """Records of a kind (`AlertRow`, `PairRow`, `ComparisonRow`) -> record batches, as sinks take them."""
+    """Turns records of a kind, such as `AlertRow` or `PairRow`, into record batches, which sinks take."""
 
     def __init__(self, kind: TableKind) -> None:
         super().__init__()

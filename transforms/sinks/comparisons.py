@@ -1,6 +1,6 @@
 """The kinds of tables that compare learners: comparisons, and means over folds.
 
-They stand apart from the other kinds, since a job without comparisons need not import the tests.
+They have a module of their own, so that a job without comparisons need not import the tests.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ DELIVERY_SECONDS = 120
 """Seconds for the delivery of a message. In this time, an unreachable broker may come back."""
 
 _GRACE_SECONDS = 5
-"""Seconds to wait beyond the delivery time: librdkafka looks for expired messages from time to time."""
+"""Seconds to wait beyond the delivery time, because librdkafka looks for expired messages only from time to
+time.
+"""
 
 _SETTINGS = {
     "acks": "all",
@@ -52,7 +54,7 @@ _SETTINGS = {
 """Settings of the producer. Options may override all but the first two."""
 
 _KEYS = ("model", "group", "learner_a")
-"""The columns that may be the key of a message: the first of them that a record has."""
+"""The columns that may be the key of a message: the first column that a record has is the key."""
 
 _FIXED = ("acks", "enable.idempotence")
 _POLL_SECONDS = 0.2
@@ -62,7 +64,7 @@ _producers_lock = threading.Lock()
 
 
 def messages(batch: pa.RecordBatch, kind: TableKind) -> Iterator[tuple[bytes | None, bytes, Headers]]:
-    """Yield key, value and headers of every record. O(cells), in columns; Python for each record."""
+    """Yield key, value and headers of every record. O(cells) in columns, and some Python for each record."""
     values = _as_bytes(json_objects(batch, "number"))
     identity = [
         zip(repeat("pane" if column == "pane_start" else column), _header(batch, column))
@@ -74,7 +76,7 @@ def messages(batch: pa.RecordBatch, kind: TableKind) -> Iterator[tuple[bytes | N
 
 
 def _header(batch: pa.RecordBatch, column: str) -> list[bytes]:
-    """Return a column of the identity as text; the empty text for no pane and for an unknown value."""
+    """Return a column of the identity as text; a missing pane and an unknown value are the empty text."""
     if column != "pane_start":
         return _as_bytes(batch.column(column).cast(pa.string()).fill_null(""))
     ends = [batch.column("pane_start"), batch.column("pane_end")]
@@ -82,7 +84,7 @@ def _header(batch: pa.RecordBatch, column: str) -> list[bytes]:
 
 
 def _as_bytes(texts: pa.Array) -> list[Any]:
-    """Return texts in UTF-8, None for null."""
+    """Return texts in UTF-8; None for null."""
     encoded: list[Any] = texts.cast(pa.binary()).to_pylist()
     return encoded
 
@@ -99,7 +101,7 @@ def checked_topic(topic: KafkaTopic) -> KafkaTopic:
 
 
 def _producer(topic: KafkaTopic) -> Any:
-    """Return this process's producer for a topic's brokers and options; the first call makes the producer."""
+    """Return this process's producer for a topic's brokers and options; the first call makes it."""
     place = (os.getpid(), topic.brokers, topic.options)
     with _producers_lock:
         if place not in _producers:
@@ -116,7 +118,7 @@ def _forget(producer: Any) -> None:
 
 
 class KafkaWriter(TableSink):
-    """Sends record batches of a kind to a topic; for one thread.
+    """Sends record batches of a kind to a topic; each writer belongs to one thread.
 
     Raises RocsteadyError, once, for undelivered messages, with their number and the first message's reason.
     """
@@ -173,7 +175,10 @@ class KafkaWriter(TableSink):
             return
 
     def _heard(self, headers: Headers, error: Any, _: Any) -> None:
-        """Count a delivered or failed message. `headers` is an argument, for a failed message has none."""
+        """Count a message that was delivered or has failed.
+
+        `headers` is an argument, because a failed message has no headers.
+        """
         if error is None:
             self._delivered += 1
             return
@@ -217,10 +222,12 @@ def _remedy(error: Any) -> str:
 
 
 class WriteKafka(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
-    """Writes record batches of rows, or of other records of rocsteady, to a topic; the columns tell the kind.
+    """Writes record batches of rows, or of other records of rocsteady, to a topic.
+
+    The columns decide the kind.
 
     url      kafka://host:port[,host:port]/topic
-    options  of librdkafka, each "key=value" or "@FILE"
+    options  options of librdkafka, each "key=value" or "@FILE"
 
     Every bundle waits until its messages are delivered, so that a committed bundle has lost no message. The
     output is empty. Raises ConfigError, InputError or MissingPackageError for invalid arguments. A message
@@ -241,7 +248,7 @@ class WriteKafka(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]])
 
 
 def kind_of(schema: pa.Schema) -> TableKind | None:
-    """Return the kind with the columns of a schema; None for unknown columns.
+    """Return the kind whose columns are those of a schema; None for other columns.
 
     >>> kind_of(KINDS[0].schema).name
     'row'
@@ -257,7 +264,7 @@ class _Send(beam.DoFn):
         self._topic = topic
 
     def start_bundle(self) -> None:
-        """Start without writers: an earlier bundle has settled its own messages."""
+        """Begin without writers, because an earlier bundle has settled its own messages."""
         self._writers: dict[str, KafkaWriter] = {}
 
     def process(self, batch: pa.RecordBatch) -> None:

@@ -1,7 +1,8 @@
 """The kinds of tables that a job writes: their columns, order and identity, and records as columns.
 
-The kinds are rows, rows of pairs, roll-ups, alerts, dead letters and curves; `comparisons` has two more. Each
-row of a table of curves is one point of a curve. The module does not import Beam.
+The kinds are rows, rows of models with a score of each class, rows of pairs, roll-ups, alerts, dead letters
+and curves; `comparisons` has two more. Each row of a table of curves is one point of a curve. In roll-ups,
+alerts and curves the column `class` is null where a model has one score. The module does not import Beam.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ from ..events.dead_letters import DEAD_LETTER_SCHEMA, schema_of
 
 CONFIDENCE_KEY = b"rocsteady.confidence"
 SETTINGS_KEY = b"rocsteady.settings"
-"""Two keys in the metadata of a Parquet file of rows.
-
-CONFIDENCE_KEY has the confidence level of the intervals. SETTINGS_KEY has the text whose hash is `config`.
+"""Two keys in the metadata of a Parquet file of rows: CONFIDENCE_KEY has the confidence level of the
+intervals, SETTINGS_KEY the text whose hash is `config`.
 """
 
 
@@ -51,6 +51,7 @@ CURVE_SCHEMA = pa.schema(
     [
         pa.field("model", pa.string(), nullable=False),
         pa.field("slice", pa.string(), nullable=False),
+        pa.field("class", pa.string()),
         pa.field("pane_start", pa.timestamp("us", "UTC")),
         pa.field("pane_end", pa.timestamp("us", "UTC")),
         pa.field("seq", pa.int64(), nullable=False),
@@ -67,9 +68,11 @@ CURVE_SCHEMA = pa.schema(
         pa.field("config", pa.string(), nullable=False),
     ]
 )
-"""The columns of a point of a curve, in every sink. A curve is identified by (model, slice, pane, seq).
+"""The columns of a point of a curve, in every sink. A curve is identified by (model, slice, class, pane,
+seq).
 
 model, slice  whose curve it is
+class         the class whose events are the positives; null where the model has one score
 pane_start, pane_end
               the Beam window, if the input is windowed
 seq           how many events of the model and slice were applied so far
@@ -82,29 +85,19 @@ point         the number of the point, from 0, from the highest threshold down. 
 threshold     the point counts the events with a score of at least this; null at point 0, because no score
               reaches it
 tp, fp        masses of positives and of negatives at or above the threshold. tp / positives is the true
-              positive rate, fp / negatives the false positive rate
+              positive rate, fp / negatives is the false positive rate
 on_hull       whether the point is a vertex of the convex hull
 block_score   at a vertex the mean score of the events since the vertex before: one block of the isotonic
               calibration. The block's share of positives is the difference in `tp` divided by the difference
               in `tp` + `fp`
-config        a hash of all settings that change values, as of the rows
+config        a hash of all settings that change values, as in rows
 """
 
-CLASS_CURVE_SCHEMA = CURVE_SCHEMA.insert(2, pa.field("class", pa.string(), nullable=False))
-"""The columns of a point of the curve of one class against all others: those of CURVE_SCHEMA, and `class`.
-
-class  the class whose events are the positives; with (model, slice, pane, seq) it identifies the curve
-"""
-
-CURVE_ORDER = ("model", "slice", "pane_start", "seq", "point")
+CURVE_ORDER = ("model", "slice", "pane_start", "seq", "class", "point")
 
 
 def curves_to_arrow(curves: Sequence[WindowCurve]) -> pa.RecordBatch:
-    """Return curves as a record batch with CURVE_SCHEMA. O(points); Python only for each curve.
-
-    Curves of classes have CLASS_CURVE_SCHEMA.
-    """
-    schema = CURVE_SCHEMA if not curves or curves[0].class_ is None else CLASS_CURVE_SCHEMA
+    """Return curves as a record batch with CURVE_SCHEMA. O(points); Python only for each curve."""
     records = [curve.curve for curve in curves]
     lengths = [len(record) for record in records]
     which = pa.array(np.repeat(np.arange(len(curves)), lengths))
@@ -134,9 +127,9 @@ def curves_to_arrow(curves: Sequence[WindowCurve]) -> pa.RecordBatch:
     }
     arrays = [
         points[field.name] if field.name in points else pa.array(columns[field.name], field.type).take(which)
-        for field in schema
+        for field in CURVE_SCHEMA
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=CURVE_SCHEMA)
 
 
 def curve_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
@@ -151,23 +144,14 @@ PAIR_SCHEMA = schema_of(PairRow)
 PAIR_ORDER = ("model", "against", "slice", "pane_start", "row")
 
 ALERT_SCHEMA = schema_of(AlertRow)
-_CLASS = ALERT_SCHEMA.field("class_").with_name("class")
-ALERT_SCHEMA = ALERT_SCHEMA.remove(ALERT_SCHEMA.get_field_index("class_"))
-"""The columns of an alert, in every sink: the fields of `AlertRow` without `class_`."""
+"""The columns of an alert, in every sink: the fields of `AlertRow`."""
 
-CLASS_ALERT_SCHEMA = ALERT_SCHEMA.insert(ALERT_SCHEMA.get_field_index("slice") + 1, _CLASS)
-"""The columns of an alert of a job with class scores: `class` stands behind `slice`."""
-
-ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule")
+ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule", "class")
 
 ROLL_UP_SCHEMA = schema_of(RollUpRow)
-ROLL_UP_SCHEMA = ROLL_UP_SCHEMA.remove(ROLL_UP_SCHEMA.get_field_index("class_"))
-"""The columns of a roll-up row, in every sink: the fields of `RollUpRow` without `class_`."""
+"""The columns of a roll-up row, in every sink: the fields of `RollUpRow`."""
 
-CLASS_ROLL_UP_SCHEMA = ROLL_UP_SCHEMA.insert(1, _CLASS)
-"""The columns of a roll-up row of models with a score of each class: `class` stands behind `group`."""
-
-ROLL_UP_ORDER = ("group", "pane_start", "row")
+ROLL_UP_ORDER = ("group", "pane_start", "row", "class")
 
 
 class TableKind(NamedTuple):
@@ -176,7 +160,7 @@ class TableKind(NamedTuple):
     name      the name of a record of the kind.
     schema    the columns.
     order     the columns by which a file of the kind is sorted.
-    identity  the columns that are equal in two copies of a record; "pane_start" stands for the pane.
+    identity  the columns that are equal in two copies of one record; "pane_start" stands for the pane.
     counter   the job's counter of written items, if any.
     number    a function that counts the items of a table; a curve is one item, with a record for each point.
     """
@@ -203,17 +187,22 @@ def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: It
 
 
 class TableSink(ABC):
-    """Takes record batches of one kind, in the order in which they were made."""
+    """Takes record batches of one kind, in the order in which they are made."""
 
     @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take the rows of a batch."""
+        """Add the rows of a batch to the table."""
 
     def tend(self) -> None:  # noqa: B027 - most sinks have no such work
-        """Do due work, such as finishing a file. Called from time to time, also while no rows come."""
+        """Do work that is due, such as finishing a file.
+
+        Called from time to time, also while no rows come.
+        """
 
     def settle(self) -> object:  # noqa: B027
-        """Make all rows that came so far durable: a reader finds them if this process, or the machine, stops.
+        """Make all rows that came so far durable.
+
+        A reader then finds them even if this process, or the machine, stops.
 
         A table that is written at its end has no such moment.
         """
@@ -222,7 +211,7 @@ class TableSink(ABC):
         """Write or deliver all remaining rows: no more rows will come."""
 
     def close(self) -> None:  # noqa: B027
-        """Release open files and clients, whether finished or not."""
+        """Release open files and clients, whether or not the table was finished."""
 
 
 def _number_of_curves(table: pa.RecordBatch | pa.Table) -> int:
@@ -233,39 +222,22 @@ ROW_ORDER = ("model", "slice", "pane_start", "row")
 DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail", "model", "field")
 
 CLASS_ROW_ORDER = (*ROW_ORDER, "class")
-CLASS_CURVE_ORDER = (*CURVE_ORDER[:-1], "class", "point")
 
 ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 CLASS_ROWS = TableKind("row", CLASS_ROW_SCHEMA, CLASS_ROW_ORDER, CLASS_ROW_ORDER, "rows_written")
 """Rows of models with a score of each class. The row of all classes has no class, and stands first."""
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
-CLASS_ALERTS = TableKind("alert", CLASS_ALERT_SCHEMA, (*ALERT_ORDER, "class"), (*ALERT_ORDER, "class"))
 PAIRS = TableKind("pair", PAIR_SCHEMA, PAIR_ORDER, PAIR_ORDER, "pair_rows_written")
 ROLL_UPS = TableKind("roll-up", ROLL_UP_SCHEMA, ROLL_UP_ORDER, ROLL_UP_ORDER, "roll_up_rows_written")
-_BY_CLASS = (*ROLL_UP_ORDER, "class")
-CLASS_ROLL_UPS = TableKind("roll-up", CLASS_ROLL_UP_SCHEMA, _BY_CLASS, _BY_CLASS, "roll_up_rows_written")
 DEAD_LETTERS = TableKind(
     "dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position", "model")
 )
 CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)
-CLASS_CURVES = CURVES._replace(schema=CLASS_CURVE_SCHEMA, order=CLASS_CURVE_ORDER, identity=CLASS_CURVE_ORDER)
 
-OF_CLASSES = {kind.name: kind for kind in (CLASS_ROWS, CLASS_ALERTS, CLASS_CURVES, CLASS_ROLL_UPS)}
-"""The kinds of tables of models with a score of each class, by the names that they share with other kinds."""
-
-KINDS = (ROWS, ALERTS, PAIRS, ROLL_UPS, DEAD_LETTERS, CURVES, *OF_CLASSES.values())
+KINDS = (ROWS, CLASS_ROWS, ALERTS, PAIRS, ROLL_UPS, DEAD_LETTERS, CURVES)
 """The kinds of all tables of an evaluation."""
-
-
-def kind_for(kind: TableKind, *, has_classes: bool) -> TableKind:
-    """Return the kind of this name for models with a score of each class, or the kind itself.
-
-    >>> kind_for(ALERTS, has_classes=True) is CLASS_ALERTS, kind_for(PAIRS, has_classes=True) is PAIRS
-    (True, True)
-    """
-    return OF_CLASSES.get(kind.name, kind) if has_classes else kind
 
 
 def kind_of_rows(schema: pa.Schema) -> TableKind:
     """Return the kind of rows that have some columns, perhaps with other metadata."""
-    return kind_for(ROWS, has_classes="class" in schema.names)._replace(schema=schema)
+    return (CLASS_ROWS if "class" in schema.names else ROWS)._replace(schema=schema)

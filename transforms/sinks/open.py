@@ -4,7 +4,7 @@ kafka://host:port/topic   each record is sent at once, as one message.
 rows/                     files that are finished one after another.
 rows.jsonl, ...           one file.
 
-Files that grow while a job runs: rows are in the file, or on stdout, as soon as they are made. Files of lines
+Files grow while a job runs: rows are in the file, or on stdout, as soon as they are made. Files of lines
 (.jsonl, .csv) grow by appended lines (`appended`). Parquet and compressed files are either complete or
 absent: they are written at the end, sorted, as in a bounded job. Until then, their rows are in the system's
 temporary folder.
@@ -57,7 +57,7 @@ from .table import (
 
 
 def is_appendable(path: str) -> bool:
-    """Tell by a file's ending whether the file can be read while it is written.
+    """Return whether a file can be read while it is written, by the ending of its name.
 
     >>> [is_appendable(name) for name in ("-", "rows.jsonl", "rows.CSV", "rows.csv.gz", "rows.parquet")]
     [True, True, True, False, False]
@@ -70,7 +70,7 @@ _GATHERED = 10_000
 
 
 class TableAtEnd(TableSink):
-    """A file that `finish` writes, complete and sorted; see `table`."""
+    """A file that `finish` writes, complete and sorted, as `table` describes."""
 
     def __init__(self, path: str, kind: TableKind, *, csv_safe: bool = False) -> None:
         self._path = path
@@ -82,7 +82,7 @@ class TableAtEnd(TableSink):
         self._stream = pa.ipc.new_stream(self._spill, kind.schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Keep the rows."""
+        """Store the rows until `finish`."""
         self._gathered.append(batch)
         self._count += batch.num_rows
         if self._count >= _GATHERED:
@@ -123,7 +123,7 @@ PART_SECONDS = 10.0
 
 
 def is_folder(path: str) -> bool:
-    """Tell whether a path names a folder of parts: by the slash at its end.
+    """Return whether a path names a folder of parts: a slash at its end says so.
 
     >>> is_folder("rows/"), is_folder("gs://bucket/rows/"), is_folder("rows.jsonl")
     (True, True, False)
@@ -134,7 +134,7 @@ def is_folder(path: str) -> bool:
 def check_folder(path: str) -> None:
     """Check, before a job starts, that files can be written into a folder; make a missing folder.
 
-    Raises InputError where the path is a file, or where the folder cannot be made or written to.
+    Raises InputError if the path is a file, or if the folder cannot be made or written to.
     """
     if has_scheme(path):
         check_url(path)
@@ -158,7 +158,7 @@ def check_folder(path: str) -> None:
 class PartFiles(TableSink):
     """Gathers record batches of a kind and writes them as files of a folder.
 
-    Raises RocsteadyError where a file cannot be written: its final name then does not exist.
+    Raises RocsteadyError if a file cannot be written: its final name then does not exist.
     """
 
     def __init__(self, folder: str, kind: TableKind, ending: str) -> None:
@@ -181,7 +181,7 @@ class PartFiles(TableSink):
             self.settle()
 
     def tend(self) -> None:
-        """Finish a file when its first row has waited for PART_SECONDS."""
+        """Finish a file if its first row has waited for PART_SECONDS."""
         if self._held and time.monotonic() - self._since >= PART_SECONDS:
             self.settle()
 
@@ -231,11 +231,11 @@ class _WriteParts(beam.DoFn):
         self._ending = ending
 
     def start_bundle(self) -> None:
-        """Hold nothing."""
+        """Begin without rows."""
         self._parts = PartFiles(self._folder, self._kind, self._ending)
 
     def process(self, batch: pa.RecordBatch) -> None:
-        """Hold a batch."""
+        """Hold the rows of a batch."""
         self._parts.write(batch)
         if self._kind.counter is not None:
             count(self._kind.counter, self._kind.number(batch))
@@ -264,7 +264,7 @@ PLAIN_SINKS = SinkOptions()
 
 
 def is_streamed(path: str) -> bool:
-    """Tell whether a sink has records before a job ends, and keeps them if the job fails.
+    """Return whether a sink has records before a job ends, and keeps them if the job fails.
 
     >>> is_streamed("kafka://localhost:9092/rows"), is_streamed("rows/"), is_streamed("rows.csv")
     (True, True, False)
@@ -292,7 +292,9 @@ def check_sink(path: str, options: SinkOptions, what: str) -> None:
 
 
 def open_sink(path: str, kind: TableKind, options: SinkOptions, *, resumes: bool = False) -> TableSink:
-    """Return the sink of a job in this process; it takes record batches in the order in which they come.
+    """Return the sink of a job that runs in this process.
+
+    It takes record batches in the order in which they are made.
 
     resumes  whether rows are appended to a file that has the earlier rows of the job
     """

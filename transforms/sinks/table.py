@@ -2,14 +2,14 @@
 
 Invariant
     A file under its final name is complete. It is written under a temporary name in the same folder, flushed
-    to the disk and renamed. On any failure, the temporary file is removed, and an earlier file stays.
-    The same table gives the same bytes.
+    to the disk and renamed. If anything fails, the temporary file is removed, and an earlier file stays. The
+    same table gives the same bytes.
 
 CSV for a spreadsheet (`csv_safe`): text that a spreadsheet would run as a formula gets an apostrophe.
 
-CSV: null is the empty field and the empty text is `""`; booleans are true and false; times are RFC 3339
-with Z; the values of a list are joined by commas. JSON lines: null is null. Infinity is `inf` in CSV and
-`1e999` in JSON; NaN is written as null.
+CSV: null is the empty field and the empty text is `""`; booleans are true and false; times are RFC 3339 with
+Z; the values of a list are joined by commas. JSON lines: null is `null`. Infinity is `inf` in CSV and `1e999`
+in JSON; NaN is written as null.
 
 A bounded job writes each kind of table into one file at its end (`WriteSortedTable`). The file holds every
 row once, sorted by the order of its kind. So the same rows give the same bytes, for any split of the rows
@@ -55,12 +55,15 @@ _CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 _FORMULA = r"\A([=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
 """The start of a text that a spreadsheet may run as a formula.
 
-Source: OWASP, "CSV Injection", with the full-width forms of = + - @.
+Source: OWASP, "CSV Injection", which includes the full-width forms of = + - @.
 """
 
 
 def cleaned(table: pa.Table, *, csv_safe: bool) -> pa.Table:
-    """Return the table as sinks write it, with null in place of NaN; csv_safe: see `without_formulas`."""
+    """Return a table with the values that sinks write.
+
+    Null in place of NaN, and with csv_safe the texts of `without_formulas`.
+    """
     for place, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
             column = table.column(place)
@@ -71,7 +74,7 @@ def cleaned(table: pa.Table, *, csv_safe: bool) -> pa.Table:
 
 
 def is_csv(path: str) -> bool:
-    """Tell whether a file holds CSV, by the ending of its name.
+    """Return whether a file holds CSV, by the ending of its name.
 
     >>> is_csv("rows.csv"), is_csv("rows.CSV.gz"), is_csv("rows.jsonl")
     (True, True, False)
@@ -98,7 +101,7 @@ def without_formulas(table: pa.Table) -> pa.Table:
 
 
 def _joined(lists: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return each list as one text: its values, joined by commas; nothing stands for null.
+    """Return each list as one text: its values, joined by commas; a null list is an empty text.
 
     A comma or a backslash in a value has a backslash before it.
     """
@@ -144,7 +147,9 @@ def csv_lines(table: pa.Table) -> bytes:
 
 
 def text_lines(table: pa.Table, *, as_csv: bool) -> Iterator[bytes]:
-    r"""Yield the rows as lines of CSV or of JSON, many lines to a piece; for a file or for stdout.
+    r"""Yield the rows as lines of CSV or of JSON, many lines to a piece.
+
+    The pieces go to a file or to stdout.
 
     >>> list(text_lines(pa.table({"auc": [0.5, None]}), as_csv=False))
     [b'{"auc": 0.5}\n{"auc": null}\n']
@@ -203,7 +208,7 @@ def check_file(path: str | os.PathLike[str]) -> None:
 
 
 def check_url(url: str) -> None:
-    """Check that Beam has a file system for a URL, but not that a file can be written there."""
+    """Check that Beam has a file system for a URL; whether a file can be written there is not checked."""
     try:
         FileSystems.get_filesystem(url)
     except ValueError as error:
@@ -211,7 +216,7 @@ def check_url(url: str) -> None:
 
 
 def try_folder(folder: Path) -> None:
-    """Make a temporary file in a folder. Raises OSError where the folder cannot be written to."""
+    """Make and remove a temporary file in a folder. Raises OSError if the folder cannot be written to."""
     with tempfile.TemporaryFile(dir=folder):
         pass
 
@@ -221,7 +226,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str], *, csv_safe: bool
 
     csv_safe  for CSV only: see `without_formulas`
 
-    Raises InputError for an unknown ending, OSError where the file cannot be written.
+    Raises InputError for an unknown ending, OSError if the file cannot be written.
     """
     text = os.fspath(path)
     ending, gzipped = _ending(text)
@@ -271,7 +276,7 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush a folder to the disk, so that a rename is durable; not every system allows that."""
+    """Flush a folder to the disk, so that a rename is durable; not every system can do that."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -297,7 +302,7 @@ class _WriteSorted(beam.DoFn):
 
 
 class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
-    """Record batches of a kind -> one file; outputs the file's path when the file is complete.
+    """Writes record batches of a kind into one file; outputs the file's path when the file is complete.
 
     csv_safe  see the head of this module
     """

@@ -1,4 +1,4 @@
 """The sources of events.
 
-`files` (bounded) and `streams` (live). `pack_records` packs any PCollection's records.
+`files` has bounded sources, `streams` live sources. `pack_records` packs any PCollection's records.
 """

@@ -1,6 +1,8 @@
-"""Single records of a PCollection as packets: buffered per Beam window, validated in columns, split by shard.
+"""Puts single records of a PCollection into packets.
 
-So windows are assigned to single records, but state is accessed only once per shard and bundle.
+The records are buffered for each Beam window, validated in columns, and split by shard.
+
+So windows are assigned to single records, but state is accessed only once for each shard and bundle.
 
 The user may also give packed batches of events. The module checks that they fit an evaluation's settings.
 """
@@ -29,7 +31,7 @@ from ...core.events.wire import NO_HEAD
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.columns import class_text, json_record
 from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
-from ..events.doubts import tell_classes_at_end
+from ..events.doubts.classes import tell_classes_at_end
 from ..events.fields import EventFields, Role
 from ..events.labels import binary_labels
 from ..events.lateness import ANY_TIME
@@ -48,12 +50,13 @@ _OR_PACKED = " or packed batches of events"
 
 @dataclass(eq=False)
 class PackRecords(beam.DoFn):
-    """Single records to packets (shard, packed batch), each in the window of its records.
+    """Turns single records into packets (shard, packed batch), each in the window of its records.
 
     fields      the roles of the fields.
     shards      the shards of the packets; None = the key of a packet is its model.
     source      the name of the records' source in dead letters.
-    role        the role of the records; None = predictions and labels mixed: each record's fields decide.
+    role        the role of the records; None = predictions and labels are mixed: the fields of a record
+                decide its role.
     label_time  the field of a label's time, if it differs from the field of a prediction's time.
     needs_ids   whether a packed batch must have ids.
     located     whether events have their places in the packet as positions.
@@ -75,7 +78,7 @@ class PackRecords(beam.DoFn):
         self._label_fields = replace(self.fields, time=self.label_time or self.fields.time)
 
     def start_bundle(self) -> None:
-        """Hold no records."""
+        """Begin without records."""
         self._open: dict[tuple[Any, Role], list[tuple[int, Mapping[str, object]]]] = {}
         self._buffered = 0
 
@@ -101,7 +104,10 @@ class PackRecords(beam.DoFn):
         return (packet for place in full for packet in self._flush(place))
 
     def _roles(self, record: Mapping[str, object]) -> tuple[Role, ...]:
-        """Return the roles of a record: in mixed input, a record may be a prediction and a label at once."""
+        """Return the roles of a record.
+
+        If roles are mixed, a record may be a prediction and a label at once.
+        """
         if self.role is not None:
             return (self.role,)
         fields = self.fields
@@ -112,7 +118,7 @@ class PackRecords(beam.DoFn):
         return ("prediction", "label") if has_score else ("label",)
 
     def teardown(self) -> None:
-        """Warn of doubtful classes: no record follows."""
+        """Warn of doubtful classes, because no record follows."""
         tell_classes_at_end()
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -159,7 +165,7 @@ class PackRecords(beam.DoFn):
             except (WireError, InputError) as error:
                 reason, detail = Reason.PACKED_BATCH_UNFIT, str(error)
             else:
-                # Single records that came before the batch go first: the order of arrival stays.
+                # Single records that came before the batch are packed first, so the order of arrival stays.
                 if (window, "event") in self._open:
                     yield from self._flush((window, "event"))
                 for packet in self._packets(batch):
@@ -177,7 +183,7 @@ class PackRecords(beam.DoFn):
 
 
 def fields_of(element: Any) -> Mapping[str, object] | None:
-    """Return the fields of an event by name; None if it has none."""
+    """Return the fields of an event by name; None if the element has no fields."""
     if isinstance(element, beam.Row):
         fields: dict[str, object] = element.as_dict()
         return fields
@@ -195,7 +201,8 @@ def _shown(element: Any) -> str:
 def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) -> EventBatch:
     """Return a batch with only the columns that `fields` names. Raises InputError if the batch does not fit.
 
-    With needs_ids, a batch without ids does not fit. Relies on the checks of `EventBatch.unpack`. O(n).
+    With needs_ids, a batch without ids does not fit either. The function relies on the checks of
+    `EventBatch.unpack`. O(n).
     """
     if batch.class_scores is not None or fields.class_scores:
         _check_scores_of_classes(batch, fields)
@@ -240,12 +247,15 @@ def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) 
 
 
 def _has_classes(fields: EventFields) -> bool:
-    """Tell whether packed events have predicted classes: where there are classes, and one label an event."""
+    """Return whether packed events have predicted classes.
+
+    They do if there are classes, and one label for each event.
+    """
     return fields.predicted is not None or (bool(fields.class_scores) and not fields.class_labels)
 
 
 def _check_scores_of_classes(batch: EventBatch, fields: EventFields) -> None:
-    """Raise InputError for scores of classes that are not those of the settings."""
+    """Raise InputError if the scores of classes in a batch are not those of the settings."""
     scores, asked = batch.class_scores, len(fields.class_names)
     there = 0 if scores is None else scores.shape[1]
     if there != asked:

@@ -41,7 +41,7 @@ class CheckpointFolder:
         self._good: int | None = None
 
     def check(self) -> None:
-        """Make the folder, if it is missing. Raises InputError where files cannot be written into it."""
+        """Make the folder, if it is missing. Raises InputError if files cannot be written into it."""
         try:
             self._path.mkdir(exist_ok=True)
             try_folder(self._path)
@@ -67,17 +67,17 @@ class CheckpointFolder:
                 raise InputError(
                     f"{self._said} is in use by another job that runs now; stop it, or name another folder"
                 )
-            for left in self._path.glob(_UNFINISHED):  # of a process that was killed
+            for left in self._path.glob(_UNFINISHED):  # a process that was killed left it
                 left.unlink(missing_ok=True)
             yield
 
     def newest(self, read: Callable[[Checkpoint], _Read]) -> _Read | None:
-        """Return `read` of the newest checkpoint that can be used; None for a folder without checkpoints.
+        """Return `read` of the newest checkpoint that can be used; None if the folder has no checkpoints.
 
         read  raises a `WireError` for a checkpoint that cannot be used
 
-        Each checkpoint that cannot be used is told on stderr, with the reason. Raises InputError if the
-        folder has checkpoints, and none of them can be used.
+        Each checkpoint that cannot be used is reported on stderr, with the reason. Raises InputError if the
+        folder has checkpoints, but none that can be used.
         """
         numbers = self._numbers()
         for number in numbers:
@@ -99,7 +99,10 @@ class CheckpointFolder:
         return None
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint, and keep the one before it. Raises RocsteadyError where that fails."""
+        """Write a checkpoint, and keep the one before it.
+
+        Raises RocsteadyError if the checkpoint cannot be written.
+        """
         try:
             numbers = self._numbers()
             number = max(numbers, default=0) + 1

@@ -9,10 +9,10 @@ Every reader checks the file from time to time (`ControlFile.request`). For a ne
 `StateMarker` after its packets so far. The id of the last request is a part of the reader's state. A later
 request has a greater id, and replaces the earlier request.
 
-A request is never removed, even when it is done or given up. Shards wait for the marker of every partition.
+A request is never removed, even if it is done or given up. Shards wait for the marker of every partition.
 Without the request, a reader that had not seen it, or that restarts from an earlier state, would send no
-marker. So an empty request replaces a request that is given up: a cut whose states are not written. It
-releases the shards.
+marker. So, to give up a request, an empty request replaces it: this is a cut whose states are not written.
+The cut releases the shards.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class ControlFile:
         self._said = ""
 
     def request(self, since: str = "") -> ExportRequest | None:
-        """Return the current request if its id is greater than `since`; else None. O(1) between reads."""
+        """Return the current request if its id is greater than `since`; otherwise None.
+
+        O(1) between reads.
+        """
         now = self._clock()
         if self._looked is None or now - self._looked >= self._every:
             self._looked = now

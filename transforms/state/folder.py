@@ -35,8 +35,8 @@ from ..files.stored import joined, names_in, read_in
 from ..sinks.table import replaced
 
 MANIFEST = "manifest.json"
-FORMAT = 2
-"""The format of a manifest. In format 1 every shard is a whole file, without an offset in the file."""
+VERSION = 1
+"""The format of a manifest."""
 
 SMALL = 4 << 20
 """Shards of fewer bytes than this are packed together."""
@@ -45,7 +45,9 @@ PACKED = 64 << 20
 """The most bytes of a file of packed shards. The whole file is in memory while it is written."""
 
 EVALUATORS, JOIN = "evaluators", "join"
-"""Names of steps. Every export has the first step; an export of a job with separate labels has both."""
+"""Names of steps. Every export has the step of evaluators; an export of a job with separate labels also has
+the step of the join.
+"""
 
 _ENDING = ".state"
 _REMEDY = "name a folder that --export-state or rocsteady state export wrote"
@@ -66,7 +68,7 @@ class Step:
 
     def spread(self) -> Shards:
         """Return the step's shards: the number of shared shards, and the models with a shard of their own."""
-        own = self.settings.get("own_shards", []) if self.name == EVALUATORS else []
+        own = self.settings["own_shards"] if self.name == EVALUATORS else []
         return Shards(self.shards - len(own), own)
 
 
@@ -97,11 +99,11 @@ class Export:
     files: dict[tuple[str, int], Place]
 
     def step(self, name: str) -> Step | None:
-        """Return the step of a name; None if the export has no such step."""
+        """Return the step with a name; None if the export has no such step."""
         return next((step for step in self.steps if step.name == name), None)
 
     def path(self, step: str, shard: int) -> str:
-        """Return the file that a shard is in."""
+        """Return the path of the file that holds a shard."""
         return joined(self.folder, self.files[step, shard].name)
 
     def read(self, step: str, shard: int) -> ShardState:
@@ -217,7 +219,7 @@ def _finish(folder: str, name: str, steps: Sequence[Step]) -> None:
         return
     packs.close()
     manifest = {
-        "format": FORMAT,
+        "format": VERSION,
         "rocsteady": __version__,
         "id": name,
         "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z",
@@ -280,7 +282,7 @@ def _remove(folder: str, names: Sequence[str]) -> None:
 
 
 def is_whole(folder: str) -> bool:
-    """Tell whether a folder holds a complete export: whether the manifest exists."""
+    """Return whether a folder holds a complete export: it does if the manifest exists."""
     return bool(FileSystems.exists(joined(folder, MANIFEST)))
 
 
@@ -313,12 +315,15 @@ def read_export(folder: str) -> Export:
 
 
 def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
-    """Return the export of a manifest. Raises a `WireError` for content that rocsteady never writes."""
+    """Return the export of a manifest.
+
+    Raises a `WireError` for content that no version of rocsteady writes.
+    """
     with reading(path):
         found = whole(content["format"], 1)
-        if found > FORMAT:
+        if found > VERSION:
             raise FutureVersionError(
-                f"{path} is of format {found}: this rocsteady, {__version__}, reads up to {FORMAT}; "
+                f"{path} is of format {found}: this rocsteady, {__version__}, reads up to {VERSION}; "
                 "upgrade it"
             )
         steps: list[Step] = []
@@ -330,9 +335,8 @@ def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
             step.spread()  # raises an error for invalid settings
             steps.append(step)
             for shard, file in enumerate(said["files"]):
-                at = whole(file["at"], 0) if found > 1 else 0
                 files[step.name, shard] = Place(
-                    text_of(file["name"]), at, whole(file["bytes"], 0), whole(file["crc32"], 0)
+                    text_of(file["name"]), *(whole(file[each], 0) for each in ("at", "bytes", "crc32"))
                 )
         if {EVALUATORS} != {step.name for step in steps} - {JOIN}:
             raise ValueError(f"its steps are {[step.name for step in steps]}")

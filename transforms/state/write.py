@@ -38,7 +38,7 @@ class WriteStates(beam.PTransform[beam.PCollection[bytes], None]):
         self._folder = folder
 
     def expand(self, states: beam.PCollection[bytes]) -> None:
-        """Write; there is no output."""
+        """Write the states; the transform has no output."""
         _ = states | beam.ParDo(_WriteState(self._steps, self._folder)).with_output_types(bytes)
 
 

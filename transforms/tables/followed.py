@@ -1,12 +1,12 @@
 """Follows tables that rocsteady writes: a folder of parts, a file, or a topic, as they grow.
 
 A folder's files are complete under their names (`sinks.open`), and each is read once. A file of JSON lines or
-CSV, alone or in a folder, may grow: what was added is read from the byte where the last whole line ended.
-Another file is read anew when it has changed, and so is a growing file that was replaced. Rows may so come
-twice, and a reader must know them again by their identity.
+CSV, alone or in a folder, may grow; its new part is read from the byte where the last whole line ended. Any
+other file is read again when it has changed, and so is a growing file that was replaced. So rows may come
+twice, and a reader must recognise them by their identity.
 
-A file that cannot be read is told once (`Came.trouble`), and tried again when it has changed. Of a growing
-file, only the part that cannot be read is left out.
+A file that cannot be read is reported once (`Came.trouble`), and is tried again when it has changed. In a
+growing file, only the part that cannot be read is left out.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ LOOK_SECONDS = 0.5
 """Seconds between two looks at files."""
 
 MOST_BYTES = 4 << 20
-"""Bytes of a growing file that are read at once: some 5,000 rows."""
+"""The most bytes of a growing file that are read at once: some 5,000 rows."""
 
 _KNOWN_BYTES = 1 << 10
-"""Bytes before the end of what was read that show whether a file goes on, or was replaced."""
+"""How many bytes before the end of the part that was read are compared, to see whether a file goes on or was
+replaced.
+"""
 
 _MOST_BEHIND = 64 << 20
-"""Bytes without the end of a line after which a growing file is given up."""
+"""A growing file is given up after so many bytes without the end of a line."""
 
 _KINDS: Mapping[str, TableKind] = {
     "rows": ROWS, "alerts": ALERTS, "roll-ups": ROLL_UPS, "pairs": PAIRS, "curves": CURVES,
@@ -48,12 +50,13 @@ _KINDS: Mapping[str, TableKind] = {
 
 
 class Came(NamedTuple):
-    """What one look found.
+    """The result of one look.
 
-    table     the new records, with the columns of their kind; None: the source has no more at present
+    table     the new records, with the columns of their kind; None if the source has no more records at
+              present
     metadata  a Parquet file's metadata on how its rows were made
     notes     on columns that are missing or unknown
-    trouble   why a file could not be read; "" = all was read
+    trouble   why a file could not be read; "" if all was read
     """
 
     table: pa.Table | None
@@ -66,9 +69,11 @@ _NOTHING = Came(None, {})
 
 
 def check_followed(source: str, options: Iterable[str] = ()) -> None:
-    """Raise ConfigError or InputError for a source that can never be followed: a topic, or a wrong name.
+    """Raise ConfigError or InputError for a source that can never be followed.
 
-    A folder or file that is missing may still come.
+    A topic, or a name that is wrong.
+
+    A folder or file that is missing may appear later.
     """
     if is_kafka(source):
         check_topic(KafkaTopic.parse(source, options), source)
@@ -88,13 +93,14 @@ def follow_tables(
 ) -> Iterator[Came]:
     """Yield the records of a source as they come, until `stop` is set.
 
-    source   a folder, a file or glob, or kafka://host:port/topic. What does not exist yet is waited for
-    what     "rows", "alerts", "roll-ups", "pairs" or "curves"; of a topic, messages of other kinds are left
+    source   a folder, a file or glob, or kafka://host:port/topic. A source that does not exist yet is waited
+             for
+    what     "rows", "alerts", "roll-ups", "pairs" or "curves"; in a topic, messages of other kinds are left
              out
     options  librdkafka's options for a topic
 
-    Where the source has no more at present, a `Came` without a table is yielded about twice a second.
-    Raises InputError for a source that is none, RocsteadyError where a topic ends.
+    If the source has no more records at present, a `Came` without a table is yielded about twice a second.
+    Raises InputError for a text that names no source, RocsteadyError if a topic ends.
     """
     stop = threading.Event() if stop is None else stop
     if is_kafka(source):
@@ -123,7 +129,7 @@ def tables_there(source: str, what: str, options: Iterable[str], stop: threading
 
 @dataclass(frozen=True)
 class _Piece(SourceFile):
-    """A part of a growing file, which is read like a file."""
+    """A part of a growing file, which is read in the same way as a file."""
 
     content: bytes
 
@@ -143,14 +149,14 @@ class _Growing:
         self._known = b""
 
     def read(self, source: SourceFile) -> Iterator[_Piece]:
-        """Yield what was added, in pieces of whole records.
+        """Yield the new part of the file, in pieces of whole records.
 
-        A record that is not whole waits until more is added. Raises InputError where a quote of CSV swallows
-        records, or where a record is too long.
+        A record that is not whole waits until the file has grown. Raises InputError if a quote of CSV
+        swallows records, or if a record is too long.
         """
         with open(self._path, "rb") as stream:  # noqa: PTH123 - bytes that need not be UTF-8
             stream.seek(self._at - len(self._known))
-            if stream.read(len(self._known)) != self._known:  # written anew
+            if stream.read(len(self._known)) != self._known:  # the file was written again
                 self._at, self._lines, self._head, self._known = 0, 0, b"", b""
                 stream.seek(0)
             behind = b""
@@ -176,9 +182,9 @@ class _Growing:
 
 
 def _whole_records(text: bytes, source: SourceFile, head: bytes) -> Cut:
-    """Return where the last whole record ends, and a quote that swallows records.
+    """Return where the last whole record ends, and the place of a quote that swallows records.
 
-    head  the header of CSV; empty, if it is still to come
+    head  the header of CSV; empty if the text begins with the header
     """
     if source.format == "jsonl":
         return Cut(text.rfind(b"\n") + 1)
@@ -187,7 +193,7 @@ def _whole_records(text: bytes, source: SourceFile, head: bytes) -> Cut:
 
 
 class _Files:
-    """The files of a folder, or one file or glob, with what was read of each."""
+    """The files of a folder, or of one file or glob, with the part of each that was read."""
 
     def __init__(self, source: str, what: str) -> None:
         self._source = source
@@ -219,7 +225,7 @@ class _Files:
         except InputError:
             if has_scheme(self._source) or Path(self._source).exists():
                 if not has_scheme(self._source) and not Path(self._source).stat().st_size:
-                    return []  # it is there without a byte: its writer has just begun
+                    return []  # the file exists without a byte: its writer has just begun
                 raise
             return []
 
@@ -231,7 +237,8 @@ class _Files:
             found = Path(path).stat()
         except OSError:
             return (-1,)
-        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns  # the last: permissions, too
+        # the last value also changes with permissions
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def _read(self, path: str) -> Iterator[Came]:
         notes: list[str] = []

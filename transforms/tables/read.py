@@ -23,9 +23,6 @@ from ..files.lines import MOST_LINE_BYTES, line_blocks
 from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..sinks.kinds import (
     ALERT_SCHEMA,
-    CLASS_ALERT_SCHEMA,
-    CLASS_CURVE_SCHEMA,
-    CLASS_ROLL_UP_SCHEMA,
     CONFIDENCE_KEY,
     CURVE_SCHEMA,
     PAIR_SCHEMA,
@@ -43,7 +40,7 @@ CLASS_ROWS = "rows of classes"
 """The name of the rows of models with a score of each class."""
 
 ANY_ROWS = "any rows"
-"""Rows, or rows of classes: what a file holds decides."""
+"""Rows, or rows of classes: the columns of a file decide which."""
 
 NEEDED = {
     "rows": ("model", "slice", "seq", "window_events"),
@@ -84,9 +81,6 @@ _KINDS = {
 }
 """The columns of each kind of table, and the command that writes such tables."""
 
-_OF_CLASSES = {"alerts": CLASS_ALERT_SCHEMA, "curves": CLASS_CURVE_SCHEMA, "roll-ups": CLASS_ROLL_UP_SCHEMA}
-"""The columns of tables of models with a score of each class."""
-
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
     """Read files or globs; return one table, and notes on missing or unknown columns.
@@ -105,7 +99,10 @@ def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
 
 
 def joined_rows(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return the rows of tables in one. Raises InputError for rows of classes beside other rows."""
+    """Return the rows of several tables in one table.
+
+    Raises InputError if rows of classes stand beside other rows.
+    """
     found = [table for table in tables if table.num_rows] or [*tables[:1]] or [ROW_SCHEMA.empty_table()]
     if len({"class" in table.column_names for table in found}) > 1:
         raise InputError(
@@ -115,7 +112,7 @@ def joined_rows(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def rows_confidence(paths: Sequence[str]) -> set[float]:
-    """Return the confidence levels of intervals in files of rows; only Parquet files state the level."""
+    """Return the confidence levels of the intervals in files of rows; only Parquet files state the level."""
     return {float(metadata[CONFIDENCE_KEY]) for metadata in _metadata(paths) if CONFIDENCE_KEY in metadata}
 
 
@@ -147,7 +144,7 @@ def file_metadata(source: SourceFile) -> Mapping[bytes, bytes]:
 
 
 def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
-    """Read a file as `read_tables` does; notes on missing or unknown columns are added to `notes`."""
+    """Read a file as `read_tables` does; add notes on missing or unknown columns to `notes`."""
     try:
         names = head_names(source, _MOST_LINE_BYTES)
     except (pa.ArrowInvalid, *DAMAGE) as error:
@@ -155,8 +152,6 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     if what == ANY_ROWS:
         what = CLASS_ROWS if names is not None and "class" in names else "rows"
     schema, command = _KINDS[what]
-    if names is not None and "class" in names:
-        schema = _OF_CLASSES.get(what, schema)
     if names is None:
         return schema.empty_table()
     missing = [name for name in NEEDED[what] if name not in names]
@@ -198,10 +193,8 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
 
 
 def of_all_classes(roll_ups: pa.Table) -> pa.Table:
-    """Return the roll-up rows of all classes, as a page shows them, without the column `class`."""
-    if "class" not in roll_ups.column_names:
-        return roll_ups
-    return roll_ups.filter(pc.is_null(roll_ups.column("class"))).drop_columns("class")
+    """Return the roll-up rows without a class, as a page shows them."""
+    return roll_ups.filter(pc.is_null(roll_ups.column("class")))
 
 
 def refuse_classes(name: str, columns: Sequence[str]) -> None:
@@ -214,7 +207,7 @@ def refuse_classes(name: str, columns: Sequence[str]) -> None:
 
 
 def _checked(table: pa.Table, source: SourceFile, what: str, command: str) -> pa.Table:
-    """Return `table`, unchanged; raise InputError if a number that every row needs is missing."""
+    """Return `table` unchanged; raise InputError if a number that every row needs is missing."""
     for name in _COUNTED[what]:
         if bad := table.num_rows - int(pc.sum(pc.is_finite(table.column(name))).as_py() or 0):
             raise InputError(
@@ -225,9 +218,10 @@ def _checked(table: pa.Table, source: SourceFile, what: str, command: str) -> pa
 
 
 def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Read the columns of a schema, as its types, some rows at a time.
+    """Read the columns of a schema, with its types, some rows at a time.
 
-    A gzip file of a few MB may unpack to GB of rows without a number. In blocks, its first block is refused.
+    A gzip file of a few MB may unpack to GB of rows that lack a needed number. In blocks, the first block of
+    such a file is refused.
     """
     nullable = pa.schema([column.with_nullable(True) for column in schema])
     lists = [column.name for column in schema if pa.types.is_list(column.type)]
@@ -263,7 +257,10 @@ def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _csv_batches(source: SourceFile, convert: pa.csv.ConvertOptions) -> Iterator[pa.RecordBatch]:
-    """Read CSV. Raises InputError where text is not UTF-8, or where a quote swallows records."""
+    """Read a CSV file as record batches.
+
+    Raises InputError if text is not UTF-8, or if a quote swallows records.
+    """
     how = pa.csv.ReadOptions(use_threads=False, block_size=MOST_LINE_BYTES)
     with unpacked(source) as (stream, _), CsvBatches(stream, source, refuses=False) as batches:
         yield from batches.read(how, convert)
@@ -291,7 +288,7 @@ def _values_in(text: str) -> list[str]:
 
 
 _VALUE = re.compile(r"(?:[^\\,]|\\.|\\\Z)*", re.DOTALL)
-"""A value of a list in CSV: all before the next comma without a backslash before it."""
+"""A value of a list in CSV: the text before the next comma that has no backslash before it."""
 
 
 def _json_tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -308,8 +305,8 @@ def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
 
     A time may also be whole microseconds since 1970, as in the records of the transforms
     (`json.dumps(row._asdict())`). Arrow's parser refuses 1e999, which is infinity in these lines, so 1e999
-    becomes `Infinity`. Only values change: the quote before a value ends a key, and has no backslash. A quote
-    within a text has a backslash.
+    becomes `Infinity`. Only values change, because the quote before a value ends a key, and has no backslash;
+    a quote within a text has a backslash.
     """
     finite = re.sub(rb'(?<!\\)": (-?)1e999\b', rb'": \g<1>Infinity', lines)
     times = [column.name for column in schema if pa.types.is_timestamp(column.type)]

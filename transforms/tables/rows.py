@@ -1,8 +1,8 @@
-"""Reads the rows that a sink wrote, each row once, also for a job that was restarted.
+"""Reads the rows that a sink wrote, each row once, even if the job was restarted.
 
 If a runner repeats a bundle, the bundle's rows are repeated, later or in another file. They have the same
-identity (model, slice, pane, row) and the same values. The first row of an identity counts. Two different
-rows of one identity come from two jobs that wrote to one place, and are an error.
+identity (model, slice, pane, row) and the same values. The first row with an identity counts. Two different
+rows with one identity come from two jobs that wrote to one place, and are an error.
 
 Memory: two numbers for every run of consecutive ordinals of a (model, slice, pane); rows in order are one
 run. To compare repeated rows, the module keeps a hash of each of the last REMEMBERED rows. Repeats of older
@@ -33,8 +33,8 @@ from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
 from ..kafka.watch import OF_A_TABLE, watch_of
 from ..sinks.kinds import (
+    CLASS_ROWS,
     CONFIDENCE_KEY,
-    OF_CLASSES,
     ROWS,
     SETTINGS_KEY,
     TableKind,
@@ -75,9 +75,11 @@ class RowsOnce:
         self.repeats = 0
 
     def is_new(self, values: tuple[Any, ...], source: str, position: str) -> bool:
-        """Note a row, given in the order of the fields of MeasureRow or ClassRow; O(log runs).
+        """Store a row, with values in the order of MeasureRow or ClassRow; return whether it is new.
 
-        Raises InputError where an earlier row of the same identity differs.
+        O(log runs).
+
+        Raises InputError if an earlier row with the same identity differs.
         """
         places = _PLACES if len(values) == len(MeasureRow._fields) else _PLACES_OF_CLASS
         identity = tuple(values[place] for place in places)
@@ -100,7 +102,10 @@ class RowsOnce:
 
     @staticmethod
     def _add(runs: list[int], row: int) -> bool:
-        """Add an ordinal to ascending runs [first, end, first, end, ...]; return whether it was new."""
+        """Add an ordinal to ascending runs [first, end, first, end, ...].
+
+        Return whether the ordinal was new.
+        """
         if runs and runs[-1] == row:  # the next row in order
             runs[-1] = row + 1
             return True
@@ -123,7 +128,7 @@ class RowsOnce:
 def read_rows(
     source: str | os.PathLike[str], *, options: Iterable[str] = (), follow: bool = False
 ) -> Iterator[MeasureRow | ClassRow]:
-    """Yield every row once, in the order of writing; of repeated rows, yield the first.
+    """Yield every row once, in the order of writing; of repeated rows, yield only the first.
 
     Rows of models with a score of each class are ClassRows.
 
@@ -133,7 +138,7 @@ def read_rows(
              present end.
 
     Raises InputError if a source cannot be read or is not of rows, or if two rows of one identity differ.
-    Memory: that of this module's docstring, and one whole file.
+    Memory: as in the docstring of this module, and one whole file.
 
         for row in rs.read_rows("rows/"):
             print(row.model, row.row, row.auc)
@@ -157,7 +162,7 @@ def row_values(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
-    """Return values that hash: times in microseconds, lists as tuples."""
+    """Return values that can be hashed: times in microseconds, lists as tuples."""
     if pa.types.is_list(column.type):
         return [None if value is None else tuple(value) for value in column.to_pylist()]
     values: list[Any] = (
@@ -190,12 +195,15 @@ def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) 
 
 
 def holds_parts(source: str) -> bool:
-    """Tell a folder of parts, which need not exist yet, from a file or a glob."""
+    """Return whether a source is a folder of parts, which need not exist yet, and not a file or a glob."""
     return is_folder(source) or (not has_scheme(source) and Path(source).is_dir())
 
 
 def row_files(sources: Iterable[str]) -> list[SourceFile]:
-    """Return the present files of sources; a topic has no files. Raises InputError."""
+    """Return the files that sources have at present; a topic has no files.
+
+    Raises InputError for a source that cannot be read.
+    """
     paths = [
         path
         for source in sources
@@ -206,7 +214,10 @@ def row_files(sources: Iterable[str]) -> list[SourceFile]:
 
 
 def parts_of(folder: str) -> list[str]:
-    """Return the finished files of a folder in the order of their names. Raises InputError."""
+    """Return the finished files of a folder in the order of their names.
+
+    Raises InputError for a folder that cannot be read.
+    """
     try:
         names = names_in(folder)
     except Exception as error:
@@ -227,7 +238,9 @@ def _file_rows(file: SourceFile) -> RowBatch:
 
 
 def distinct_rows(sources: Sequence[str], options: Iterable[str] = ()) -> tuple[pa.Table, int]:
-    """Return the rows of sources, each once, and the number of repeated rows; every repeated row is compared.
+    """Return the rows of sources, each once, and the number of repeated rows.
+
+    Compare every repeated row with the first.
 
     The table has the files' metadata on how rows were made, if it is the same in all files.
     O(rows) memory: the table, and 300 bytes a row.
@@ -262,7 +275,7 @@ _PATIENCE_SECONDS = 60.0
 """Seconds after which the read fails, if messages are expected and none comes."""
 
 _FINAL = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_AUTHENTICATION")
-"""Errors that waiting does not resolve."""
+"""Errors that do not end if the client waits."""
 
 _SETTINGS = {
     "group_id": "rocsteady-read-rows",  # the group is never joined or committed to
@@ -276,12 +289,12 @@ _SETTINGS = {
 def read_kafka_records(
     topic: KafkaTopic, follow: bool, kind: TableKind = ROWS
 ) -> Iterator[tuple[pa.Table, list[str]]]:
-    """Yield (table, each record's place), up to the topic's present end, or for ever with `follow`.
+    """Yield (table, the place of each record), up to the topic's present end, or for ever with `follow`.
 
     Messages of another kind and messages without a value are left out. With `follow`, an empty table is
-    yielded where no record came for half a second, so that a caller can end; partitions that are added are
-    read, too. Raises InputError for a message that is not of the kind, RocsteadyError if the brokers stop
-    answering, or if the topic was deleted and made anew meanwhile.
+    yielded if no record came for half a second, so that the caller can end the loop; partitions that are
+    added are read, too. Raises InputError for a message that is not of the kind, RocsteadyError if the
+    brokers stop answering, or if the topic was deleted and made again meanwhile.
     """
     partitions, _, identity = check_topic(topic, topic.url)
     kafka = confluent_kafka()
@@ -337,7 +350,7 @@ def _ends_of(consumer: Any, starts: list[Any], topic: KafkaTopic) -> dict[int, i
 
 
 def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool, kind: TableKind) -> bool:
-    """Tell whether a message is a wanted record; remove a partition from `ends` when its end is reached."""
+    """Return whether a message is a wanted record; remove a partition from `ends` when its end is reached."""
     error, partition, offset = message.error(), message.partition(), message.offset()
     if error is not None:
         if error.code() == confluent_kafka().KafkaError._PARTITION_EOF:
@@ -345,7 +358,7 @@ def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bo
             return False
         if error.fatal() or error.name() in _FINAL or "AUTHORIZATION" in error.name():
             raise RocsteadyError(f"{topic.url}: {reason_of(error)}; see whether it is still there, for us")
-        return False  # the client tries again, and logs it
+        return False  # the client tries again, and logs the error
     asked = follow or partition in ends
     if not follow and offset + 1 >= ends.get(partition, 0):
         asked = asked and offset < ends.pop(partition, 0)
@@ -354,12 +367,12 @@ def _is_wanted(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bo
 
 
 _CLASS = re.compile(rb'(?<!\\)"class": ')
-"""The key that records of models with a score of each class have, and other records have not."""
+"""The key that rows of models with a score of each class have, and other rows have not."""
 
 
 def _table_of(messages: list[Any], topic: KafkaTopic, kind: TableKind) -> pa.Table:
-    if kind.name in OF_CLASSES and any(_CLASS.search(message.value()) for message in messages):
-        kind = OF_CLASSES[kind.name]
+    if kind is ROWS and any(_CLASS.search(message.value()) for message in messages):
+        kind = CLASS_ROWS
     table = _records_in([message.value() for message in messages], kind)
     if table is not None:
         return table

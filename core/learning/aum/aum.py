@@ -1,21 +1,21 @@
 """The area under min(FP, FN), a loss that is small where the ROC curve is good (Hocking & Hillman 2021).
 
 An example i has a prediction f_i, and two error functions FP_i and FN_i of the prediction. Both are piecewise
-constant, with FP_i(-inf) = 0 and FN_i(+inf) = 0. They are given by their breakpoints: (v, change of FP,
-change of FN, i). A binary label is one breakpoint at 0: a positive is missed below 0, a negative is a false
-alarm from 0 on. A constant that is added to all predictions moves them all to the right. The prediction of an
-example reaches its breakpoint b when the constant is t_b = v_b - f_i. So the totals FP(t) and FN(t) over all
-examples are step functions of the constant t, and
+constant, with FP_i(-inf) = 0 and FN_i(+inf) = 0. They are given by breakpoints: (v, change of FP, change of
+FN, i). A binary label is one breakpoint at 0: a positive is missed below 0, a negative is a false alarm from
+0 on. A constant that is added to all predictions moves them all to the right. The prediction of an example
+reaches its breakpoint b when the constant is t_b = v_b - f_i. So the totals FP(t) and FN(t) over all examples
+are step functions of the constant t, and
 
     AUM = integral of min(FP(t), FN(t)) dt,      O(B log B) by one sort of the t_b.
 
-Line 7 of the authors' slides prints min{FP before, FN after} of a breakpoint. It must be FN before: with FN
-after, two examples in the wrong order would cost nothing.
+Line 7 of the authors' slides prints min{FP before, FN after} of a breakpoint. The minimum must use FN before:
+with FN after, two examples in the wrong order would cost nothing.
 
 Derivatives are one-sided: if f_i grows, the thresholds of its breakpoints fall. The slides' first column is
 the left derivative, the second column the right derivative. If both are equal, AUM is differentiable in f_i.
 If they differ, learners use the mean of both as the "gradient". Two breakpoints of one example at one
-threshold count as one breakpoint with the sum of both changes. Otherwise the slides' sums would not be the
+threshold count as one breakpoint, with the sum of both changes. Otherwise the slides' sums would not be the
 derivatives.
 """
 
@@ -34,7 +34,7 @@ from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_score_numbers
 from . import kernels
 
 NO_WEIGHTS = np.empty(0)
-"""Weights of events that are all 1."""
+"""The weights of events that all weigh 1: no numbers."""
 
 
 class Aum(NamedTuple):
@@ -66,12 +66,12 @@ class Breakpoints(NamedTuple):
 
     @property
     def slack(self) -> tuple[float, float]:
-        """How far below 0 rounding alone can bring the total of FP, and the total of FN."""
+        """How far below 0 rounding alone can bring the totals of FP and of FN."""
         scale = 16.0 * np.finfo(float).eps * np.sqrt(len(self.example) + 1.0)
         return float(scale * np.abs(self.fp_diff).sum()), float(scale * np.abs(self.fn_diff).sum())
 
     def rows(self) -> FloatArray:
-        """Return (threshold, fp_diff, fn_diff, example) of every breakpoint by threshold, float64[B, 4].
+        """Return float64[B, 4]: (threshold, fp_diff, fn_diff, example) of every breakpoint, by threshold.
 
         Raises InputError for a value that is not a number, or an index of no example. O(B log B).
         """
@@ -100,7 +100,10 @@ class Breakpoints(NamedTuple):
         return np.take(rows, np.argsort(rows[:, kernels.THRESHOLD].copy()), axis=0)
 
     def with_rates(self, rate: bool = True) -> Breakpoints:
-        """Return breakpoints of FP / FP(+inf) and FN / FN(-inf). Raises InputError if a total is 0."""
+        """Return the breakpoints of the rates FP / FP(+inf) and FN / FN(-inf).
+
+        Raises InputError if FP(+inf) or FN(-inf) is 0.
+        """
         if not rate:
             return self
         fp, fn = float(self.fp_diff.sum()), 0.0 - float(self.fn_diff.sum())
@@ -112,7 +115,10 @@ class Breakpoints(NamedTuple):
         return self._replace(fp_diff=self.fp_diff / fp, fn_diff=self.fn_diff / fn)
 
     def aum(self) -> Aum:
-        """Return AUM and its derivatives. O(B log B). Raises InputError."""
+        """Return AUM and its derivatives. O(B log B).
+
+        Raises InputError if a total is negative by more than rounding.
+        """
         rows, n = self.rows(), len(self.predictions)
         derivatives = np.zeros((n, 2))
         code, value = kernels.sweep(rows, *self.slack, np.empty(len(rows) + 1), derivatives, np.zeros((n, 2)))
@@ -121,7 +127,7 @@ class Breakpoints(NamedTuple):
         return Aum(_finite(value), *derivatives.T)
 
     def refusal(self, code: int, at: float) -> InputError:
-        """Return the error for a total that is negative at a threshold, with the example that makes it so."""
+        """Return the error for a total that is negative at a threshold; it names the example at fault."""
         name = "FP" if code == kernels.FP_NEGATIVE else "FN"
         return negative_errors(*self[1:], (name,)) or InputError(
             f"the total {name} is negative at threshold {at:g}; every example's {name} must be at least 0"
@@ -142,15 +148,15 @@ def aum(
     predictions  n numbers
     example      B indices of predictions, in any order
     breakpoint   B numbers v: the error function of the example changes at the prediction v
-    fp_diff, fn_diff   B numbers: by how much FP and FN of the example change there, as the prediction goes up
+    fp_diff, fn_diff   B numbers: by how much FP and FN of the example change at v, as the prediction goes up
     rate         errors are rates, not counts (AUM.rate): fp_diff is divided by its sum, which is the total FP
                  at +inf, and fn_diff by minus its sum, the total FN at -inf. For binary labels these are the
-                 numbers of negatives and of positives; so does the R package aum.
+                 numbers of negatives and of positives; the R package aum divides in the same way.
 
     Breakpoints without effect are allowed, and so are examples without breakpoints. Without any breakpoint
     AUM is 0. A total that is negative by rounding counts as 0. Raises InputError, which names the example or
-    the position: lengths that differ, no predictions, a value that is not finite, an index of no prediction,
-    a total that is negative by more than rounding, rate without any FP or FN.
+    the position: arrays of different lengths, no predictions, a value that is not finite, an index of no
+    prediction, a total that is negative by more than rounding, or rates where FP or FN is missing.
 
     >>> result = aum([1.0, -1.0], example=[0, 1], breakpoint=[0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
     >>> result.value, result.left.tolist(), result.right.tolist()
@@ -199,20 +205,21 @@ def aum_of_labels(
 def aum_of_classes(
     labels: Int8Array, scores: FloatArray, weights: FloatArray, rate: bool, together: bool = False
 ) -> Aum:
-    """Return `aum_of_labels` of arrays that are of the right kinds, as learners call it again and again.
+    """Return `aum_of_labels` for arrays of the right kinds, without checks; learners call it at every step.
 
     weights   float64[n], or float64[0] if every weight is 1
-    together  tied events of one class move together, and share the derivative by mass. Then an event of
-              weight 2 counts as two events of weight 1
+    together  tied events of one class move together, and each gets the share of the derivative that its mass
+              has. Then an event of weight 2 counts as two events of weight 1
     """
     p, n = class_masses(labels, weights)
     left, right = np.zeros(len(labels)), np.zeros(len(labels))
     if not (p and n):
         return Aum(0.0, left, right)
-    # of two classes, negatives have mass n p in all, and so have positives: whole numbers where counts are
-    unit = -math.frexp(max(p, n))[1]  # so that products of masses of any unit are in range
+    # For two classes the negatives have the mass n p in all, and so have the positives: whole numbers if the
+    # weights are.
+    unit = -math.frexp(max(p, n))[1]  # so that products of masses stay in range, whatever the unit
     selecting = np.array([math.ldexp(p, unit), math.ldexp(n, unit)]) if rate else np.ones(2)
-    width = 8 if len(labels) < 100_000 else 16  # of bins, which are to be emptied
+    width = 8 if len(labels) < 100_000 else 16  # 2^width bins are emptied for each pass
     at = kernels.crossing(
         scores.view(np.int64), labels, weights, selecting, n * selecting[0], width, np.empty(1 << width),
         np.empty(len(labels), np.int64),
@@ -223,7 +230,7 @@ def aum_of_classes(
 
 
 def class_masses(labels: Int8Array, weights: FloatArray) -> tuple[float, float]:
-    """Return the masses of positives and of negatives; weights as in `aum_of_classes`. O(n)."""
+    """Return the masses of positives and of negatives; `weights` as in `aum_of_classes`. O(n)."""
     if not len(weights):
         positives = int(np.count_nonzero(labels))
         return float(positives), float(len(labels) - positives)
@@ -238,7 +245,7 @@ def as_breakpoints(
     fn_diff: npt.ArrayLike,
     rate: bool = False,
 ) -> Breakpoints:
-    """Return a caller's arguments as `Breakpoints`. Raises InputError."""
+    """Return the arguments of `aum` as `Breakpoints`. Raises InputError for values that `aum` refuses."""
     at = as_array("example", example)
     if len(at) and at.dtype.kind not in "iu":
         raise InputError(f"example is of type {at.dtype}: give whole numbers, the indices of predictions")
@@ -253,17 +260,23 @@ def as_breakpoints(
 
 
 def numbers_of(name: str, values: npt.ArrayLike) -> FloatArray:
-    """Return an argument as float64[n] that kernels take. Raises InputError."""
+    """Return an argument as an array that kernels take: float64[n], contiguous and writeable.
+
+    Raises InputError for values that are no such array.
+    """
     array = as_array(name, values)
     if array.dtype.kind not in "biuf" and len(array):
         raise InputError(f"{name} is of type {array.dtype}: give finite numbers")
     if array.ndim != 1:
         raise InputError(f"{name} has the shape {array.shape}: give one dimension")
-    return np.require(array, np.float64, ["C", "W"])  # kernels are compiled for one kind of array
+    return np.require(array, np.float64, ["C", "W"])  # kernels are compiled for this kind of array alone
 
 
 def numbers_along(example: npt.NDArray[Any], **arrays: npt.ArrayLike) -> dict[str, FloatArray]:
-    """Return arguments as float64[n] by name, with a number for each `example`. Raises InputError."""
+    """Return the arguments as float64[n] by name, one number for each element of `example`.
+
+    Raises InputError.
+    """
     numbers = {name: numbers_of(name, values) for name, values in arrays.items()}
     check_lengths(example=example, **numbers)
     return numbers
@@ -303,9 +316,11 @@ def negative_errors(
     which: Sequence[str] = ("FP", "FN"),
     names: Sequence[Hashable] | None = None,
 ) -> InputError | None:
-    """Return the error for the first example with an error function that is negative somewhere; else None.
+    """Return the error for the first example whose FP or FN is negative somewhere.
 
-    which  the error functions to check
+    None if there is no such example.
+
+    which  which of the error functions FP and FN to check
     names  names of the examples; without names, messages have their indices
     """
     order = np.lexsort((breakpoint, example))

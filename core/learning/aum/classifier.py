@@ -24,8 +24,9 @@ except ImportError:
     raise missing_package("scikit-learn", "AumLinearClassifier", "learn") from None
 
 _NO_SLOPE = 1e-13
-"""Standard deviations between the means of both classes in a feature: less is rounding, which depends on the
-order in which a processor adds."""
+"""A feature whose class means differ by fewer standard deviations than this has no slope. A smaller
+difference is rounding, which depends on the order in which a processor adds.
+"""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -34,32 +35,34 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
     margin              distance wanted between the scores of the two classes; 0 is AUM as in the source
-    line_search         "backtracking", or "exact": to the best of the first n crossings of scores
+    line_search         "backtracking", or "exact": to the best of the first n crossings of thresholds
     max_iter, tol       greatest number of steps; stop when a step lowers AUM by less than this share of AUM
-    early_stopping      None, or "aum" or "auc": keep the weights that are best on a part held out
+    early_stopping      None, or "aum" or "auc": keep the weights that are best on the examples held out
     validation_fraction  share of each class that is held out
     n_iter_no_change    stop after this many steps without a better criterion
     init                "means": the difference of the classes' means, which is the direction of steepest
                         descent from constant predictions; or "random"
-    random_state        seed of the part held out and of random weights
+    random_state        seed of the draw of examples to hold out, and of random weights
 
     With a margin, a positive is missed below `margin`: its breakpoint is there, not at 0. Then constant
     scores cost margin * min(FP, FN). The least AUM is that of a linear SVM without regularisation, with a
-    free threshold (see `descent`). Without a margin, AUM is homogeneous and least at constant scores. So
-    scores keep standard deviation 1 on the training examples: a smaller scale is then no gain. But ties cost
-    nothing, so the descent can reach directions that tie most examples: use early stopping there.
+    free threshold (see `descent`). Without a margin, AUM is homogeneous and has its minimum at constant
+    scores. So scores keep the standard deviation 1 on the training examples: a smaller scale is then no gain.
+    But ties cost nothing, so the descent can reach directions that tie most examples: use early stopping
+    without a margin.
 
-    Features are centred and scaled to unit variance (a sparse matrix stays sparse). The intercept, which AUM
-    does not see, is where the training examples have the fewest errors (or the least sum of error rates).
+    Features are centred and scaled to unit variance (a sparse matrix stays sparse). The intercept, on which
+    AUM does not depend, is chosen for the fewest errors in the training examples (or the least sum of error
+    rates).
 
-    coef_, intercept_   of the features as they come: shapes (1, d) and (1,)
+    coef_, intercept_   of the features in their own units: shapes (1, d) and (1,)
     classes_            the negative and the positive class
     n_iter_             steps made
     descent_            AUM after every step, the validation measures (`Descent`)
-    converged_reason_   why it ended, in words: separable data (AUM 0, gradient 0) and the degenerate result
-                        (all predictions equal) are named there
+    converged_reason_   why the descent ended, in words: separable data (AUM 0, gradient 0) and the degenerate
+                        result (all predictions equal) are named there
 
-    Raises InputError: one class, more than two classes, or data that scikit-learn's checks refuse.
+    Raises InputError: one class, more than two classes, or data that the checks of scikit-learn refuse.
     """
 
     early_stopping: Criterion | None = None
@@ -73,7 +76,7 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> AumLinearClassifier:
-        """Train on examples. O((n log n + values) steps).
+        """Train the model on examples. O((n log n + values) steps).
 
         X              features, (n, d), dense or sparse
         y              n labels of two classes; the greater one is positive
@@ -134,7 +137,10 @@ class AumLinearClassifier(DescentSettings, LinearClassifier):
 def _split(
     positive: npt.NDArray[np.bool_], fraction: float, random: Any
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return rows to train on and rows held out: of each class that part, one at least of each in both."""
+    """Return the rows to train on, and the rows held out.
+
+    `fraction` of the rows of each class is held out, and each part has at least one row of each class.
+    """
     train, valid = [], []
     for is_positive in (False, True):
         rows = random.permutation(np.flatnonzero(positive == is_positive))

@@ -13,7 +13,7 @@ free threshold, and is convex in f. If the positives' breakpoints are at a margi
 linear SVM. AUM of rates gives both classes the same weight. For error functions that are not monotone AUM is
 not convex: a minimum may be local.
 
-Without a margin AUM(c f) = c AUM(f), so f = 0 is a minimum that says nothing. Then predictions have standard
+Without a margin AUM(c f) = c AUM(f), so the minimum f = 0 has no information. Then predictions have standard
 deviation 1 after every step, and the descent minimises AUM(f) / sd(f). Weights of length 1 would not be
 enough: if features nearly depend on each other, AUM and sd(f) are both small in some directions.
 """
@@ -53,7 +53,7 @@ class Scaling(NamedTuple):
 
 
 def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
-    """Return mean and standard deviation of each column, dense or sparse, by weight of rows. O(values).
+    """Return mean and standard deviation of each column, dense or sparse, weighted by row. O(values).
 
     Raises InputError for a feature whose squares are not finite.
     """
@@ -67,12 +67,14 @@ def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
         variance = np.einsum("ij,ij,i->j", features - mean, features - mean, w)
     square = variance + mean**2
     scale = np.sqrt(variance)
-    is_constant = scale <= 1e-10 * np.sqrt(square)  # by rounding, whatever the unit
+    is_constant = scale <= 1e-10 * np.sqrt(square)  # up to rounding, in any unit
     return Scaling(mean, np.where(is_constant, np.inf, scale))
 
 
 class Design:
-    """Scaled features: predictions from weights, gradients from derivatives. A sparse matrix stays sparse.
+    """Scaled features: computes predictions from weights, and gradients from derivatives.
+
+    A sparse matrix stays sparse.
 
     matrix  the scaled features, float64[n, d]; a sparse matrix as it was given
     """
@@ -99,7 +101,7 @@ class Design:
 
 
 class ErrorLoss:
-    """AUM of error functions."""
+    """AUM of error functions, as a loss that a descent lowers."""
 
     is_homogeneous = False
 
@@ -112,26 +114,29 @@ class ErrorLoss:
         return self._errors.aum(predictions, self._rate)
 
     def line(self, predictions: FloatArray, direction: FloatArray) -> LineSearch:
-        """Return AUM along a line, to its first B crossings. O(B log B)."""
+        """Return AUM along a line of predictions, up to its first B crossings. O(B log B)."""
         return search_line(self._errors.breakpoints(predictions, self._rate), direction)
 
     def roc(self, predictions: FloatArray) -> ErrorRoc:
-        """Return the ROC curve, without a margin: of rates, where AUM is. O(B log B)."""
+        """Return the ROC curve of the predictions, whose breakpoints have no margin.
+
+        The curve is of rates if AUM is of rates. O(B log B).
+        """
         return self._errors.roc(predictions).with_rates(self._rate)
 
     def objective(self, predictions: FloatArray) -> float:
-        """Return what a descent lowers: AUM; if it is homogeneous, AUM by the standard deviation."""
+        """Return the objective of a descent: AUM, divided by the standard deviation if AUM is homogeneous."""
         value = self.aum(predictions).value
         return value / (self.spread(predictions)[1] or np.inf) if self.is_homogeneous else value
 
     def spread(self, values: FloatArray) -> tuple[FloatArray, float]:
-        """Return values less their mean, by mass, and their standard deviation."""
+        """Return (values - mean) * mass of each example, and the standard deviation of the values."""
         centred = values - values.mean()
         return centred / len(values), float(np.sqrt(centred @ centred / len(values)))
 
 
 class LabelLoss(ErrorLoss):
-    """AUM of binary labels, int8[n] of 0 and 1, with weights, float64[n], or none, float64[0].
+    """AUM of binary labels, int8[n] of 0 and 1, with weights, float64[n] (float64[0]: all weigh 1).
 
     margin  where the positives' breakpoints are; 0: AUM is homogeneous, and predictions are normalised
     """
@@ -145,17 +150,17 @@ class LabelLoss(ErrorLoss):
         self._weights = weights
 
     def aum(self, predictions: FloatArray) -> Aum:
-        """Return AUM and its derivatives, tied examples of one class moving as one. O(n)."""
+        """Return AUM and its derivatives; tied examples of one class move together. O(n)."""
         return aum_of_classes(
             self._labels, predictions - self._shift + 0.0, self._weights, self._rate, together=True
         )
 
     def line(self, predictions: FloatArray, direction: FloatArray) -> LineSearch:
-        """Return AUM along a line, to its first n crossings. O(n log n)."""
+        """Return AUM along a line of predictions, up to its first n crossings. O(n log n)."""
         return super().line(predictions - self._shift, direction)
 
     def spread(self, values: FloatArray) -> tuple[FloatArray, float]:
-        """Return values less their mean, by mass, and their standard deviation."""
+        """Return (values - mean) * mass of each example, and the standard deviation of the values."""
         if not len(self._weights):
             return super().spread(values)
         share = self._weights / self._weights.sum()
@@ -164,7 +169,7 @@ class LabelLoss(ErrorLoss):
 
 
 class Examples(NamedTuple):
-    """Features, float64[n, d], and the loss of the same n examples."""
+    """Features, float64[n, d], and the loss of these n examples."""
 
     design: Design
     loss: ErrorLoss
@@ -174,12 +179,12 @@ class Examples(NamedTuple):
 class DescentSettings:
     """Settings of AUM and of its descent, which both estimators have.
 
-    rate, margin      see `AumLinearClassifier`; `Examples` already have them in their loss.
+    rate, margin      see `AumLinearClassifier`; in `Examples` the loss already has both.
     line_search       choice of the length of a step: "exact" takes the best of the first B crossings of
                       thresholds, "backtracking" tries twice the step before and halves it until AUM falls.
     max_iter          greatest number of steps.
     tol               stop when a step lowers AUM by less than this share of AUM.
-    early_stopping    criterion of the validation examples by which weights are kept.
+    early_stopping    criterion of the validation examples, by which the kept weights are chosen.
     n_iter_no_change  stop after this many steps without a better criterion.
     """
 
@@ -226,7 +231,10 @@ class Descent:
 def descend(
     train: Examples, start: FloatArray, settings: DescentSettings, valid: Examples | None = None
 ) -> Descent:
-    """Descend AUM from `start`. O((B log B + values) steps), by `line` some times that."""
+    """Lower AUM step by step, from the weights `start`; return the weights found.
+
+    O((B log B + values) steps); a line search multiplies the time by some factor.
+    """
     design, loss = train
     weights = start
     found = Descent(weights)
@@ -269,7 +277,7 @@ def descend(
 
 
 def _reason_to_stop(here: Aum, deviation: float, settings: DescentSettings, found: Descent) -> str:
-    """Say why no further step is made; "" if another step is made."""
+    """Return why no further step is made; "" if another step is made."""
     if not deviation:
         if here.value == 0.0 and not here.gradient.any():
             return "degenerate: one class only, so that AUM is 0 and says nothing"
@@ -290,10 +298,12 @@ def _reason_to_stop(here: Aum, deviation: float, settings: DescentSettings, foun
 
 
 def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray) -> float:
-    """Return the step to the best crossing; if AUM is 0 on an interval, to the middle of the interval.
+    """Return the step to the best crossing.
 
-    AUM is linear between crossings and, by sd(f), still has no minimum inside: where the ratio of a line that
-    is not negative and sd(f + s d) is stationary, it is greatest.
+    If AUM is 0 on an interval, return the step to the middle of the interval.
+
+    AUM is linear between crossings. AUM / sd(f) has no minimum between crossings either: where the ratio of a
+    line that is not negative and sd(f + s d) is stationary, it is greatest.
     """
     search = loss.line(predictions, change)
     if search.best_aum <= 1e-14 * loss.spread(predictions)[1]:
@@ -310,9 +320,11 @@ def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray)
 def _backtracked(
     loss: ErrorLoss, predictions: FloatArray, change: FloatArray, here: float, first: float
 ) -> tuple[float, float]:
-    """Return a step that lowers the objective, and the objective there: `first`, halved until it lowers it.
+    """Return a step that lowers the objective, and the objective after the step.
 
-    here  the objective of the predictions
+    The step is `first`, halved until the objective falls.
+
+    here  the objective of `predictions`
 
     The step need not be the best: a path of small steps gives early stopping more weights to choose from.
     """
@@ -324,7 +336,10 @@ def _backtracked(
 
 
 def _validate(valid: Examples, weights: FloatArray, settings: DescentSettings, found: Descent) -> float:
-    """Record AUM and AUC of the validation examples; return the criterion, of which more is better."""
+    """Record AUM and AUC of the validation examples.
+
+    Return the criterion, for which a higher value is better.
+    """
     predictions = valid.design.predictions(weights)
     aum, auc = valid.loss.aum(predictions).value, valid.loss.roc(predictions).auc
     found.valid_aum.append(aum)

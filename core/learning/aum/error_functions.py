@@ -1,9 +1,11 @@
-"""Error functions of examples, as breakpoints: from tables by penalty, from breakpoints, from labels.
+"""Error functions of examples, as breakpoints.
+
+They are read from tables by penalty, from breakpoints, or from labels.
 
 The prediction of a changepoint problem is f = -log(lambda). A smaller penalty lambda finds more changes. So
-as f grows, false positives come and false negatives go. FP is 0 at f = -inf, where lambda is infinite and no
-change is found. FN is 0 at f = +inf, where lambda is 0. Neither function need be monotone (Hocking & Hillman
-2021).
+as f grows, false positives appear and false negatives disappear. FP is 0 at f = -inf, where lambda is
+infinite and no change is found. FN is 0 at f = +inf, where lambda is 0. Neither function need be monotone
+(Hocking & Hillman 2021).
 """
 
 from __future__ import annotations
@@ -48,15 +50,17 @@ class ErrorFunctions:
         fn_diff: npt.ArrayLike,
         names: Sequence[Hashable],
     ) -> ErrorFunctions:
-        """Return functions of breakpoints in any order; an example's breakpoints at one place are merged.
+        """Return error functions from breakpoints in any order.
+
+        breakpoints of an example at the same prediction are merged.
 
         example          B indices of `names`
         breakpoint       B numbers: the prediction at which the errors of the example change
-        fp_diff, fn_diff B numbers: by how much FP and FN of the example change there
+        fp_diff, fn_diff B numbers: by how much FP and FN of the example change at the breakpoint
         names            of all examples, as range(n)
 
-        Raises InputError, which names the example: no examples, an index of no example, a value not finite,
-        or FP or FN that is negative somewhere by more than rounding. O(B log B).
+        Raises InputError, which names the example: no examples, an index of no example, a value that is not
+        finite, or FP or FN that is negative somewhere by more than rounding. O(B log B).
         """
         e = as_array("example", example)
         if len(e) and e.dtype.kind not in "iu":
@@ -93,15 +97,17 @@ class ErrorFunctions:
         names: Sequence[Hashable] | None = None,
         shift: bool = False,
     ) -> ErrorFunctions:
-        """Return functions of f = -log(lambda) from a table: errors by example and interval of the penalty.
+        """Return functions of f = -log(lambda) from a table of errors by example and interval of the penalty.
 
         example         of each row, in any order
-        min_log_lambda  where the row's interval begins; it ends where the example's next one begins, the last
-                        at +inf. Each example has a row from -inf on
-        fp, fn          its errors there: counts, or masses
-        names           the examples wanted, in the order of the features; those of the table by default
-        shift           take away what FP is at lambda = inf and FN at lambda = 0, where they should be 0: an
-                        error that no penalty avoids. Without, they are refused
+        min_log_lambda  where the row's interval begins; the interval ends where the next interval of the
+                        example begins, the last interval at +inf. Each example needs a row that begins at
+                        -inf
+        fp, fn          errors of the example in this interval: counts, or masses
+        names           the wanted examples, in the order of the features; by default all examples of the
+                        table
+        shift           subtract FP at lambda = inf and FN at lambda = 0, which should be 0: errors that no
+                        penalty avoids. Without `shift` such errors raise InputError
 
         Raises InputError, which names the example. O(rows log rows).
 
@@ -126,7 +132,8 @@ class ErrorFunctions:
         _check_penalties(names, e, numbers)
         begin, errors = numbers["min_log_lambda"], np.stack([numbers["fp"], numbers["fn"]])
         kept = np.flatnonzero(e >= 0)
-        rows = kept[np.lexsort((-begin[kept], e[kept]))]  # by prediction: the greatest penalty first
+        # in the order of predictions: the greatest penalty first
+        rows = kept[np.lexsort((-begin[kept], e[kept]))]
         e, begin, errors = e[rows], begin[rows], errors[:, rows]
         _check_intervals(names, e, begin, errors, shift)
         at = np.flatnonzero((e[1:] == e[:-1]) & (begin[1:] != begin[:-1]))
@@ -135,10 +142,12 @@ class ErrorFunctions:
 
     @classmethod
     def of_labels(cls, labels: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> ErrorFunctions:
-        """Return functions of binary labels: one breakpoint at 0 each. Raises InputError. O(n).
+        """Return error functions of binary labels: each example has one breakpoint, at 0. Raises InputError.
+
+        O(n).
 
         labels   1/0, 1/-1 or booleans
-        weights  above 0; 1 without
+        weights  above 0; 1 each by default
         """
         y = as_binary(as_array("labels", labels), OTHER_LABELS)
         w = np.ones(len(y)) if weights is None else as_weights(weights)
@@ -157,11 +166,14 @@ class ErrorFunctions:
 
     @property
     def totals(self) -> tuple[float, float]:
-        """FP of all examples at +inf, and FN at -inf: the divisors of rates."""
+        """FP of all examples at +inf, and FN of all examples at -inf: the divisors of rates."""
         return float(self.fp_diff.sum()), 0.0 - float(self.fn_diff.sum())
 
     def take(self, examples: npt.ArrayLike) -> ErrorFunctions:
-        """Return the chosen examples, by index, in the order given, each once. Raises InputError. O(B)."""
+        """Return the error functions of the chosen examples: indices in the order wanted, each at most once.
+
+        Raises InputError for an index of no example, or a repeated index. O(B).
+        """
         chosen = as_indices("examples", examples, len(self))
         place = np.full(len(self), -1)
         place[chosen] = np.arange(len(chosen))
@@ -171,7 +183,7 @@ class ErrorFunctions:
         return ErrorFunctions(example[rows], at, dfp, dfn, tuple(self.names[i] for i in chosen.tolist()))
 
     def breakpoints(self, predictions: npt.ArrayLike, rate: bool = False) -> Breakpoints:
-        """Return `Breakpoints` with predictions, float64[n]; `rate` as of `aum`. Raises InputError."""
+        """Return the `Breakpoints` of predictions, float64[n]; `rate` as in `aum`. Raises InputError."""
         f = numbers_of("predictions", predictions)
         if len(f) != len(self):
             raise InputError(
@@ -181,7 +193,7 @@ class ErrorFunctions:
         return given.with_rates(rate)
 
     def aum(self, predictions: npt.ArrayLike, rate: bool = False) -> Aum:
-        """Return AUM of predictions and its derivatives, as the function `aum`, `rate` too. O(B log B)."""
+        """Return AUM of predictions and its derivatives; `rate` as in the function `aum`. O(B log B)."""
         return self.breakpoints(predictions, rate).aum()
 
     def roc(self, predictions: npt.ArrayLike) -> ErrorRoc:
@@ -191,7 +203,8 @@ class ErrorFunctions:
     def errors(self, predictions: npt.ArrayLike) -> FloatArray:
         """Return FP + FN of every example at its prediction, float64[n]. O(B).
 
-        At a breakpoint the error is the error just above it, as a penalty's interval includes its upper end.
+        At a breakpoint the error is the value just above the breakpoint, as a penalty's interval includes its
+        upper end.
         """
         f = self.breakpoints(predictions).predictions
         check_finite("predictions", f)
@@ -200,10 +213,10 @@ class ErrorFunctions:
         return np.asarray(missed, np.float64)
 
     def target_intervals(self) -> tuple[FloatArray, FloatArray]:
-        """Return low and high, float64[n] each: the predictions of every example with the fewest errors.
+        """Return low and high, float64[n] each: the interval of predictions with the fewest errors.
 
-        If several intervals have the fewest errors, the widest counts. An interval without an end has -inf or
-        inf there: both, if the example has no breakpoints. O(B).
+        If several intervals have the fewest errors, the widest counts. An interval without a lower end has
+        low = -inf, without an upper end high = inf. An example without breakpoints has both. O(B).
         """
         low, high = np.full(len(self), -np.inf), np.full(len(self), np.inf)
         starts = np.flatnonzero(np.diff(self.example, prepend=-1) > 0)
@@ -220,7 +233,10 @@ class ErrorFunctions:
 
 
 def as_indices(name: str, values: npt.ArrayLike, length: int) -> Int64Array:
-    """Return distinct indices below a length, in the order given. Raises InputError."""
+    """Return distinct indices below `length`, in the order given.
+
+    Raises InputError for an index out of range, or a repeated index.
+    """
     array = as_array(name, values)
     if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
         raise InputError(f"{name} is of type {array.dtype} and shape {array.shape}: give whole numbers, (n,)")
@@ -238,7 +254,10 @@ def as_indices(name: str, values: npt.ArrayLike, length: int) -> Int64Array:
 def _merged(
     example: Int64Array, at: FloatArray, fp_diff: FloatArray, fn_diff: FloatArray
 ) -> tuple[Int64Array, FloatArray, FloatArray, FloatArray]:
-    """Return breakpoints in order; merge breakpoints at one place, and drop breakpoints without effect."""
+    """Return breakpoints in order, with the breakpoints at one place merged.
+
+    Breakpoints without effect are dropped.
+    """
     order = np.lexsort((at, example))
     e, v, dfp, dfn = example[order], at[order], fp_diff[order], fn_diff[order]
     first = np.flatnonzero((np.diff(e, prepend=-1) > 0) | (np.diff(v, prepend=-np.inf) > 0))
@@ -250,7 +269,7 @@ def _merged(
 def _check_penalties(
     names: tuple[Hashable, ...], example: Int64Array, numbers: dict[str, FloatArray]
 ) -> None:
-    """Raise InputError if a row of the wanted examples has a value not finite or a negative count."""
+    """Raise InputError if a row of a wanted example has a value that is not finite, or a negative count."""
     for name, values in numbers.items():
         is_begin = name == "min_log_lambda"
         good = values < np.inf if is_begin else np.isfinite(values) & (values >= 0)
@@ -266,10 +285,10 @@ def _check_penalties(
 def _check_intervals(
     names: tuple[Hashable, ...], example: Int64Array, begin: FloatArray, errors: FloatArray, shift: bool
 ) -> None:
-    """Raise InputError if an example has no row from -inf on, contradictory rows, or errors at an end.
+    """Raise InputError for an example without a row from -inf on, contradictory rows, or errors at an end.
 
     begin, errors  of all rows by example and prediction; errors are FP and FN, (2, rows)
-    shift          errors at the ends are allowed
+    shift          allow errors at the ends, where FP or FN should be 0
     """
     last = np.append(np.diff(example) > 0, True)
     lacking = np.flatnonzero(last & (begin != -np.inf))

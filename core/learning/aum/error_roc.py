@@ -2,8 +2,8 @@
 
 A point of the curve is FP(t) and FN(t): the errors of all examples together after a constant t was added to
 their predictions. Both totals are constant between two thresholds. If error functions are not monotone, the
-curve goes back and forth. The area under the curve then counts some regions twice, and regions that the curve
-encircles in the other direction negatively. So the area can be above 1.
+curve goes back and forth. The area under the curve then counts some regions twice, and counts regions inside
+loops of the other direction negatively. So the area can be above 1.
 
 If AUM is 0, then at every t FP(t) or FN(t) is 0. The curve then runs along two sides of the unit square,
 through the point FPR 0, TPR 1, and its AUC is 1. There is one exception. If FP begins to rise at the
@@ -25,10 +25,11 @@ from .kernels import FN, FN_NEGATIVE, FP, FP_NEGATIVE, THRESHOLD
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorRoc:
-    """The ROC curve of error functions: points from t = -inf, where FP is 0, to +inf, where FN is 0.
+    """The ROC curve of error functions: its points from t = -inf, where FP is 0, to t = +inf, where FN is 0.
 
-    thresholds  float64[q], ascending; point i belongs to thresholds[i - 1] up to thresholds[i]
-    fp, fn      float64[q + 1]
+    thresholds  float64[q], ascending; point i belongs to the constants from thresholds[i - 1] to
+                thresholds[i]
+    fp, fn      float64[q + 1]: the total errors at each point
     """
 
     thresholds: FloatArray
@@ -54,17 +55,20 @@ class ErrorRoc:
 
     @property
     def fpr(self) -> FloatArray:
-        """FP / FP(+inf): 0 at the first point, 1 at the last. NaN if FP(+inf) is 0."""
+        """FP / FP(+inf) at each point: 0 at the first point, 1 at the last. NaN if FP(+inf) is 0."""
         return self.fp / self.fp[-1] if self.fp[-1] else np.full(len(self), np.nan)
 
     @property
     def tpr(self) -> FloatArray:
-        """1 - FN / FN(-inf): 0 at the first point, 1 at the last. NaN if FN(-inf) is 0."""
+        """1 - FN / FN(-inf) at each point: 0 at the first point, 1 at the last. NaN if FN(-inf) is 0."""
         return 1.0 - self.fn / self.fn[0] if self.fn[0] else np.full(len(self), np.nan)
 
     @property
     def auc(self) -> float | None:
-        """The area under the points in their order, by trapezoids with sign; None without FP or FN."""
+        """The area under the points in their order, summed by trapezoids with sign.
+
+        None if FP(+inf) or FN(-inf) is 0.
+        """
         if not (self.fp[-1] and self.fn[0]):
             return None
         return float(np.diff(self.fpr) @ (self.tpr[1:] + self.tpr[:-1]) / 2.0)
@@ -75,7 +79,7 @@ class ErrorRoc:
         return float(np.diff(self.thresholds) @ np.minimum(self.fp, self.fn)[1:-1])
 
     def with_rates(self, rate: bool = True) -> ErrorRoc:
-        """Return the curve of FP / FP(+inf) and FN / FN(-inf).
+        """Return the curve of the rates FP / FP(+inf) and FN / FN(-inf).
 
         Returns the curve itself if FP(+inf) or FN(-inf) is 0, or if `rate` is False.
         """
@@ -85,18 +89,18 @@ class ErrorRoc:
 
     @property
     def errors(self) -> FloatArray:
-        """FP + FN of each point."""
+        """FP + FN at each point."""
         return self.fp + self.fn
 
     @property
     def best(self) -> Int64Array:
-        """The points with the fewest errors."""
+        """The numbers of the points with the fewest errors."""
         errors = self.errors
         return np.flatnonzero(errors <= errors.min() + 1e-9 * errors.max())
 
     @property
     def best_interval(self) -> tuple[float, float]:
-        """The widest interval of constants with the fewest errors; adjacent intervals are joined."""
+        """The widest interval of constants for which errors are fewest; adjacent intervals are joined."""
         best = self.best
         runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
         ends = [(float(self.low[run[0]]), float(self.high[run[-1]])) for run in runs]
@@ -104,7 +108,10 @@ class ErrorRoc:
 
     @property
     def best_constant(self) -> float:
-        """A constant with the fewest errors: the middle of `best_interval`, or 1 from its only finite end."""
+        """A constant for which errors are fewest.
+
+        It is the middle of `best_interval`, or lies 1 from the only finite end of `best_interval`.
+        """
         low, high = self.best_interval
         if np.isfinite(low) and np.isfinite(high):
             return low + (high - low) / 2.0
@@ -134,7 +141,7 @@ def roc_of_error_functions(
 ) -> ErrorRoc:
     """Return the ROC curve of error functions given by breakpoints. O(B log B).
 
-    predictions, example, breakpoint, fp_diff, fn_diff  as of `aum`
+    predictions, example, breakpoint, fp_diff, fn_diff  as in `aum`
 
     Raises InputError, as `aum` does.
 
@@ -159,7 +166,7 @@ def sum_of_min(
     SM counts each interval once, while AUM weighs it by its length: AUM is the continuous L1 relaxation of SM
     (slides, "L1 relaxation interpretation").
 
-    predictions, example, breakpoint, fp_diff, fn_diff, rate  as of `aum`
+    predictions, example, breakpoint, fp_diff, fn_diff, rate  as in `aum`
 
     Raises InputError, as `aum` does.
 

@@ -3,7 +3,7 @@
 Thresholds are sorted by numpy's sort of integers. The high bits of an integer are the leading bits of a
 threshold, and its low bits the position. Thresholds with equal leading bits may be out of order afterwards:
 an insertion sort mends the order while rows are gathered. If too many rows would move (clusters of thresholds
-far apart), argsort is used instead.
+that are far apart), argsort is used instead.
 
 The following times are for 10^6 breakpoints, as shares of the time of numpy's argsort of the same thresholds
 (AVX2, interleaved). Keys and rows take .1, the sort of the keys .35, gathering .3, the sweep .4. Three other
@@ -21,7 +21,7 @@ from ...kernels.compile import entry
 FINE, NOT_FINITE, NO_SUCH_EXAMPLE, FP_NEGATIVE, FN_NEGATIVE = 0, 1, 2, 3, 4
 
 THRESHOLD, FP, FN, EXAMPLE = 0, 1, 2, 3
-"""Columns of a row, one breakpoint: 32 bytes that are fetched together."""
+"""Columns of a row; a row holds one breakpoint in 32 bytes, so that its numbers are fetched together."""
 
 _LARGEST = np.int64(2**63 - 1)
 _TOP = np.int64(-(2**63))
@@ -37,9 +37,12 @@ def write_rows(
     rows: FloatArray,
     centred: FloatArray,
 ) -> tuple[int, int]:
-    """Write (threshold, fp_diff, fn_diff, example) of every breakpoint; return an error code and its place.
+    """Write (threshold, fp_diff, fn_diff, example) of every breakpoint.
 
-    centred: thresholds minus the first threshold, so that keys have a fine resolution around it. O(B).
+    Return an error code, and the position of the error.
+
+    centred: filled with the thresholds minus the first threshold, whose keys have a fine resolution near it.
+    O(B).
     """
     n = len(predictions)
     centre = 0.0
@@ -60,7 +63,10 @@ def write_rows(
 
 @entry
 def write_keys(keys: Int64Array, low: int) -> None:
-    """Turn the bits of floats into integers of their order, whose `low` bits are the positions. O(B)."""
+    """Turn the bits of floats into integers of the same order, whose `low` lowest bits are the positions.
+
+    O(B).
+    """
     mask = (np.int64(1) << low) - 1
     for b in range(len(keys)):
         key = keys[b]
@@ -69,9 +75,13 @@ def write_keys(keys: Int64Array, low: int) -> None:
 
 @entry
 def gather(keys: Int64Array, low: int, rows: FloatArray, ordered: FloatArray) -> bool:
-    """Write rows in the order of their thresholds; return whether the order of keys was near enough. O(B)."""
+    """Write rows in the order of their thresholds.
+
+    Return False if the order of the keys was too far from this order. O(B).
+    """
     mask = (np.int64(1) << low) - 1
-    for k in range(len(keys)):  # nothing but this: rows of many steps are on their way at once
+    # no other work in this loop, so that rows of many steps are loaded from memory at once
+    for k in range(len(keys)):
         b = keys[k] & mask
         for column in range(4):
             ordered[k, column] = rows[b, column]
@@ -102,12 +112,12 @@ def sweep(
     derivatives: FloatArray,
     tied: FloatArray,
 ) -> tuple[int, float]:
-    """Return an error code, and AUM or the error's place; add to the derivatives, float64[n, 2]. O(B).
+    """Return an error code, and AUM or the threshold of the error; add to `derivatives`, float64[n, 2]. O(B).
 
-    rows     in the order of thresholds; differences are overwritten
-    slack    how far below 0 a total may be by rounding; it is 0 then
-    fn_from  float64[B + 1], scratch: FN from each row on
-    tied     float64[n, 2], zeros, scratch: sums over an example's rows at one threshold
+    rows     in the order of thresholds; their differences are overwritten
+    slack    how far below 0 rounding may bring a total; such a total counts as 0
+    fn_from  float64[B + 1], scratch: FN just before each row
+    tied     float64[n, 2], zeros, scratch: sums of the differences over an example's rows at one threshold
     """
     count = len(rows)
     fn_from[count] = 0.0
@@ -141,13 +151,13 @@ def sweep(
                 tied[e, 1] += rows[j, FN]
             for j in range(k, end):
                 e = int(rows[j, EXAMPLE])
-                fp, fn = tied[e, 0], tied[e, 1]  # both 0: done with, or nothing
+                fp, fn = tied[e, 0], tied[e, 1]  # both 0: the example was done before, or its changes cancel
                 tied[e, 0] = tied[e, 1] = 0.0
                 rows[j, FP] = min_after - min(fp_after - fp, fn_after - fn)
                 rows[j, FN] = min(fp_before + fp, fn_before + fn) - min_before
         before = t
         k = end
-    for k in range(count):  # nothing but this, as in `gather`
+    for k in range(count):  # no other work in this loop, as in `gather`
         e = int(rows[k, EXAMPLE])
         derivatives[e, 0] += rows[k, FP]
         derivatives[e, 1] += rows[k, FN]
@@ -165,12 +175,12 @@ def crossing(
     masses: FloatArray,
     kept: Int64Array,
 ) -> int:
-    """Return which score is the smallest with at least the mass wanted at or below it. O(n).
+    """Return the index of the smallest score such that the mass at or below it is at least `wanted`. O(n).
 
     Each pass selects by `width` bits of the key, among the scores in one bin of the pass before.
 
     bits     scores as int64; -0.0 has been made 0.0
-    weights  weights of events, empty if all are 1; multiplied by own[label]
+    weights  weights of events, float64[n], empty if all are 1; each is multiplied by own[label]
     width    a divisor of 64
     masses   float64[1 << width], scratch
     kept     int64[n], scratch
@@ -192,7 +202,7 @@ def crossing(
             b = (key >> shift) & low
             last = max(last, b)
             masses[b] += own[labels[i]] * (weights[i] if len(weights) else 1.0)
-        chosen = last  # where rounding leaves a little less than wanted, it is the greatest
+        chosen = last  # if rounding leaves the sum a little below `wanted`, the greatest score is the answer
         for b in range(last):
             if masses[b] > 0.0 and below + masses[b] >= wanted:
                 chosen = b
@@ -221,7 +231,7 @@ def sums_about(
     left: FloatArray,
     right: FloatArray,
 ) -> float:
-    """Return AUM of labels whose curves cross at the score `at`; write the derivatives. O(n).
+    """Return AUM of labels whose curves FP and FN cross at the score `at`; write the derivatives. O(n).
 
     Below the crossing FN is smaller than FP, above the crossing FP is smaller (see `aum_of_labels`). Scores
     at the crossing get the terms of the sweep. `together`: all scores of a class at the crossing are moved as
@@ -246,7 +256,7 @@ def sums_about(
             value += (s - at) * w
             fp_above += w
             left[i] = right[i] = w
-    # as thresholds t = -score go up, FP grows from fp_above by fp_at, FN falls to fn_below by fn_at
+    # As the threshold t = -score goes up, FP grows by fp_at from fp_above, and FN falls by fn_at to fn_below.
     min_before = min(fp_above, fn_below + fn_at)
     min_after = min(fp_above + fp_at, fn_below)
     for i in range(len(scores)):

@@ -1,10 +1,11 @@
 """`AumLearner`: AUM learnt online, with the methods of river's learners.
 
-AUM is no sum over events: what an event adds depends on the order of all other events. So one event has no
-loss of its own to descend; only a window of events has. The learner keeps the last `window` instances. After
-every `every` instances it makes one step along the gradient of the window's AUM. A step takes O(k log k) time
-at most, and O(k) by selection; the `every` instances share this cost. The loss is AUM of rates with a margin,
-which is convex, and has no minimum at constant scores (`descent`). An instance that comes twice counts twice.
+AUM is no sum over events: the term of an event depends on the order of all other events. So one event has no
+loss that a learner could lower; only a window of events has. The learner keeps the last `window` instances.
+After every `every` instances it makes one step along the gradient of the window's AUM. A step takes O(k log
+k) time at most, and O(k) by selection; the `every` instances share this cost. The loss is AUM of rates with a
+margin, which is convex, and has no minimum at constant scores (`descent`). An instance that comes twice
+counts twice.
 
 Probabilities follow from scores. The model of the scores in the window is a normal distribution for each
 class, with one variance (linear discriminant analysis of a single number).
@@ -33,18 +34,21 @@ from ..features import Column, columns_head, columns_of, columns_of_head
 from ..settings import check_number, check_whole
 from .aum import NO_WEIGHTS, aum_of_classes
 
-MAGIC = b"RSAL"
+MAGIC = b"RSAM"
 VERSION = 1
 _STATE = "the state of an AumLearner"
 
 _ROOM = 256
 _LEAST_SLOPE = 1e-6
 MARGIN = 1.0
-"""Between the scores of both classes."""
+"""The wanted distance between the scores of both classes."""
 
 
 class _Model:
-    """A linear score: weights of the scaled columns, and the parameters of its probability."""
+    """The model of one class.
+
+    It has weights of the scaled columns, and the parameters of the probability of a score.
+    """
 
     def __init__(self) -> None:
         self.weights = np.zeros(0)
@@ -58,7 +62,11 @@ class _Model:
 
 
 class _Chunk(NamedTuple):
-    """The instances between two steps: columns and values one after another, how many each has, labels."""
+    """The instances between two steps, as arrays.
+
+    The arrays are the columns and the values of all instances one after another, the number of values of each
+    instance, and the labels.
+    """
 
     columns: Any
     values: FloatArray
@@ -80,7 +88,7 @@ def _rows_of(chunk: _Chunk) -> list[list[tuple[int, float]]]:
 
 
 def _read_chunk(reader: Reader, labels: list[Hashable], columns: int) -> _Chunk:
-    """Return the next chunk of a state. ValueError for an impossible chunk."""
+    """Read the next chunk of a stored state. Raises ValueError for a chunk that contradicts itself."""
     places, values = reader.counted_array("<i8"), reader.counted_array("<f8")
     sizes, classes = reader.counted_array("<i8"), reader.counted_array("<i8")
     if len(places) != len(values) or len(sizes) != len(classes) or not np.isfinite(values).all():
@@ -94,7 +102,7 @@ def _read_chunk(reader: Reader, labels: list[Hashable], columns: int) -> _Chunk:
 
 
 def _stored_label(label: object) -> Any:
-    """Return a class in its form for JSON."""
+    """Return a class in the form in which JSON stores it."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, bool | int | str) or (isinstance(label, float) and math.isfinite(label)):
@@ -103,14 +111,15 @@ def _stored_label(label: object) -> Any:
 
 
 class AumLearner:
-    """A linear classifier that lowers AUM of the last instances: `learn_one`, `predict_proba_one`.
+    """A linear classifier that lowers AUM of the last instances, with the methods of river's learners.
 
-    window  instances that a step looks at: a multiple of `every`
+    window  number of instances that a step looks at: a multiple of `every`
     every   number of instances between two steps
     step    length of a step, as a multiple of the gradient
 
     Numbers are scaled by the mean and variance of all instances so far; a missing number counts as the mean.
-    Text is one-hot. Memory is that of the window: the learner forgets a text that has left the window.
+    A text value is a column of 0 and 1. Memory is proportional to the window: the learner forgets a text that
+    has left the window.
 
     Raises ConfigError for a setting, InputError for a feature that is neither a finite number nor text.
 
@@ -136,11 +145,12 @@ class AumLearner:
         self._chunks: deque[_Chunk] = deque(maxlen=window // every)
         self._classes: dict[Hashable, None] = {}
         self._models: dict[Hashable, _Model] = {}
-        self._count, self._mean, self._square = np.zeros((3, 0))  # of numbers; 0 times for text
+        # for numbers; a column of a text counts 0 values
+        self._count, self._mean, self._square = np.zeros((3, 0))
         self._means: list[float] = []
 
     def to_bytes(self) -> bytes:
-        """Return the wire form: 16 bytes a value of the window, and 8 times a column's size.
+        """Return the wire form: 16 bytes for each value in the window, 24 for each column, 8 for each weight.
 
         Raises InputError for a class that is neither a bool, a number nor text.
         """
@@ -205,7 +215,7 @@ class AumLearner:
         return learner
 
     def learn_one(self, x: Mapping[str, Any], y: Hashable) -> None:
-        """Learn the features `x` of an instance of class `y`; after every `every` instances make a step."""
+        """Learn the features `x` of an instance of class `y`; make a step after every `every` instances."""
         if y is None or y != y:
             raise InputError(f"the label is {y!r}: every instance needs a class; leave it out")
         known = self._columns
@@ -270,10 +280,11 @@ class AumLearner:
             model.coefficients = (model.weights * inverse).tolist()
 
     def _move(self, model: _Model, matrix: Any, positive: Any) -> None:
-        """Make one step along the gradient, and fit the probabilities anew."""
+        """Make one step along the gradient, and compute the parameters of the probabilities again."""
         mass = int(positive.sum())
         scores = np.asarray(matrix @ model.weights)
-        if not 0 < mass < len(positive):  # one class: AUM is 0 and says nothing, but how many there are does
+        # one class: AUM is 0 and gives no gradient, but the class counts are kept
+        if not 0 < mass < len(positive):
             odds = math.log((mass + 1) / (len(positive) - mass + 1))
             model.offset = odds - model.slope * float(scores.mean())
             return
@@ -284,7 +295,8 @@ class AumLearner:
         above, below = scores[positive == 1], scores[positive == 0]
         variance = float(mass * above.var() + (len(scores) - mass) * below.var()) / len(scores)
         gap = float(above.mean() - below.mean())
-        model.slope = max(gap / max(variance, 1e-3), _LEAST_SLOPE)  # scores keep their order
+        # above 0: higher scores keep higher probabilities
+        model.slope = max(gap / max(variance, 1e-3), _LEAST_SLOPE)
         middle = float(above.mean() + below.mean()) / 2.0
         model.offset = math.log(mass / (len(scores) - mass)) - model.slope * middle
 
@@ -306,7 +318,7 @@ class AumLearner:
         self._square = old_square + square + (mean - old_mean) ** 2 * old_count * share
 
     def _forget(self) -> None:
-        """Drop the columns of texts that are in no instance of the window, once such columns are many."""
+        """Drop the columns of texts that no instance of the window has, once there are many such columns."""
         live = np.unique(np.concatenate([chunk.columns for chunk in self._chunks]))
         if len(self._columns) <= 2 * len(live) + _ROOM:
             return

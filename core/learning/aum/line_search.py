@@ -1,9 +1,9 @@
-"""AUM along a line of predictions, exactly (the line search of Fowler & Hocking, in the R package aum).
+"""AUM along a line of predictions, exactly: the line search of Fowler & Hocking, as in the R package aum.
 
 As predictions move by s times a direction, each threshold t_b - s d_b is a line in s. Between two crossings
 of lines the order of thresholds stays, and AUM is linear in s. AUM is the sum over neighbours r, r + 1 in
 that order of (t_{r+1} - t_r) m_{r+1}, where m is min(FP, FN) between both. So the slope of AUM is a sum over
-lines of -d_r (m_r - m_{r+1}). Where neighbours cross, one m changes.
+lines of -d_r (m_r - m_{r+1}). Where neighbours cross, a single m changes.
 
 Invariant
     Lines are in the order of their thresholds right after the step reached. A tournament over neighbours
@@ -11,7 +11,7 @@ Invariant
     O(1) and replaced in O(log B). A pair that has crossed never crosses again. If several lines meet in one
     point, their order is reversed at once. Equal lines are merged into one line.
 
-AUC is computed, too. It is constant between crossings, since a crossing changes one point of the ROC curve.
+AUC is computed, too. AUC is constant between crossings, since a crossing changes one point of the ROC curve.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class LineSearch:
 
     steps  float64[k], ascending from 0: the steps at which thresholds cross
     aum    float64[k], at each step
-    slope  float64[k], of AUM right after each step
-    auc    float64[k], from each step to the next; NaN without FP or FN
-    is_complete  no thresholds cross after the last step, so that the last slope holds for ever
+    slope  float64[k], the slope of AUM right after each step
+    auc    float64[k], AUC from each step to the next; NaN if FP or FN is missing
+    is_complete  no thresholds cross after the last step, so that the last slope holds for all larger steps
 
     >>> line = aum_line_search([1.0, -1.0], [-1.0, 1.0], [0, 1], [0, 0], [1, 0], [0, -1])
     >>> line.steps.tolist(), line.aum.tolist(), line.slope.tolist(), line.auc.tolist()
@@ -67,7 +67,7 @@ class LineSearch:
         """The step of the least AUM: the middle of the first interval of steps with the least AUM.
 
         At a crossing thresholds are tied; if AUM stays as small beyond the crossing, the middle of the
-        interval is better. If AUM does not rise after the last crossing, twice the last step.
+        interval is better. If AUM does not rise after the last crossing, this is twice the last step.
         """
         at = int(np.argmin(self.aum))
         end = at
@@ -80,7 +80,10 @@ class LineSearch:
 
     @property
     def best_auc_step(self) -> float:
-        """The middle of the first interval of steps with the greatest AUC; twice the last step at the end."""
+        """The middle of the first interval of steps with the greatest AUC.
+
+        If this interval has no end, it is twice the last step.
+        """
         at = int(np.nanargmax(self.auc)) if not np.isnan(self.auc).all() else 0
         begin = float(self.steps[at])
         return (begin + float(self.steps[at + 1])) / 2.0 if at + 1 < len(self.steps) else 2.0 * begin
@@ -102,7 +105,7 @@ def aum_line_search(
     direction      n numbers: for descent, minus the gradient
     max_crossings  greatest number of crossings, B by default; there are up to B (B - 1) / 2
     predictions, example, breakpoint, fp_diff, fn_diff, rate
-                   as of `aum`
+                   as in `aum`
 
     Raises InputError, as `aum` does. O((B + crossings) log B).
 
@@ -120,13 +123,16 @@ def aum_line_search(
 
 
 def search_line(given: Breakpoints, direction: FloatArray, max_crossings: int | None = None) -> LineSearch:
-    """Return the line search of arrays that are of the right kinds, as learners call it again and again."""
-    given.aum()  # refuses totals that are negative
+    """Return the line search for arrays of the right kinds, without checks.
+
+    Learners call it at every step.
+    """
+    given.aum()  # raises InputError for totals that are negative
     slopes = -direction[given.example]
     at = given.breakpoint - given.predictions[given.example]
     order = np.lexsort((slopes, at))
     lines = np.stack([each[order] for each in (at, slopes, given.fp_diff, given.fn_diff)])
-    # the same line is one line
+    # Equal lines are merged into one line.
     first = np.flatnonzero((np.diff(lines[:2], prepend=-np.inf) > 0).any(axis=0))
     lines = np.concatenate([lines[:2, first], np.add.reduceat(lines[2:], first, axis=1)])
     count = lines.shape[1]
@@ -145,10 +151,11 @@ def search_line(given: Breakpoints, direction: FloatArray, max_crossings: int | 
 def walk(
     lines: FloatArray, totals: FloatArray, tournament: FloatArray, limit: int, found: FloatArray
 ) -> tuple[int, bool]:
-    """Go from crossing to crossing; return how many steps were written, and whether none is left.
+    """Go from crossing to crossing; return the number of steps written, and whether no crossing is left.
 
-    lines       float64[4, B], in order: threshold, slope and differences of FP and FN; they are permuted
-    totals      float64[2, B + 1]: FP and FN below line r; they are changed
+    lines       float64[4, B], in the order of thresholds: threshold, slope and differences of FP and
+                FN; the columns are permuted
+    totals      float64[2, B + 1]: FP and FN below line r; they are updated
     tournament  float64[2 * leaves], inf: leaf r says where the lines r and r + 1 cross
     found       float64[4, k], written: step, AUM, slope and AUC
     """

@@ -1,15 +1,15 @@
-"""`AumPenaltyLearner`: penalties of changepoint problems from their features, by AUM.
+"""`AumPenaltyLearner`: learns penalties of changepoint problems from features, by AUM.
 
 The descent starts from max-margin interval regression with an L1 penalty (Hocking, Rigaill, Bach & Vert, ICML
 2013). Every example has an interval of predictions with the fewest errors. A prediction costs nothing if it
 lies in the interval, at least a margin away from both ends. Any other prediction costs the square of its
-distance from there:
+distance from that range:
 
     mean over examples of [(low + margin - f)+]^2 + [(f - high + margin)+]^2  +  penalty * |w|_1,  f = X w + b
 
 This objective is convex, and smooth apart from the L1 term. Accelerated proximal gradients minimise the
-objective, and begin anew where it rises (FISTA; O'Donoghue & Candes). A path of penalties is fitted, each
-starting from the fit before, and cross-validation chooses a penalty of the path.
+objective, and begin anew where it rises (FISTA; O'Donoghue & Candes). The learner fits a path of penalties,
+where each fit starts from the fit before, and cross-validation chooses a penalty of the path.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def fit_path(
     max_iter: int = 300,
     tol: float = 1e-5,
 ) -> list[IntervalFit]:
-    """Return a fit for each penalty, the greatest first. O(n d) a step.
+    """Return a fit for each penalty, the greatest penalty first. O(n d) a step.
 
     tol  steps end when a step lowers the objective by less than this share of the objective
     """
@@ -88,7 +88,10 @@ def fit_path(
 def penalty_path(
     features: FloatArray, low: FloatArray, high: FloatArray, margin: float, count: int
 ) -> FloatArray:
-    """Return penalties from the least that leaves no feature in the model, down to a thousandth of it."""
+    """Return `count` penalties, the last of them a thousandth of the first.
+
+    The first is the least penalty that leaves no feature in the model.
+    """
     constant = fit_path(features[:, :0], low, high, np.zeros(1), margin, tol=1e-12)[0].intercept
     _, derivative = margin_loss(np.full(len(features), constant), low, high, margin)
     greatest = float(np.abs(features.T @ derivative).max(initial=0.0)) or 1.0
@@ -98,11 +101,11 @@ def penalty_path(
 def fit_by_cross_validation(
     features: FloatArray, low: FloatArray, high: FloatArray, folds: np.ndarray, margin: float = 1.0
 ) -> IntervalFit:
-    """Return the fit whose penalty has the least loss on examples left out, of 12 penalties.
+    """Return the fit of the penalty, of 12, that has the least loss on the examples left out.
 
     features   float64[n, d], scaled
-    low, high  float64[n]: -inf and inf where there is no end; an example with neither end has no loss
-    folds      int64[n]: which examples are left out together
+    low, high  float64[n]: -inf or inf where the interval has no end; an example without both ends has no loss
+    folds      int64[n]: the number of the fold in which each example is left out
     """
     says = np.isfinite(low) | np.isfinite(high)
     features, low, high, folds = features[says], low[says], high[says], folds[says]
@@ -122,7 +125,8 @@ def fit_by_cross_validation(
 def _greatest_eigenvalue(design: FloatArray) -> float:
     """Return the greatest eigenvalue of X' X / n. O(n d min(n, d)).
 
-    Not by power iterations: from a start orthogonal to the eigenvector the value is too low; steps diverge.
+    A power iteration is not used: from a start orthogonal to the eigenvector its value is too low, and steps
+    diverge.
     """
     rows, columns = design.shape
     products = design.T @ design if columns <= rows else design @ design.T
@@ -142,25 +146,26 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
     """A linear model of f = -log(lambda) with a small AUM of the examples' error functions.
 
     It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors.
-    Cross-validation chooses the penalty (Hocking et al. 2013). From there it descends AUM until a held-out
-    part of the examples gains no more (Hocking & Hillman 2021). If errors are rare, one held-out part says
-    little. So several descents hold out a fold each, and their models are averaged. Features that the
-    regression leaves out stay out.
+    Cross-validation chooses the penalty (Hocking et al. 2013). From that model it descends AUM until a
+    held-out part of the examples gains no more (Hocking & Hillman 2021). If errors are rare, one held-out
+    part is too small to judge by. So several descents hold out a fold each, and their models are averaged.
+    Features that the regression leaves out stay out.
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
     line_search         "backtracking", or "exact": to the best of the first B crossings of thresholds
     max_iter, tol       greatest number of steps; stop when a step lowers AUM by less than this share of AUM
     early_stopping      None, or "aum" or "auc": keep the weights that are best on the fold held out
-    n_splits            folds, and so descents; without early stopping there is one, on all examples
+    n_splits            number of folds, and so of descents; without early stopping there is one descent, on
+                        all examples
     n_iter_no_change    stop after this many steps without a better criterion
-    init                "intervals": see above; or "random": normal weights, as large
+    init                "intervals": the interval regression; or "random": normal weights of the same size
     margin              of the interval regression, in the unit of f
     cv                  number of folds of the interval regression
     random_state        seed of all folds, and of random weights
 
-    coef_, intercept_   of the features as they come: shapes (d,) and a float. AUM does not see a constant:
-                        the intercept is where the training examples have the fewest errors
-    initial_coef_       coefficients before any step: the mean of the starts of the descents
+    coef_, intercept_   of the features in their own units: shapes (d,) and a float. AUM does not depend on a
+                        constant: the intercept gives the fewest errors in the training examples
+    initial_coef_       coefficients before the first step: the mean of the starts of the descents
     descents_           a `Descent` for each fold: AUM after every step, the validation measures
     n_iter_             number of steps of the longest descent
     converged_reason_   why the descents ended, in words
@@ -185,13 +190,13 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
         errors: ErrorFunctions,
         validation: npt.ArrayLike | None = None,
     ) -> AumPenaltyLearner:
-        """Train on examples.
+        """Train the model on examples.
 
         X           features, (n, d), finite, dense
         errors      the error functions of the n examples
         validation  indices of the examples that one descent holds out; by default folds are drawn at random
 
-        Raises InputError, ConfigError.
+        Raises InputError for the examples, ConfigError for the settings.
         """
         self._check()
         if not isinstance(errors, ErrorFunctions):
@@ -236,12 +241,15 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.exp(-self.predict(X)))
 
     def score(self, X: Any, errors: ErrorFunctions) -> float:  # noqa: N803
-        """Return the AUC of the predictions for `X` by `errors`; NaN if there is no FP or no FN."""
+        """Return the AUC of the predictions for `X`, with the error functions `errors`.
+
+        NaN if there is no FP or no FN.
+        """
         auc = errors.roc(self.predict(X)).auc
         return float("nan") if auc is None else auc
 
     def _start(self, matrix: FloatArray, errors: ErrorFunctions, random: Any) -> FloatArray:
-        """Return weights of the scaled features to begin with."""
+        """Return the weights of the scaled features at which the descent begins."""
         if self.init == "random":
             return np.asarray(random.normal(size=matrix.shape[1]) / np.sqrt(matrix.shape[1]))
         low, high = errors.target_intervals()
@@ -251,7 +259,10 @@ class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
         return fit_by_cross_validation(matrix, low, high, folds, self.margin).weights
 
     def _held_out(self, n: int, random: Any, validation: npt.ArrayLike | None) -> list[npt.NDArray[np.int64]]:
-        """Return the examples that each descent holds out; empty if no descent holds out examples."""
+        """Return the indices of the examples that each descent holds out.
+
+        Empty if no descent holds out examples.
+        """
         if self.early_stopping is None:
             return [np.empty(0, np.int64)]
         if validation is not None:

@@ -24,7 +24,8 @@ def chebyshev_values(
 ) -> None:
     """Fill values, (d + 1, n), with w T_0(u) ... w T_d(u) of n scores, u = (score - middle) / half. O(d n).
 
-    u is 0 if `half` is 0; u is within [-1, 1]. The weight goes into the recurrence and takes no extra time.
+    u is 0 if `half` is 0; u is within [-1, 1]. The weight enters the recurrence at its start, which takes no
+    extra time.
     """
     count = len(scores)
     twice = np.zeros(count)
@@ -42,7 +43,7 @@ def chebyshev_values(
 def widen_ranges(
     first: FloatArray, second: FloatArray, shares: FloatArray, lows: FloatArray, highs: FloatArray
 ) -> None:
-    """Widen k ranges [low, high] until they hold first + share * second of n rows. O(n k)."""
+    """Widen k ranges [low, high] until each holds first + share * second for all n rows. O(n k)."""
     for i in range(len(first)):
         for k in range(len(shares)):
             mixed = first[i] + shares[k] * second[i]
@@ -60,7 +61,9 @@ def slopes_by_class(
     of_negatives: FloatArray,
     slopes: FloatArray,
 ) -> None:
-    """Fill slopes with the weight of each row times the series of its class, by Clenshaw. O(d n).
+    """Fill `slopes` with the weight of each row times the series of its class, by Clenshaw's recurrence.
+
+    O(d n).
 
     scores        of n rows; u = score + offset, within [-1, 1]
     of_positives  coefficients of T_0, T_1, ... for positives; of_negatives has as many for negatives
@@ -90,7 +93,7 @@ def slopes_by_class(
 def moments_of_mixtures(
     sums: FloatArray, of_first: FloatArray, of_second: FloatArray, constants: FloatArray, moments: FloatArray
 ) -> None:
-    """Fill moments, (n, d + 1), with sums of T_0 ... T_d(f), f = p a + q b + c, for n mixtures (p, q, c).
+    """Fill `moments`, (n, d + 1), with sums of T_0 ... T_d(f), f = p a + q b + c, for n mixtures (p, q, c).
 
     sums  (d + 1, d + 1): sums of T_r(a) T_s(b); only those with r + s <= d are read
 

@@ -1,4 +1,4 @@
-"""PolynomialAucClassifier: a linear model fitted to AUC in few scans; an estimator of scikit-learn."""
+"""PolynomialAucClassifier: a linear model fitted to AUC in few scans, an estimator of scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ except ImportError:
     raise missing_package("scikit-learn", "PolynomialAucClassifier", "learn") from None
 
 Batch = tuple[Any, Any] | tuple[Any, Any, Any]
-"""Features (n, m), n labels, and optionally n weights."""
+"""A batch: features (n, m), n labels, and optionally n weights."""
 
 
 def fit_scans(state: FitState, batches: Callable[[], Iterable[Batch]]) -> FitState:
-    """Scan until the fit has ended. `batches` is called for every scan and gives the same rows each time.
+    """Scan the data until the fit has ended, and return its state.
+
+    `batches` is called for every scan and gives the same rows each time.
 
     Raises InputError.
     """
@@ -53,15 +55,17 @@ def fit_scans(state: FitState, batches: Callable[[], Iterable[Batch]]) -> FitSta
 class PolynomialAucClassifier(FitSettings, LinearClassifier):
     """Maximises AUC of a linear score, by a polynomial in place of its step (Calders & Jaroszewicz 2007).
 
-    The fit makes two scans at the start, and two in each iteration. One of the two gathers the gradient,
-    O(m + d) a row; the other gathers the sums for a line search, O(m + d^2) a row. Memory does not depend on
-    the number of rows: `fit_batches` holds only a batch at a time. Weights act as repetitions. Classes need
-    no balancing, which does not change AUC.
+    The fit makes two scans at the start, and two in each iteration. One of the two gathers the gradient, O(m
+    + d) a row; the other gathers the sums for a line search, O(m + d^2) a row. Memory does not depend on the
+    number of rows: `fit_batches` holds only a batch at a time. Weights act as repetitions. Classes need no
+    balancing, because it does not change AUC.
 
     degree      d of the polynomial; time grows with its square
-    objective   "polynomial" for AUC; "sigmoid" for soft AUC, which grows with the distance in a pair, too
-    step_fit    "damped"; "least_squares" and "chebyshev" are nearer to the step, but above 1 beside it: if
-                classes are nearly separable, the maximum of the objective is then not that of AUC
+    objective   "polynomial" for AUC; "sigmoid" for soft AUC, which also grows with the difference of the
+                scores in a pair
+    step_fit    "damped"; "least_squares" and "chebyshev" are nearer to the step, but rise above 1 beside the
+                step: if classes are nearly separable, the maximum of the objective is then not the maximum of
+                AUC
     steepness   of the sigmoid, up to the degree, for scores of a range of 2; None: two thirds of the degree.
     max_iter    greatest number of iterations.
     tol         the fit ends after two consecutive iterations that gain less than `tol`.
@@ -71,7 +75,7 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
                 sets the scale of all scores
     warm_start  start from the coefficients of the previous fit
 
-    Features are standardised in the fit; constant ones get coefficient 0.
+    Features are standardised in the fit; constant features get coefficient 0.
 
     classes_, coef_ (1, m), intercept_ (1,), n_features_in_   as usual
     n_iter_       number of line searches, the search at the start included.
@@ -81,11 +85,12 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
     n_scans_      number of times the data were read
 
     `decision_function` gives the log odds of classes_[1], with slope and constant fitted as in Platt 1999.
-    `predict_proba` is the logistic function of the log odds. `predict` returns classes_[1] if they are above
-    0, a probability above 1/2. With few positives such scores are rare: then choose your own threshold.
+    `predict_proba` is the logistic function of the log odds. `predict` returns classes_[1] if the log odds
+    are above 0, a probability above 1/2. With few positives such probabilities are rare: then choose your own
+    threshold.
 
     Raises InputError, a ValueError: not two classes, a feature that is not finite, no rows, only constant
-    features. Raises ConfigError, a ValueError, for a parameter.
+    features. Raises ConfigError, a ValueError, for a parameter that is not allowed.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
@@ -103,7 +108,7 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> PolynomialAucClassifier:
-        """Fit to rows.
+        """Fit the model to rows.
 
         X              features, (n, m), dense or sparse
         y              n labels of two classes; the greater one is positive
@@ -123,7 +128,7 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
         return self._take(fit_scans(state, lambda: [(X, y, sample_weight)]).model())
 
     def fit_batches(self, batches: Callable[[], Iterable[Batch]]) -> PolynomialAucClassifier:
-        """Fit to rows that need not fit into memory.
+        """Fit the model to rows that need not fit into memory.
 
         batches  a function without arguments that returns an iterable of (X, y) or (X, y, weights). It is
                  called once for every scan, `n_scans_` times, and must give the same rows each time
@@ -139,7 +144,7 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
 
     @classmethod
     def of(cls, model: PolynomialAucModel) -> PolynomialAucClassifier:
-        """Return the estimator of a model that was fitted elsewhere, as by `FitPolynomialAuc`."""
+        """Return an estimator with a model that was fitted elsewhere, such as by `FitPolynomialAuc`."""
         if not isinstance(model, PolynomialAucModel):
             raise InputError(f"model is a {type(model).__name__}: give a PolynomialAucModel")
         return cls()._take(model)
@@ -150,7 +155,10 @@ class PolynomialAucClassifier(FitSettings, LinearClassifier):
         return np.column_stack([1 - positive, positive])
 
     def _begin(self) -> FitState:
-        """Return the state before the first scan. Raises ConfigError."""
+        """Return the state of the fit before the first scan.
+
+        Raises ConfigError for a setting that cannot be used.
+        """
         return begin(self, self.coef_[0] if self.warm_start and hasattr(self, "coef_") else None)
 
     def _take(self, model: PolynomialAucModel) -> PolynomialAucClassifier:

@@ -1,4 +1,4 @@
-"""A linear model that maximises a polynomial in place of AUC: a state machine fed with sums over the data.
+"""A linear model that maximises a polynomial in place of AUC, as a state machine.
 
     state = begin(settings)
     while state.is_running:
@@ -7,12 +7,13 @@
         state = state.after(sums)
     model = state.model()
 
-The state receives sums only. So a scan can be a loop over an array, over batches from a disk, or a Beam job.
+The state receives only sums over the data. So a scan can be a loop over an array, over batches from a disk,
+or a Beam job.
 
 AUC does not change when scores are scaled or moved. A polynomial is near the step on an interval only. So
-scores are scaled to [-1, 1] at the start of every line search: a are the scores of the model, b those of the
-direction. The search runs over u = (1 - alpha) a + alpha b, 0 <= alpha <= 1. u is widened as far as is safe,
-and stays in [-1, 1] (line.py).
+scores are scaled to [-1, 1] at the start of every line search. In the following, a are the scores of the
+model, b the scores of the direction. The search runs over u = (1 - alpha) a + alpha b, 0 <= alpha <= 1. The
+range of u is widened as far as is safe, and stays within [-1, 1] (line.py).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ StopReason = Literal["tolerance", "iterations", "separated"]
 
 @dataclass(eq=False, repr=False)
 class FitSettings:
-    """How a model is fitted.
+    """The settings of a fit.
 
     degree, objective, step_fit, steepness  see `PairObjective`
     max_iter    greatest number of iterations, each of two scans.
@@ -76,7 +77,7 @@ class FitSettings:
 
     @property
     def pairs(self) -> PairObjective:
-        """The objective."""
+        """The objective over pairs that the settings describe."""
         return PairObjective(self.degree, self.objective, self.step_fit, self.steepness)
 
 
@@ -136,9 +137,9 @@ class _Point:
 class FitState:
     """The state of a fit between two scans. It is small and immutable: `after` returns a new state.
 
-    point   the model found so far; None before the first line search
-    task    of the next scan; None for the first scan, and that of the last scan at the end
-    ascent  the gradient of the last gradient scan, and the direction that came of it
+    point   the model after the last line search; None before the first line search
+    task    the task of the next scan; None for the first scan; at the end, the task of the last scan
+    ascent  the gradient of the last gradient scan, and the direction computed from it
     """
 
     settings: FitSettings
@@ -217,7 +218,8 @@ class FitState:
         standardiser = Standardiser(whole.mean, inverse, reach)
         apart = (positives.mean - negatives.mean) * inverse
         if not apart.any():
-            apart = (inverse > 0).astype(np.float64)  # class means are equal: start in any direction
+            # class means are equal: start in any direction
+            apart = (inverse > 0).astype(np.float64)
         weights, direction = apart, apart * np.abs(apart)
         if self.start is not None:
             if len(self.start) != len(inverse):
@@ -269,8 +271,9 @@ class FitState:
         weights = task.slopes.weights
         length = float(np.linalg.norm(weights))
         axis = weights / length
-        gradient = sums.gradient * length  # as if the weights had length 1
-        gradient = gradient - (gradient @ axis) * axis  # a change of scale keeps the order of scores
+        gradient = sums.gradient * length  # the gradient at weights of length 1
+        # without the part along the weights: a change of scale keeps the order of scores
+        gradient = gradient - (gradient @ axis) * axis
         if not np.isfinite(gradient).all():
             raise InputError(NOT_FINITE)
         if not np.linalg.norm(gradient) > 1e-14:
@@ -326,7 +329,7 @@ def _log_odds(negatives: FloatArray, positives: FloatArray) -> tuple[float, floa
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
     )
     point = found.x
-    for _ in range(3):  # Newton steps, for more digits than a search by values can reach
+    for _ in range(3):  # Newton steps give more digits than a search by values
         probability = expit(point[0] * nodes + point[1])
         curve = probability * (1 - probability) * (ones + zeros)
         mixed = curve @ nodes
@@ -335,6 +338,6 @@ def _log_odds(negatives: FloatArray, positives: FloatArray) -> tuple[float, floa
             break
         nearer = point - np.linalg.solve(hessian, loss(point)[1])
         if not (bounds[0][0] < nearer[0] < bounds[0][1] and np.abs(nearer - point).max() < 1e-3):
-            break  # at a bound
+            break  # the best slope is at a bound
         point = nearer
     return float(point[0]), float(point[1])

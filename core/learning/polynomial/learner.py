@@ -1,7 +1,7 @@
 """PolynomialAucLearner: a linear model that climbs AUC on a stream, one instance at a time, as in river.
 
-Every instance is a gradient step against the other class, of which only sums are kept. The mean over the
-pairs of the instance with all faded scores of that class follows from d + 1 sums of Chebyshev polynomials
+Every instance is a gradient step against the other class, of which the learner keeps only sums. The mean over
+the pairs of the instance with all faded scores of that class follows from d + 1 sums of Chebyshev polynomials
 (Calders & Jaroszewicz 2007, for streams). No instance is kept, and no pair of instances is formed.
 """
 
@@ -29,24 +29,24 @@ _STATE = "the state of a PolynomialAucLearner"
 DEFAULT_MAX_FEATURES = 1000
 
 _SPAN = 4.0
-"""Root mean squares of the scores that are scaled to 1; scores beyond are clipped to 1."""
+"""The score of so many root mean squares of the scores is scaled to 1; greater scores are clipped to 1."""
 
 _LEAST_SINE = 1e-3
 
 _IN_HEAD = ("degree", "half_life", "step", "step_fit", "max_features", "ignored")
-"""Attributes that the head of the wire form has."""
+"""Attributes that the head of the wire form holds."""
 
 _FROM_ZERO = ("_mean", "_variance", "_weights", "_squares")
-"""Attributes that have a value for each column, 0 at first."""
+"""Attributes that have a value for each column, which begins at 0."""
 
 
 class PolynomialAucLearner:
-    """Learns to rank: after each instance a step up the gradient of a polynomial in place of AUC.
+    """Learns to rank: after each instance it makes a step up the gradient of a polynomial in place of AUC.
 
     degree        d of the polynomial
-    half_life     number of instances that halve three weights: of a score in the sums of its class, of a
-                  value in the mean and deviation of its feature, and of a gradient in the size of steps.
-                  So the learner follows drift
+    half_life     number of instances that halve three weights: the weight of a score in the sums of its
+                  class, of a value in the mean and deviation of its feature, and of a gradient in the size of
+                  steps. So the learner follows drift
     step          size of a step, for weights of length 1
     step_fit      see `PolynomialAucClassifier`
     max_features  greatest number of columns; `ignored` counts further names, which are not learnt
@@ -54,8 +54,8 @@ class PolynomialAucLearner:
     Features are numbers, scaled here to unit variance, or text. Each text value is a column of 0 and 1. A
     missing number counts as the mean of its feature. Labels are True and False, 1 and 0, or 1 and -1.
 
-    Weights are scaled to length 1 after every step, which does not change AUC and keeps them from collapsing.
-    O(m + d^2) an instance, 40 (m + d) bytes; `to_bytes` and `from_bytes` store and load the learner.
+    Weights are scaled to length 1 after every step, which does not change AUC and keeps them from shrinking
+    to 0. O(m + d^2) an instance, 40 (m + d) bytes; `to_bytes` and `from_bytes` store and load the learner.
 
     >>> learner = PolynomialAucLearner()
     >>> for i in range(200):
@@ -98,12 +98,15 @@ class PolynomialAucLearner:
 
     @property
     def weights(self) -> dict[str, float]:
-        """Return the weight of each feature at unit variance; the key of a text value is "name=value"."""
+        """Return the weight of each feature by name, for the feature scaled to unit variance.
+
+        The key of a text value is "name=value".
+        """
         names = (name if isinstance(name, str) else "=".join(name) for name in self._columns)
         return dict(zip(names, self._weights.tolist(), strict=True))
 
     def to_bytes(self) -> bytes:
-        """Return the wire form of the learner: 40 bytes a column, 16 a degree."""
+        """Return the wire form of the learner: 40 bytes for each column, 16 for each degree."""
         head = {name: getattr(self, name) for name in _IN_HEAD}
         head["columns"] = columns_head(self._columns)
         of_columns = (self._seen, self._mean, self._variance, self._weights, self._squares)
@@ -164,7 +167,7 @@ class PolynomialAucLearner:
     def predict_proba_one(self, x: Mapping[str, Any]) -> dict[bool, float]:
         """Return the probabilities of False and True for the features `x`.
 
-        They are those of normal scores of equal variance in both classes.
+        They follow from a model in which the scores of each class are normal, with equal variance.
         """
         negatives, positives = self._sums
         odds = math.log((positives[0] + 1) / (negatives[0] + 1))
@@ -175,7 +178,8 @@ class PolynomialAucLearner:
             squares = (negatives[0] + negatives[2] + positives[0] + positives[2]) / 2
             total = negatives[0] + positives[0]
             within = squares - negatives[0] * low**2 - positives[0] * high**2
-            slope = max(high - low, 1e-3) / max(within / total, 1e-3)  # above 0: keeps the order of scores
+            # above 0: a higher score keeps a higher probability
+            slope = max(high - low, 1e-3) / max(within / total, 1e-3)
             odds += slope * (u - (low + high) / 2)
         probability = 1 / (1 + math.exp(-odds)) if odds > -500 else 0.0
         return {False: 1 - probability, True: probability}
@@ -205,8 +209,11 @@ class PolynomialAucLearner:
             self._weights /= length
 
     def _values(self, x: Mapping[str, Any], learns: bool) -> FloatArray:
-        """Return the values of the columns, NaN for a missing number."""
-        found = columns_of(x)  # checks all values before a column is made
+        """Return the values of the columns, with NaN for a missing number.
+
+        `learns`: make a column for a feature that is new.
+        """
+        found = columns_of(x)  # checks all values before it makes a column
         columns = [self._column(name, learns) for name, _ in found]
         values = self._absent.copy()
         for column, (_, number) in zip(columns, found, strict=True):
@@ -222,14 +229,17 @@ class PolynomialAucLearner:
             self.ignored += 1
             return None
         self._columns[name] = len(self._columns)
-        # a text value not seen before was 0 in all instances
+        # A text value that was not seen before had the value 0 in all instances.
         absent, seen = (math.nan, 0.0) if isinstance(name, str) else (0.0, self._instances)
         for field, first in (("_absent", absent), ("_seen", seen), *((field, 0.0) for field in _FROM_ZERO)):
             setattr(self, field, np.append(getattr(self, field), first))
         return len(self._columns) - 1
 
     def _scale_by(self, values: FloatArray) -> None:
-        """Update means and variances with values: at first equally weighted, later with fading weights."""
+        """Update means and variances with the values of an instance.
+
+        At first all instances have equal weight, later their weights fade.
+        """
         here = ~np.isnan(values)
         self._seen = np.where(here, self._seen * self._fade + 1.0, self._seen)
         share = np.divide(1.0, self._seen, out=np.zeros_like(values), where=here)
@@ -238,7 +248,10 @@ class PolynomialAucLearner:
         self._variance = (1 - share) * (self._variance + share * apart * apart)
 
     def _standardised(self, values: FloatArray) -> FloatArray:
-        """Return values of mean 0 and variance 1; far instances move inwards, as in a fit with reach 1."""
+        """Return the values scaled to mean 0 and variance 1.
+
+        Values of a far instance move towards the mean, as in a fit with reach 1.
+        """
         apart = np.where(np.isnan(values), 0.0, values - self._mean)
         varies = self._variance > 0
         z = np.divide(apart, np.sqrt(self._variance), out=np.zeros_like(apart), where=varies)

@@ -21,22 +21,24 @@ from .objectives import PairObjective
 from .passes import LineSums
 
 _GRID = -np.cos(np.linspace(0.0, np.pi, 513))
-"""Points at which a derivative is evaluated to find its zeros, which are denser near the ends."""
+"""Points at which a derivative is evaluated to find its zeros; the points are denser near the ends."""
 
 _LAST = 1 - 1e-9
-"""Greatest alpha; greater values are clipped, since at 1 the share of the direction is infinite."""
+"""The greatest alpha; greater values are clipped, since at 1 the share of the direction is infinite."""
 
 _FEW_NODES = 10
 """Nodes of a short piece of the line, on which the objective is nearly a parabola."""
 
 _ROUNDING_RAISED = 30.0
-"""With 3,000 a fit takes fewer iterations, to the same AUC; in parts it differs by 5e-9, here by 1e-10."""
+"""Limit on how much widening may multiply rounding errors. With 3,000 a fit takes fewer iterations, to the
+same AUC; sums of parts of the data then differ by 5e-9, with 30 by 1e-10.
+"""
 
 
 class Iteration(NamedTuple):
     """A line search: the objective at its beginning and at its maximum, and the alpha of the maximum.
 
-    The first iteration of a fit is the start.
+    The first iteration of a fit is its start.
     """
 
     before: float
@@ -45,7 +47,7 @@ class Iteration(NamedTuple):
 
 
 class Line:
-    """The line from the scores a of a model to the scores b of a direction, known by the sums of a scan.
+    """The line from the scores a of a model to the scores b of a direction; a scan has gathered its sums.
 
     A point of the line is alpha, from 0 to 1, and has the scores (1 - alpha) a + alpha b. Since a and b fill
     [-1, 1], these scores stay in [-1, 1], but need not fill it. So the scores at each point are moved and
@@ -54,7 +56,8 @@ class Line:
 
     The scan measured the range of scores at some shares of the direction. Between two of these shares the
     range is bounded by interpolation, since the maximum of linear functions is convex. Widening by a factor e
-    multiplies rounding errors by up to T_d(2 e - 1), so e is limited to where this does not matter.
+    multiplies rounding errors by up to T_d(2 e - 1), so e is limited to values for which these errors stay
+    small.
     """
 
     def __init__(self, sums: LineSums) -> None:
@@ -66,7 +69,7 @@ class Line:
         self._widest = math.cosh(math.acosh(_ROUNDING_RAISED) / sums.task.degree)
 
     def _breaks(self) -> FloatArray:
-        """Return the alphas, rising from 0 to 1, between which mixtures are analytic functions of alpha."""
+        """Return alphas from 0 to 1, ascending; between two of them mixtures are analytic in alpha."""
         first, second, widest = self._first.half, self._second.half, self._widest
         halves = (self._highs - self._lows) / 2
         slopes = np.append(np.diff(halves) / np.diff(self._shares), second)
@@ -78,7 +81,7 @@ class Line:
         return np.append(alphas[alphas < _LAST], 1.0)
 
     def mixtures(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return p, q and c at n points: scores p a + q b + c, which are in [-1, 1] for every row."""
+        """Return p, q and c at n points: the scores p a + q b + c lie in [-1, 1] for every row."""
         first, second = self._first, self._second
         if not first.half or not second.half:
             return 1 - alphas, alphas, np.zeros_like(alphas)
@@ -106,7 +109,10 @@ class Line:
         return pairs.value(positives, negatives)
 
     def search(self, pairs: PairObjective, stays: bool) -> Iteration:
-        """Return the point of the greatest objective; with `stays`, the point alpha = 0. O(d^4)."""
+        """Return the point of the line with the greatest objective; with `stays`, return the point alpha = 0.
+
+        O(d^4).
+        """
         before = float(self._values(pairs, np.zeros(1))[0])
         if not self._first.half:  # the model gives all rows the same score
             return Iteration(before, float(self._values(pairs, np.ones(1))[0]), 1.0)
@@ -131,7 +137,7 @@ class Line:
 
 
 def _tops(series: FloatArray) -> FloatArray:
-    """Return the places of a Chebyshev series' maxima within (-1, 1), as exact as the series' slope."""
+    """Return the maxima of a Chebyshev series within (-1, 1), as exact as the slope of the series allows."""
     slope = chebyshev.chebder(series)
     slopes = chebyshev.chebval(_GRID, slope)
     tops = np.flatnonzero((slopes[:-1] > 0) & (slopes[1:] <= 0))

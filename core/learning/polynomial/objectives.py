@@ -1,8 +1,8 @@
 """Objectives over pairs of a positive and a negative, as polynomials of the difference of their scores.
 
-Scores u lie in [-1, 1]. With A of `pair_coefficients`, the mean over pairs of p((u+ - u-) / 2) is P A N of
-means over the classes, P[r] of T_r(u+), N[s] of T_s(u-); its derivatives by every score follow (Calders &
-Jaroszewicz 2007).
+Scores u lie in [-1, 1]. A is the matrix of `pair_coefficients`. The mean over pairs of p((u+ - u-) / 2) is P
+A N. P[r] is the mean of T_r(u+) over the positives, N[s] the mean of T_s(u-) over the negatives. The
+derivatives by every score follow (Calders & Jaroszewicz 2007).
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ def sigmoid_polynomial(degree: int, steepness: float) -> FloatArray:
 
 
 def damped_step(degree: int) -> FloatArray:
-    """Return d + 1 coefficients of the step's Chebyshev series with sigma factors (Lanczos).
+    """Return d + 1 Chebyshev coefficients of the step, with Lanczos's sigma factors.
 
     A truncated series is up to .09 above 1 and below 0 beside the jump. A maximiser exploits this: on nearly
     separable data it moves pairs there, and AUC falls while the objective rises above 1. With these factors
-    .012 remain, and three fifths of the slope at 0. Jackson's factors, with no value above 1, have
-    less slope and less AUC on test data; so has a polynomial below the step ("lower").
+    the series is at most .012 above 1 and below 0, and has three fifths of the slope at 0. Jackson's factors,
+    with no value above 1, have less slope and less AUC on test data; so has a polynomial below the step
+    ("lower").
 
     >>> damped_step(3).round(4).tolist()
     [0.5, 0.5732, 0.0, -0.0637]
@@ -71,7 +72,7 @@ def damped_step(degree: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class PairObjective:
-    """The mean over pairs of a polynomial, from means over each class.
+    """The mean of a polynomial over pairs of a positive and a negative, from means over each class.
 
     degree     d of the polynomial
     kind       "polynomial" near the step of AUC, "sigmoid" for soft AUC
@@ -97,17 +98,17 @@ class PairObjective:
 
     @property
     def pairs(self) -> FloatArray:
-        """A, (d + 1, d + 1), of `pair_coefficients`."""
+        """The matrix A of `pair_coefficients`, (d + 1, d + 1)."""
         return _pairs(self.degree, self.kind, self.fit, self.steepness)
 
     def value(self, positives: FloatArray, negatives: FloatArray) -> FloatArray:
-        """Return the mean over pairs from sums of T_0 ... T_d over each class, (..., d + 1). O(d^2)."""
+        """Return the mean over pairs, from the sums of T_0 ... T_d over each class, (..., d + 1). O(d^2)."""
         by_positive, by_negative = positives / positives[..., :1], negatives / negatives[..., :1]
         mean: FloatArray = np.einsum("...r,rs,...s->...", by_positive, self.pairs, by_negative)
         return mean
 
     def slopes(self, positives: FloatArray, negatives: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return two series: the derivative by a positive's score, and by a negative's, both of weight 1.
+        """Return two series: the derivatives by the score of a positive and of a negative, each of weight 1.
 
         positives, negatives  sums of T_0 ... T_d over each class
 

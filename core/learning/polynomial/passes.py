@@ -1,4 +1,4 @@
-"""The sums that a scan of the data gathers for a PolynomialAucClassifier. Sums merge in any order.
+"""The sums over the data that a scan gathers for a PolynomialAucClassifier. Sums merge in any order.
 
 A fit scans for FeatureSums, then for LineSums, then alternately for GradientSums and LineSums (Calders &
 Jaroszewicz 2007: two scans an iteration). A distributed scan differs from a local scan by rounding alone.
@@ -23,12 +23,14 @@ from .standardised_rows import Slopes, Standardiser, blocks_of
 
 Label = Any
 Classes = tuple[Label, Label]
-"""The two labels of a fit; the second is the positive one."""
+"""The two labels of a fit; the second label is the positive class."""
 
 NOT_FINITE = "features are no finite numbers in this scan: every scan must give the same rows as the first"
 
 _PIECE = 512
-"""Scores whose polynomials are held at a time: at degree 30 they take 254 KB, which fit into the cache."""
+"""How many scores have their polynomials in memory at a time: at degree 30 they take 254 KB, which fit into
+the cache.
+"""
 
 _SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
 """Shares of the direction, scaled to the length of the weights, at which ranges of scores are measured."""
@@ -42,7 +44,7 @@ class ClassMoments(NamedTuple):
     squares: FloatArray
 
     def merged(self, other: ClassMoments) -> ClassMoments:
-        """Return the moments of both together (Chan, Golub & LeVeque 1979)."""
+        """Return the moments of the rows of both (Chan, Golub & LeVeque 1979)."""
         weight = self.weight + other.weight
         share = other.weight / weight
         apart = other.mean - self.mean
@@ -51,7 +53,7 @@ class ClassMoments(NamedTuple):
 
 
 class FeatureSums:
-    """The sums of the first scan: moments of every feature in every class, and its range."""
+    """The sums of the first scan: moments of every feature in every class, and the range of every feature."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -59,7 +61,10 @@ class FeatureSums:
         self.low = self.high = np.empty(0)
 
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
-        """Add rows (`checked_rows`). O(values). Raises InputError for a third class or a value not finite."""
+        """Add rows (`checked_rows`). O(values).
+
+        Raises InputError for a third class, or a value that is not finite.
+        """
         try:
             distinct = np.unique(labels).tolist()
         except TypeError as problem:
@@ -101,7 +106,7 @@ class FeatureSums:
         self.classes[label] = moments if held is None else held.merged(moments)
 
     def merge(self, other: FeatureSums) -> None:
-        """Add the rows of another scan."""
+        """Add the sums of another scan, of other rows."""
         if len(other.low):
             self._include(other.low, other.high)
         for label, moments in other.classes.items():
@@ -121,7 +126,7 @@ def _moments(part: Any, weights: FloatArray) -> ClassMoments:
 
 @dataclass(frozen=True, eq=False)
 class GradientTask:
-    """The point at which GradientSums compute a gradient."""
+    """The task of a gradient scan: the point at which GradientSums compute the gradient."""
 
     standardiser: Standardiser
     classes: Classes
@@ -129,7 +134,7 @@ class GradientTask:
 
 
 class GradientSums:
-    """The gradient by the weights, in one scan: (m,). A row costs O(m + d)."""
+    """The gradient of the objective by the weights, (m,), gathered in one scan. A row costs O(m + d)."""
 
     def __init__(self, task: GradientTask) -> None:
         self.task = task
@@ -137,14 +142,14 @@ class GradientSums:
         self.gradient = np.zeros(len(task.slopes.weights))
 
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
-        """Add rows. Raises InputError."""
+        """Add rows (`checked_rows`). Raises InputError for a label that is neither class."""
         task = self.task
         for block in blocks_of(features, positives_of(labels, task.classes, weights), weights):
             self.gradient += task.standardiser.of(block.features).gradient(task.slopes, block)
         self.rows += len(labels)
 
     def merge(self, other: GradientSums) -> None:
-        """Add the rows of another scan."""
+        """Add the sums of another scan, of other rows."""
         self.gradient += other.gradient
         self.rows += other.rows
 
@@ -171,15 +176,17 @@ class Span(NamedTuple):
 
 
 NO_SCORES = Span(np.inf, -np.inf)
-"""The span of no scores: united with another span, it gives the other one."""
+"""The span of no scores: the union with another span is the other span."""
 
 
 @dataclass(frozen=True, eq=False)
 class LineTask:
-    """The two score functions of LineSums: scores by some weights, and scores by a direction.
+    """The task of a line scan: the two score functions of LineSums.
 
-    shares  shares of the direction, ascending, above 0; ranges are gathered of scores by weights + share *
-            direction
+    They are the scores by some weights, and the scores by a direction.
+
+    shares  shares of the direction, ascending, above 0; the scan gathers the range of the scores by
+            weights + share * direction, for each share
     """
 
     standardiser: Standardiser
@@ -193,18 +200,20 @@ class LineTask:
     def along(
         standardiser: Standardiser, classes: Classes, degree: int, weights: FloatArray, direction: FloatArray
     ) -> LineTask:
-        """Return the task with the usual shares."""
+        """Return the task with the shares in `_SHARES`."""
         shares = _SHARES * (np.linalg.norm(weights) / np.linalg.norm(direction))
         return LineTask(standardiser, classes, degree, weights, direction, shares)
 
 
 class LineSums:
-    """Sums of T_r(a) T_s(b), r + s <= d, over the rows of each class: all that a line search needs.
+    """Sums of T_r(a) T_s(b), r + s <= d, over the rows of each class.
+
+    A line search needs no other sums.
 
     a and b are scores by the weights and by the direction, scaled by the spans of the scores seen so far.
     When a span grows, the sums are converted to the new scale: T_r of the new scale is a series of T_0 ...
-    T_r of the old scale, with no coefficient above 2, so that no digits are lost. So no earlier scan for the
-    range is needed. A row costs O(m + d^2).
+    T_r of the old scale, with no coefficient above 2, so that no digits are lost. So the scan needs no
+    earlier scan for the range. A row costs O(m + d^2).
 
     sums    (2, d + 1, d + 1): of negatives and of positives
     ranges  ranges of a by class, which show whether the weights separate the classes
@@ -221,7 +230,7 @@ class LineSums:
         self.highs = np.full(len(task.shares), -np.inf)
 
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
-        """Add rows. Raises InputError."""
+        """Add rows (`checked_rows`). Raises InputError for a label that is neither class."""
         task = self.task
         for block in blocks_of(features, positives_of(labels, task.classes, weights), weights):
             rows = task.standardiser.of(block.features)
@@ -244,20 +253,20 @@ class LineSums:
         self.sums[positive] += by_first @ by_second.T
 
     def _include(self, first: Span, second: Span) -> None:
-        """Widen the spans; convert the sums to the new scale."""
+        """Widen the spans until they hold the scores, and convert the sums to the new scale."""
         spans = self.spans[0].united(first), self.spans[1].united(second)
         if spans != self.spans:
             self.sums, self.spans = self._sums_in(spans), spans
 
     def _sums_in(self, spans: tuple[Span, Span]) -> FloatArray:
-        """Return the sums, converted to wider spans. O(d^3)."""
+        """Return the sums in the scale of wider spans. O(d^3)."""
         by_first, by_second = (
             turned(old, new, self.task.degree) for old, new in zip(self.spans, spans, strict=True)
         )
         return np.asarray(by_first @ self.sums @ by_second.T)
 
     def merge(self, other: LineSums) -> None:
-        """Add the rows of another scan."""
+        """Add the sums of another scan, of other rows."""
         self._include(*other.spans)
         self.sums += other._sums_in(self.spans)
         self.ranges = [held.united(span) for held, span in zip(self.ranges, other.ranges, strict=True)]
@@ -266,7 +275,9 @@ class LineSums:
 
 
 def turned(old: Span, new: Span, degree: int) -> FloatArray:
-    """Return M, (d + 1, d + 1): T_r(u) = sum of M[r, k] T_k(v), k <= r, u by the new span, v by the old one.
+    """Return M, (d + 1, d + 1), that converts sums from the scale of one span to that of another.
+
+    T_r(u) = sum of M[r, k] T_k(v), k <= r, where u is scaled by the new span and v by the old span.
 
     The old span lies within the new span, or is `NO_SCORES`, whose sums are 0. O(d^3).
     """
@@ -288,7 +299,10 @@ def _span(scores: FloatArray) -> Span:
 def positives_of(
     labels: npt.NDArray[Any], classes: Classes, weights: FloatArray | None = None
 ) -> npt.NDArray[np.bool_]:
-    """Return which labels are the second class. InputError if a label of weight above 0 is neither class."""
+    """Return which labels are the second class, bool[n].
+
+    Raises InputError if a label of weight above 0 is neither class.
+    """
     is_positive = np.asarray(labels == classes[1], np.bool_)
     neither = ~is_positive & (labels != classes[0])
     if weights is not None:
@@ -306,9 +320,9 @@ Sums = FeatureSums | GradientSums | LineSums
 
 
 def checked_rows(features: Any, labels: npt.ArrayLike, weights: npt.ArrayLike | None) -> tuple[Any, Any, Any]:
-    """Return features (n, m), dense or CSR, n labels and n weights or None. Raises InputError.
+    """Return features (n, m), dense or CSR, n labels, and n weights or None. Raises InputError.
 
-    It does not check that features are finite: FeatureSums does.
+    The function does not check that features are finite: FeatureSums does.
     """
     if sparse.issparse(features):
         features = features.tocsr()  # type: ignore[attr-defined]

@@ -1,8 +1,10 @@
-"""Rows of features with mean 0 and deviation 1, dense or sparse, by block; far rows move towards the mean.
+"""Rows of features, standardised to mean 0 and deviation 1, dense or sparse, block by block.
+
+Far rows move towards the mean.
 
 The greatest distance is `reach` times the root of the number of features, in standard deviations. A farther
 row moves towards the mean, to that distance. Otherwise one row of huge values would set the range of all
-scores. Apart from this, scores are linear in the rows.
+scores. Apart from far rows, scores are linear in the rows.
 
 Dense rows are standardised whenever kernels read them, so that memory is read once and not written. numpy's
 form, a standardised copy of each block and products with it, took 4 times as long: copies cost more than
@@ -27,11 +29,14 @@ from .chebyshev import LANES, slopes_by_class
 
 _BLOCK_VALUES = 1 << 16
 _LEAST_ROWS, _MOST_ROWS = 128, 2048
-"""A block of some 512 KB stays in the cache between its uses."""
+"""The least and the greatest number of rows of a block.
+
+A block of some 512 KB stays in the cache between its uses.
+"""
 
 
 class Block(NamedTuple):
-    """Some rows: features, dense float64 or CSR, (n, m); whether each is positive; weights above 0."""
+    """Some rows: features, dense float64 or CSR, (n, m); whether each row is positive; weights above 0."""
 
     features: Any
     is_positive: npt.NDArray[np.bool_]
@@ -57,7 +62,7 @@ def blocks_of(
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """The slope of an objective by a row's score: u = weights . row + offset, and a series in it by class."""
+    """The slope of an objective by a row's score u = weights . row + offset, as a series in u by class."""
 
     weights: FloatArray
     offset: float
@@ -67,10 +72,11 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False)
 class Standardiser:
-    """Standardises rows.
+    """Standardises rows: moves each to mean 0, scales it to deviation 1, and moves far rows towards the mean.
 
     mean, inverse  (m,): of each feature its mean, and 1 / its deviation; 0 where it is constant
-    reach          greatest distance from the mean, in root mean squares of the distance; infinity: any
+    reach          greatest distance from the mean, in root mean squares of the distance; infinity: no row is
+                   too far
     """
 
     mean: FloatArray
@@ -83,7 +89,7 @@ class Standardiser:
         return self.reach * float(np.sqrt(np.count_nonzero(self.inverse)))
 
     def of(self, features: Any) -> DenseRows | SparseRows:
-        """Return the rows of a block, standardised."""
+        """Return the standardised rows of a block."""
         return SparseRows(features, self) if sparse.issparse(features) else DenseRows(features, self)
 
 
@@ -97,7 +103,7 @@ def scores_of_rows(
     scores: FloatArray,
     shrinkage: FloatArray,
 ) -> None:
-    """Fill scores z . weights, z = (row - mean) * inverse * shrinkage, and shrinkage, (n,) each.
+    """Fill `scores` with z . weights, z = (row - mean) * inverse * shrinkage, and `shrinkage`, (n,) each.
 
     limit  greatest squared length of z; shrinkage is below 1 for a row beyond the limit, else 1
     """
@@ -114,7 +120,7 @@ def scores_of_rows(
 
 @entry
 def add_rows(rows: FloatArray, mean: FloatArray, factors: FloatArray, total: FloatArray) -> None:
-    """Add to total, (m,), every row less the mean, times its factor."""
+    """Add to `total`, (m,), the sum of (row - mean) * factor over all rows."""
     for i in range(len(rows)):
         factor = factors[i]
         for j in range(len(mean)):
@@ -135,9 +141,10 @@ def add_gradient(
     of_negatives: FloatArray,
     total: FloatArray,
 ) -> None:
-    """Add to total, (m,), every row less the mean, shrunk, times its slope (`slopes_by_class`).
+    """Add to `total`, (m,), the sum of (row - mean) * shrinkage * slope over all rows (`slopes_by_class`).
 
-    O(n (m + d)). Some rows at a time, which stay in the nearest cache from the first use to the last.
+    O(n (m + d)). The loop takes some rows at a time, which stay in the nearest cache from the first use to
+    the last.
     """
     scores, shrinkage, slopes = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     for begin in range(0, len(rows), LANES):
@@ -155,7 +162,7 @@ def add_gradient(
 
 
 class DenseRows:
-    """Rows of an array, standardised and drawn in whenever they are read."""
+    """Rows of an array, which are standardised, and moved inwards if far, whenever they are read."""
 
     def __init__(self, features: Any, standardiser: Standardiser) -> None:
         self._rows = np.ascontiguousarray(features, np.float64)
@@ -179,7 +186,10 @@ class DenseRows:
 
 
 class SparseRows:
-    """Standardised rows of a CSR matrix: the empty row, plus the contributions of each row's entries."""
+    """The standardised rows of a CSR matrix.
+
+    A row is the standardised row of zeros plus the contributions of its stored entries.
+    """
 
     def __init__(self, features: Any, standardiser: Standardiser) -> None:
         inverse, columns = standardiser.inverse, features.indices

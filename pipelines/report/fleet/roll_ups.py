@@ -23,10 +23,7 @@ from .tables import Series, drawn, last_rows, numbers, series_of_table
 
 MEANS = {
     "auc_mean": "mean of the members",
-    "auc_within": "pairs within members",
     "auc_by_events": "mean weighted by events",
-    "auc_by_positives": "mean weighted by positives",
-    "auc_fixed": "mean weighted by precision",
     "auc_random": "mean with random effects",
 }
 """The means that the chart offers, in words."""

@@ -16,7 +16,7 @@ from rocsteady.core.errors import ConfigError, InputError, OtherConfigurationErr
 from rocsteady.core.rows import slots
 from rocsteady.core.rows.class_columns import CLASS_ROW_COLUMNS, MEANS_COLUMNS
 from rocsteady.core.rows.class_rows import ClassRow, ClassRows
-from rocsteady.core.settings.measure_names import RANKING_MEASURES
+from rocsteady.core.rows.measure_table import RANKING_MEASURES
 
 from tests.support.oracles.classes import classes_truth, one_hot
 from tests.support.oracles.windows import WindowOracle
@@ -336,7 +336,6 @@ def test_rows_are_shown_with_their_classes_and_macro_aucs():
         ({"classes": ["1", 1.0]}, "'1' is named twice"),
         ({"classes": ["cat", ""]}, "a name is empty"),
         ({"window": rs.Adaptive(), "multi_label": True}, "window='adaptive:0.002:placement'"),
-        ({"sketch_bytes": 4096, "every": rs.EverySeconds("1h")}, "sketch_bytes=4096"),
         ({"positive": "cat"}, "positive='cat'"),
         ({"multi_label": 1}, "multi_label=1"),
     ],

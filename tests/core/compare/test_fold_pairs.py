@@ -26,7 +26,7 @@ from rocsteady.core.errors import (
 )
 from rocsteady.core.events.records import Clock, EndOfInput
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.rows.columns import ADDED, NUMBER_COLUMNS
+from rocsteady.core.rows.columns import NUMBER_COLUMNS
 from rocsteady.core.settings.windows import Adaptive, AllEvents, Fading, LastDuration, LastEvents
 
 from tests.support.pages.fold_reports import HOUR, LEARNERS, SETTINGS, reports_of
@@ -199,17 +199,6 @@ def test_folds_go_on_to_where_they_meet():
         assert np.array_equal(paired.measures, [each.measures for each in mine], equal_nan=True)
         assert paired.failures.tolist() == [each.failures for each in mine]
         assert PairedFold.unpack(paired.pack()).pack() == packed[place]
-
-
-def test_what_was_stored_before_there_were_the_newer_measures_is_read():
-    added = [NUMBER_COLUMNS.index(name) for names in ADDED for name in names]
-    report = of_fold(reports_of(1))[0]
-    report.measures[added] = np.nan
-    older = replace(report, measures=np.delete(report.measures, added))
-    assert np.array_equal(FoldReport.unpack(older.pack()).measures, report.measures, equal_nan=True)
-    paired = PairedFold.of([report, report])
-    older_pair = replace(paired, measures=np.delete(paired.measures, added, axis=1))
-    assert np.array_equal(PairedFold.unpack(older_pair.pack()).measures, paired.measures, equal_nan=True)
 
 
 def test_one_learner_has_no_pairs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from rocsteady.core.compare.comparisons import Checkpoint, compare_learners
 from rocsteady.core.compare.significance import friedman_nemenyi, sign_test, wilcoxon
 from rocsteady.core.compare.ties import as_values
+from rocsteady.core.errors import InputError
 
 from tests.support.thorough import examples
 
@@ -93,13 +95,32 @@ def test_values_of_other_types_are_those_of_their_decimals(dtype):
     a, b = (np.array([each / whole for each in counts]).astype(dtype) for counts in (COUNTS_A, COUNTS_B))
     assert wilcoxon(a, b).p_value == 0.796875
     assert friedman_nemenyi(np.array([a, b]).T).statistic == pytest.approx(1 / 9)
-    assert np.isnan(as_values([None, 1.0])[0])
+    assert np.isnan(as_values("values", [None, 1.0])[0])
 
 
 def test_values_of_other_sizes_do_not_make_pairs_equal():
     """Each difference has its own 12th digit: pairs of great values leave those of small values apart."""
     small = wilcoxon([3e-6, 2e-6, 1e-6, 5e6], [2e-6, 4e-6, 4e-6, 1e6])
     assert (small.rank_sum_a, small.rank_sum_b, small.ties) == (1 + 4, 2 + 3, 0)
+
+
+def test_a_coarse_difference_joins_all_that_are_near_it_in_any_order_of_the_pairs():
+    """8 between values of 1e12 has a half unit of 5: the differences 8, 11 and 12 are one group."""
+    pairs = [(1e12 + 8, 1e12), (0.0, 8.0), (0.0, 11.0), (0.0, 12.0), (0.0, 14.0)]
+    for order in itertools.permutations(pairs):
+        found = wilcoxon(*zip(*order, strict=True))
+        assert (found.rank_sum_a, found.rank_sum_b) == (2.5, 12.5)
+
+
+@pytest.mark.parametrize("values", [["x", 1.0], [[1.0], [2.0, 3.0]], [10**400, 1], [1j, 2.0], [{}, 1.0]])
+def test_values_that_are_no_numbers_are_refused_by_name(values):
+    for test in (wilcoxon, sign_test):
+        with pytest.raises(InputError, match=r"^values of a are "):
+            test(values, [1.0, 2.0])
+        with pytest.raises(InputError, match=r"^values of b are "):
+            test([1.0, 2.0], values)
+    with pytest.raises(InputError, match=r"^values of the table are "):
+        friedman_nemenyi([values, values])
 
 
 def test_a_comparison_of_learners_ranks_shares_as_their_counts():

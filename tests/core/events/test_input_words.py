@@ -18,7 +18,6 @@ from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.orders import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
 
-from tests.support.stored.old_snapshots import ENDED, OLD_EVENTS, WAITING
 from tests.support.streams.partitions import (
     SECOND,
     Event,
@@ -27,7 +26,6 @@ from tests.support.streams.partitions import (
     mixed,
     play,
     records_of,
-    rows_in_time,
     some_events,
 )
 
@@ -89,48 +87,6 @@ def test_words_may_come_again_and_in_any_order() -> None:
             TableSettings(rs.EvaluatorSettings(order="time")), [each.pack() for each in order] + [END]
         )
         assert [row.seq for row in played.rows] == [1]
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_snapshot_of_the_total_sort_of_old_goes_on(version: int) -> None:
-    every: Any = rs.EveryEvents(2) if version == 1 else rs.EverySeconds("3s")
-    settings = rs.EvaluatorSettings(window=rs.LastEvents(4), every=every, order="time", measures=("auc",))
-    table = TableSettings(settings)
-    assert WAITING[version][4] == ENDED[version][4] == version
-    old = EvaluatorTable.from_bytes(WAITING[version], table)
-    end = EndOfPartition("f", 0, 2, 2, 14 * SECOND)
-    rest = [event_batch(OLD_EVENTS[5:], source="f", head=PacketHead(0, 0)).pack(), end.pack(), END]
-    at_once = play(
-        table,
-        [
-            event_batch(OLD_EVENTS, head=PacketHead(sequence=0)).pack(),
-            EndOfPartition("f", 0, 1, 1, 14 * SECOND).pack(),
-        ],
-    )
-    rows = rows_in_time(settings, OLD_EVENTS)
-    assert at_once.rows[: len(rows)] == rows or version == 2
-    for reload in (False, True):
-        if reload:
-            old = EvaluatorTable.from_bytes(
-                EvaluatorTable.from_bytes(WAITING[version], table).to_bytes(), table
-            )
-        got = [row for record in rest for part in old.apply(record) for row in part]  # type: ignore[union-attr]
-        assert sorted(got, key=lambda row: (row.model, row.row)) == at_once.rows
-
-
-@pytest.mark.parametrize("reloads", [1, 2])
-@pytest.mark.parametrize("version", [1, 2])
-def test_one_that_had_ended_gives_nothing_more(version: int, reloads: int) -> None:
-    """Neither an error, nor rows or late events again: its packets may all come once more."""
-    every: Any = rs.EveryEvents(2) if version == 1 else rs.EverySeconds("3s")
-    settings = rs.EvaluatorSettings(window=rs.LastEvents(4), every=every, order="time", measures=("auc",))
-    table, data = TableSettings(settings), ENDED[version]
-    for _ in range(reloads):
-        old = EvaluatorTable.from_bytes(data, table)
-        data = old.to_bytes()
-    again = event_batch(OLD_EVENTS[:3], source="f", head=PacketHead(0, 1))
-    for record in (again, EndOfPartition("f", 0, 2, 2, 14 * SECOND), EndOfInput(), EndOfInput()):
-        assert old.apply(record.pack()) == []
 
 
 def order_after(records: Sequence[Record]) -> TimeOrder:

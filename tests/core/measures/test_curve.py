@@ -168,6 +168,33 @@ def test_a_dropped_point_is_near_a_kept_one_on_both_axes(share: float, spread: f
         assert ((mass - mass[before]) * RESOLUTION <= total).all()
 
 
+@pytest.mark.parametrize("exponent", [-990, -500, 500, 990])
+def test_a_curve_of_any_unit_of_mass_has_the_same_hull(exponent: int) -> None:
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 2, 300)
+    keys, negatives, positives = entries_of(labels, np.round(rng.normal(labels), 1))
+    masses = (np.ldexp(each.astype(float), exponent) for each in (negatives, positives))
+    found, whole = curve_of_entries(keys, *masses, 300), curve_of_entries(keys, negatives, positives)
+    for name in ("threshold", "on_hull", "block_score"):
+        assert getattr(found, name).tobytes() == getattr(whole, name).tobytes()
+    for name in ("tp", "fp"):
+        assert getattr(found, name).tolist() == np.ldexp(getattr(whole, name), exponent).tolist()
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("window", ["last:200", "all", "fading:50"])
+def test_the_hull_of_tiny_and_of_huge_weights_is_that_of_weight_one(window: str, weight: float) -> None:
+    rng = np.random.default_rng(9)
+    labels = rng.integers(0, 2, 300)
+    scores = rng.normal(labels)
+    areas = []
+    for each in (1.0, weight):
+        ev = rs.ModelEvaluator(window=window)
+        ev.update(labels, scores, weights=np.full(300, each))
+        areas.append(np.trapezoid(*ev.curve().hull[::-1]))
+    assert areas[1] == pytest.approx(areas[0], abs=1e-12)
+
+
 WINDOWS_OF_ALL_KINDS = (rs.LastEvents(700), rs.AllEvents(), rs.Fading(400), rs.Adaptive(signal="placement"))
 
 

@@ -510,12 +510,6 @@ def stored() -> PolynomialAuc:
     return auc
 
 
-def test_the_wire_form_of_version_1_is_as_it_was() -> None:
-    assert stored().to_bytes() == VERSION_1
-    assert PolynomialAuc.from_bytes(VERSION_1).estimate() == stored().estimate()
-    assert repr(PolynomialAuc.from_bytes(VERSION_1)) == repr(stored())
-
-
 def test_every_truncation_and_every_changed_byte_is_told() -> None:
     data = stored().to_bytes()
     for cut in truncations(data):
@@ -601,11 +595,3 @@ def test_every_kernel_is_compiled_once() -> None:
     polynomial_auc_of(np.arange(3.0), one, one)
     for kernel in (polynomial_estimate.add_chebyshev, polynomial_estimate.mean_over_pairs):
         assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)  # type: ignore[attr-defined]
-
-
-VERSION_1 = bytes.fromhex(
-    "525350410100000091000000000000005c76772f05000100000000000000c0000000000000e03f3c000102010307"
-    "0000000000000207000000000080fe070000000000000207000000000080fe070000000000000207000000000080"
-    "fe0b6666666666c600000000400b45b81e85ebb166666666260baf1c5a643b2f47e17a14ee0b323a92cb7fb8bb74"
-    "9318c40bdbe74d452abc00de0209ca0bed6a80d2500312fc6f25fb"
-)

@@ -62,7 +62,7 @@ def test_settings_at_their_borders_are_right() -> None:
 
 def test_keywords_are_the_settings() -> None:
     fields = {field.name for field in dataclasses.fields(rs.EvaluatorSettings)}
-    assert EvaluatorChoices.__annotations__.keys() == fields - {"positive", "sketch_bytes"}
+    assert EvaluatorChoices.__annotations__.keys() == fields - {"positive"}
     of_table = {field.name for field in dataclasses.fields(rs.TableSettings)}
     assert TableChoices.__annotations__.keys() == of_table - {"evaluator", "slices", "classes"}
 
@@ -98,7 +98,6 @@ def test_the_hash_changes_with_whatever_changes_values() -> None:
         "positive",
         "curves",
         "curves_points",
-        "sketch_bytes",
     }
 
 
@@ -121,4 +120,4 @@ def test_a_positive_class_that_is_a_number_has_one_spelling() -> None:
 
 
 def test_the_hash_is_the_same_in_every_release() -> None:
-    assert rs.EvaluatorSettings().config_hash() == "c1a1faede8f6"
+    assert rs.EvaluatorSettings().config_hash() == "e6b5443df4b4"

@@ -26,21 +26,13 @@ def test_a_wrong_setting_names_field_value_and_remedy(make: Callable[[], Any], w
     assert_refused(make, words)
 
 
-def test_a_setting_that_came_later_has_its_default_where_a_text_knows_nothing_of_it() -> None:
-    usual = rs.TableSettings()
-    assert "partial_fpr" not in usual.to_json()
-    assert rs.TableSettings.from_json(usual.to_json()) == usual
-    other = rs.TableSettings(rs.EvaluatorSettings(partial_fpr=(0.1, 0.4)))
-    assert rs.TableSettings.from_json(other.to_json()) == other
-    assert usual.fingerprint() != other.fingerprint()
-
-
 def test_a_table_means_its_settings_its_slices_and_its_shards() -> None:
     tables = [
         rs.TableSettings(), rs.TableSettings(slices=("a",)), rs.TableSettings(slices=("a", "b")),
         rs.TableSettings(slices=(("a", "b"),)), rs.TableSettings(slices=("a,b",)),
         rs.TableSettings(slices=(("b", "a"),)), rs.TableSettings(shards=64), rs.TableSettings(shards=65),
-        rs.TableSettings(rs.EvaluatorSettings(threshold=0.1)),
+        rs.TableSettings(rs.EvaluatorSettings(threshold=0.1)), rs.TableSettings(deduplicate=7, slice_cap=3),
+        rs.TableSettings(rs.EvaluatorSettings(partial_fpr=(0.1, 0.4))), rs.TableSettings(idle_ttl=7),
         rs.TableSettings(rs.EvaluatorSettings(positive="up")),
     ]  # fmt: skip
     assert len({table.fingerprint() for table in tables}) == len(tables)

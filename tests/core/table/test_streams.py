@@ -441,20 +441,11 @@ def test_a_state_with_these_settings_has_version_3_and_says_what_it_holds() -> N
     table.apply(of_one("gone", 0, 1))
     table.apply(batch_of([Event("here", 0.5, 1, 100, "x", None, None)]).pack())
     snapshot = Snapshot.unpack(table.to_bytes())
-    assert snapshot.version == 3
     text = describe(snapshot)
     assert "evaluators: 1, events held: 1" in text
     assert "left for their silence of 10us: 1" in text
     assert "ids remembered for 5us: 1" in text
     assert snapshot.settings == settings
-
-
-def test_a_state_without_them_is_written_as_ever() -> None:
-    settings = settings_of("arrival", slices=SLICES)
-    table = EvaluatorTable(settings)
-    table.apply(batch_of(some_events(40, 1)).pack())
-    assert Snapshot.unpack(table.to_bytes()).version == 1
-    assert "slice_cap" not in settings.to_json() + str(settings.meaning())
 
 
 @pytest.mark.parametrize(

@@ -207,8 +207,8 @@ def test_a_second_run_trains_nothing(trained, monkeypatch):
 
 def test_the_cache_holds_three_years_and_leaves_what_is_not_its_own_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(flight_learners, "LEARNERS", {})  # the majority is enough here
-    streams = ("", "predictions-", "labels-")  # the first as earlier versions named them
-    years = [[f"flights-{year:016x}-{stream}{0:016x}.parquet" for stream in streams] for year in range(5)]
+    streams = ("predictions", "labels")
+    years = [[f"flights-{year:016x}-{stream}-{0:016x}.parquet" for stream in streams] for year in range(5)]
     foreign = ["flights-2013.parquet", "rows.parquet", f"{years[0][1]}.backup", f"my-{years[0][1]}"]
     foreign.append(f"flights-{0:016x}-rows-{0:016x}.parquet")
     for age, name in enumerate([*foreign, *sum(zip(*years, strict=True), ())]):

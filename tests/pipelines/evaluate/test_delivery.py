@@ -42,9 +42,9 @@ def table(n, start=0, **fields):
     """Alerts of rows start, start + 1, ..."""
     alerts = [
         AlertRow(
-            rule="auc < 0.6", state="open", model="m", slice="", pane_start=None, pane_end=None, row=row,
-            time=row, since_row=row, since_time=row, column="auc", value=0.5, limit=0.6, reference_row=None,
-            reference_value=None, message="m",
+            rule="auc < 0.6", state="open", model="m", slice="", class_=None, pane_start=None, pane_end=None,
+            row=row, time=row, since_row=row, since_time=row, column="auc", value=0.5, limit=0.6,
+            reference_row=None, reference_value=None, message="m",
         )._replace(**fields)
         for row in range(start, start + n)
     ]  # fmt: skip

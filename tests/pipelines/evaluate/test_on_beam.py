@@ -13,13 +13,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from rocsteady.core.errors import InputError, RocsteadyError
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
+from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.core.settings.costs import BetaCost
-from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import AllEvents
 from rocsteady.pipelines.cli import main
-from rocsteady.pipelines.evaluate.run import reason_of
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import (
     accuracy_score,
@@ -524,37 +522,6 @@ def test_stdout_may_be_one_without_bytes(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout", text)
     call(capsys, "evaluate", "s.csv", "--output", "-")
     assert json.loads(text.getvalue())["seq"] == 20
-
-
-def test_the_sentence_is_found_in_what_an_engine_made_of_it():
-    sentence = "a.csv is damaged; restore it"
-    assert reason_of(InputError(f"{sentence} [while running 'Read/Read']")) == sentence
-    trace = [
-        "Traceback (most recent call last):",
-        "  File ...",
-        f"rocsteady.core.errors.InputError: {sentence}",
-    ]
-    text = "\n".join(trace) + " [while running 'x']\n"
-    assert reason_of(RuntimeError(text)) == sentence
-    outer = ValueError("a bundle failed 4 times")
-    outer.__cause__ = RocsteadyError(sentence)
-    assert reason_of(outer) == sentence
-    assert reason_of(
-        RuntimeError("Traceback ...\nOSError: [Errno 28] No space left on device [while running 'W']")
-    ) == ("the job failed: OSError: [Errno 28] No space left on device")
-    remark = (
-        "utf-8 [while running 'Read/Read/ParDo(_ReadFile)']"  # Beam's, into the first argument of any error
-    )
-    assert reason_of(UnicodeEncodeError(remark, "\udcff", 0, 1, "surrogates not allowed")) == (
-        "the job failed: UnicodeEncodeError: 'utf-8' codec can't encode character '\\udcff' in position 0: "
-        "surrogates not allowed"
-    )
-    cancelled = RuntimeError(
-        "Pipeline nightly failed: org.apache...JobCancellationException: Job was cancelled."
-    )
-    assert reason_of(cancelled).startswith("the job was cancelled on its cluster")
-    assert reason_of(KeyError("a")) == "the job failed: KeyError: 'a'"
-    assert reason_of(ValueError()) == "the job failed: ValueError: "
 
 
 needs_data = pytest.mark.skipif(

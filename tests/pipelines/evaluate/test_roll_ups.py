@@ -90,38 +90,6 @@ def test_live_input_gives_the_same_while_it_comes(events, tmp_path):
     assert any("alert opened" in line and "models" in line for line in ran.lines)
 
 
-def test_all_events_of_a_group_are_ranked_together_and_all_else_stays(events, tmp_path, capsys):
-    outputs = ("--output", "rows.parquet", "--roll-ups", "found.parquet")
-    assert call(capsys, "evaluate", "events.parquet", *WINDOW, *GROUPS, *outputs).status == 0
-    plain, rows = pq.read_table("found.parquet"), pq.read_table("rows.parquet")
-    pooled = ("--roll-up-pooled", "--alert", "auc_pooled_high < 0.5")
-    assert call(capsys, "evaluate", "events.parquet", *WINDOW, *GROUPS, *pooled, *outputs).status == 0
-    found = pq.read_table("found.parquet")
-    assert pq.read_table("rows.parquet").equals(rows)
-    bounds = ["auc_pooled_low", "auc_pooled_high"]
-    assert found.drop_columns([*bounds, "reason"]).equals(plain.drop_columns([*bounds, "reason"]))
-    for row in found.to_pylist():
-        low, high = (row[name] for name in bounds)
-        if row["due"].hour:
-            assert low <= high < low + 0.01
-            assert abs(low - row["auc_mean"]) < 0.1
-        else:  # the first event alone
-            assert low is None
-            assert row["reason"].endswith("auc_pooled_low, auc_pooled_high: one class in the group")
-
-    lines = tmp_path / "events.jsonl"
-    lines.write_text("".join(json.dumps(row) + "\n" for row in events.to_pylist()))
-    live = ("--output", "live.jsonl", "--roll-ups", "rolled.jsonl")
-    with lines.open() as stdin:
-        ran = run("evaluate", "-", *WINDOW, *GROUPS, *pooled, *live, stdin=stdin, cwd=tmp_path)
-    assert ran.status == 0, ran
-    rolled = map(json.loads, Path("rolled.jsonl").read_text().splitlines())
-    told = {(row["group"], row["row"]): row for row in rolled}
-    assert {key: [row[name] for name in bounds] for key, row in told.items()} == {
-        (row["group"], row["row"]): [row[name] for name in bounds] for row in found.to_pylist()
-    }
-
-
 def test_a_short_input_without_a_grid_point_gives_none(events, capsys):
     pq.write_table(events.slice(1, 20), "few.parquet")
     ran = call(
@@ -161,8 +129,7 @@ def test_a_rule_that_no_group_passes_is_told_which_groups_there_are(events, caps
 REFUSED = [
     (("--roll-ups", "x.csv"), "there are no groups; name them with --roll-up"),
     (("--stale", "1h"), "there are no groups"),
-    (("--dependent",), "--dependent: there are no groups"),
-    (("--roll-up-pooled",), "--roll-up-pooled: there are no groups"),
+    (("--dependent",), "there are no groups"),
     (("--alert", "auc_mean < 0.8"), "watches groups; name them"),
     (("--roll-up", "models"), "name where the roll-up rows go, with --roll-ups PATH"),
     (("--roll-up", "modles", "--roll-ups", "x.csv"), "--roll-up 'modles' is no pattern"),
@@ -171,22 +138,6 @@ REFUSED = [
     (("--roll-up", "models", "--roll-ups", "x.csv", "--order", "arrival"), "order 'arrival' never says"),
     (("--roll-up", "models", "--roll-ups", "rows.parquet"), "is the file of the rows"),
 ]
-
-
-POOLED = ("--roll-up", "models", "--roll-ups", "x.csv", "--roll-up-pooled")
-WITHOUT_SKETCHES = [
-    (("--window", "fading:100"), "those of --window fading:100 have weights"),
-    (("--weight", "label"), "those of --weight label have weights"),
-    (("--predicted", "c"), "labels are classes; name the one that is positive with --positive"),
-]
-
-
-@pytest.mark.parametrize(("options", "said"), WITHOUT_SKETCHES)
-def test_events_that_no_sketch_counts_are_refused(events, capsys, options, said):
-    words = ("--time", "time", "--every", "1h", *POOLED, "--output", "rows.parquet")
-    ran = call(capsys, "evaluate", "events.parquet", *words, *options)
-    assert (ran.status, len(ran.lines)) == (2, 1), ran
-    assert said in ran.lines[0]
 
 
 @pytest.mark.parametrize(("options", "said"), REFUSED)

@@ -136,14 +136,15 @@ def test_curves_of_the_other_kind_are_left_out_and_told(evaluated):
     rows = report_rows(evaluated.to_arrow())
     assert curve_blocks(plain, rows)[2].startswith("The curves given are of none of the models")
     one_score = report_rows(filled([("m", 60)]))
-    of_classes = plain.add_column(2, "class", pa.array(["10"] * len(plain)))
+    place = plain.schema.get_field_index("class")
+    of_classes = plain.set_column(place, "class", pa.array(["10"] * len(plain)))
     assert curve_blocks(of_classes, one_score)[0] == []
     assert curve_blocks(plain, one_score)[0] != []
 
 
 def test_curves_of_both_kinds_are_each_shown_with_their_own_rows(evaluated):
     plain = curve("m", 150, np.array([0, 1]), np.array([0.2, 0.8]), config="")
-    both = pa.concat_tables([evaluated.curves, plain], promote_options="default")
+    both = pa.concat_tables([evaluated.curves, plain])
     note, shown = told(report_rows(evaluated.to_arrow()), both)
     assert shown.keys() == expected(evaluated.curves).keys()
     assert note == "1 curve of models, slices or settings that the rows do not have is left out."

@@ -146,8 +146,8 @@ def test_an_alert_of_a_class_is_beside_the_class_and_not_its_model(slices):
     rows = report_rows(class_rows(("m",), slices=slices, n=600))
     opened = {"model": "m", "row": 2, "state": "open"}
     plain = alert_events({**opened, "column": "auc_macro"}, {**opened, "column": "auc"}, {**opened, "row": 3})
-    place = plain.schema.get_field_index("slice") + 1
-    table = plain.add_column(place, "class", pa.array([None, "cat", "dog=x,y"]))
+    place = plain.schema.get_field_index("class")
+    table = plain.set_column(place, "class", pa.array([None, "cat", "dog=x,y"]))
     names = [alert.slice for alert in alerts_of(table, rows.classes.label)]
     assert sorted(names) == sorted(["", slice_of("", "cat", rows.classes.label),
                                     slice_of("", "dog=x,y", rows.classes.label)])  # fmt: skip

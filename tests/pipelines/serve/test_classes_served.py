@@ -66,10 +66,10 @@ def test_alerts_of_classes_are_told_apart(keeper):
     gathered = Keeper(Look(followed=("alerts",))).gathered
     opened = {"model": "good", "row": 1, "state": "open"}
     plain = alert_events(opened, opened)
-    place = plain.schema.get_field_index("slice") + 1
+    place = plain.schema.get_field_index("class")
     of_alerts = Source("alerts", "alerts", iter(()))
     for name in ("cat", "dog=x,y"):
-        table = plain.slice(0, 1).add_column(place, "class", pa.array([name]))
+        table = plain.slice(0, 1).set_column(place, "class", pa.array([name]))
         gathered.take(of_alerts, Came(table, {}))
     assert gathered.troubles == {}
     assert [alert.slice for alert in alerts_of(gathered.alerts)] == ["class=cat", r"class=dog\=x\,y"]
@@ -80,7 +80,7 @@ def test_roll_ups_of_all_classes_are_shown_and_those_of_a_class_are_not():
     plain = rs.roll_up(fleet_rows({"a": [0.8, 0.7], "b": [0.9, 0.8]}))
     of_classes = pa.concat_tables(
         [
-            plain.add_column(1, "class", pa.array([name] * len(plain), pa.string()))
+            plain.set_column(1, "class", pa.array([name] * len(plain), pa.string()))
             for name in ("cat", None, "dog")
         ]
     )

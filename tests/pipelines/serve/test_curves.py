@@ -32,7 +32,7 @@ def test_points_in_pieces_and_in_any_order_give_the_curve_at_once():
         pieces.add(table.slice(place, 1))
     key = [(name, "ascending") for name in ("model", "seq", "point")]
     assert pieces.table.sort_by(key).equals(whole.table.sort_by(key))
-    assert whole.table.drop_columns("class").sort_by(key).to_pylist() == table.sort_by(key).to_pylist()
+    assert whole.table.sort_by(key).to_pylist() == table.sort_by(key).to_pylist()
     assert whole.came == pieces.came == 3
 
 
@@ -78,7 +78,7 @@ def test_numbers_that_are_no_numbers_are_not_shown():
 def test_curves_of_classes_are_told_apart_and_the_newest_of_each_class_stays():
     def of(name, seq):
         table = points("a", seq)
-        return table.add_column(2, "class", pa.array([name] * len(table)))
+        return table.set_column(2, "class", pa.array([name] * len(table)))
 
     size = len(points("a", 1))
     curves = Curves(3 * size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import urllib.request
 
 import pytest
@@ -16,9 +15,9 @@ from rocsteady.runners.servers.processes import free_port
 from tests.support.requirements import lacking, servers
 from tests.support.servers.kafka_topics import (
     OPTIONS,
-    PATIENCE,
     N,
     events,
+    interrupted,
     produce,
     sent,
     start,
@@ -134,6 +133,5 @@ def test_a_monitoring_server_gets_numbers_from_flink_also_after_a_worker_was_kil
         read = sum(value for name, _, value in samples(ports) if name == f"{PREFIX}events_read")
         assert len(later) <= read < N, "a counter of Flink begins anew"
     finally:
-        job.send_signal(signal.SIGINT)
-        _, words = job.communicate(timeout=PATIENCE)
+        words = interrupted(job)
     assert "Traceback" not in words, words

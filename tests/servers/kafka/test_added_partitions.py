@@ -19,6 +19,7 @@ from tests.support.servers.kafka_topics import (
     events,
     follow,
     grow,
+    interrupted,
     lines_in,
     produce,
     rows_in,
@@ -58,9 +59,7 @@ def test_a_running_job_reads_an_added_partition_from_its_first_offset(broker):
     assert counted("added_partitions") == 3
     produce(broker, "grows", [message for message in second if message[0] < 2])
     until(lambda: counted("events_read") == N)
-    job.send_signal(signal.SIGINT)
-    _, words = job.communicate(timeout=PATIENCE)
-    assert job.returncode == 0, words
+    words = interrupted(job, 0)
     assert f"{N:,} events read = {N:,} applied + 0 dead letters" in words
     assert "3 partitions were added while the job ran, and are read; 0 events of added" in words
     assert rows_in("rows.csv") == rows_of_file(found, "--order", "time:0s")
@@ -78,9 +77,7 @@ def test_its_events_behind_the_clock_are_late_with_a_reason_of_their_own(broker)
     until(lambda: counted("late") == 40)
     produce(broker, "grows-late", dealt(found[HALF:], (1, 0)))
     until(lambda: counted("events_read") == N)
-    job.send_signal(signal.SIGINT)
-    _, words = job.communicate(timeout=PATIENCE)
-    assert job.returncode == 0, words
+    words = interrupted(job, 0)
     assert f"{N:,} events read = {N - 40:,} applied + 0 dead letters + 40 late" in words
     assert "1 partition was added while the job ran, and is read; 40 events of added" in words
     assert "40 x late: new partition" in words
@@ -105,9 +102,7 @@ def test_predictions_and_labels_of_added_partitions_are_joined(broker):
         grow(broker, topic, 3)
         produce(broker, topic, dealt(found[HALF:], (1, 2)))
     until(lambda: counted("events_read") == counted("labels_read") == N)
-    job.send_signal(signal.SIGINT)
-    _, words = job.communicate(timeout=PATIENCE)
-    assert job.returncode == 0, words
+    words = interrupted(job, 0)
     assert f"{N:,} events read = {N:,} applied" in words.replace("predictions read", "events read")
     assert "4 partitions were added while the job ran" in words
     for name, found in (("p.jsonl", predictions), ("l.jsonl", labels)):
@@ -193,21 +188,23 @@ def test_an_export_has_the_offsets_of_added_partitions(broker, capsys):
     produce(broker, "grows-exported", dealt(found[:1_000], (0,)))
     job, counted = follow(url, "--export-state", "state")
     until(lambda: counted("events_read") == 1_000)
-    grow(broker, "grows-exported", 2)
+    grow(broker, "grows-exported", 3)  # partition 2 has no event before the export
     produce(broker, "grows-exported", dealt(found[1_000:HALF], (1,)))
-    until(lambda: counted("events_read") == HALF)
-    job.send_signal(signal.SIGINT)
-    _, words = job.communicate(timeout=PATIENCE)
-    assert job.returncode == 0, words
+    until(lambda: counted("events_read") == HALF and counted("added_partitions") == 2)
+    interrupted(job, 0)
     assert main(["inspect", "state"]) == 0
-    assert "  added, grows-exported[1]: at offset 1,000, newest" in capsys.readouterr().out
-    grow(broker, "grows-exported", 3)
-    late = [event | {"id": f"late {event['id']}"} for event in found[:10]]
-    produce(broker, "grows-exported", dealt([*late, *found[HALF:]], (2,)))
+    said = capsys.readouterr().out
+    assert "  added, grows-exported[1]: at offset 1,000, newest" in said
+    assert "  added, grows-exported[2]: at offset 0, of Kafka cluster" in said
+    grow(broker, "grows-exported", 4)
+    late = [event | {"id": f"late {event['id']}"} for event in found[:20]]
+    produce(broker, "grows-exported", [*dealt(late, (2, 3)), *dealt(found[HALF:], (3,))])
     capsys.readouterr()
     options = ("--order", "time:0s", "--until", "latest", "--import-state", "state", *OPTIONS)
     assert evaluate(url, *options, "--output", "second.csv", "--dead-letters", "dead.jsonl") == 0
-    assert "10 x late: new partition" in capsys.readouterr().err
-    assert reasons_in("dead.jsonl") == {("late", "new partition", "grows-exported[2]"): 10}
+    assert "20 x late: new partition" in capsys.readouterr().err
+    assert reasons_in("dead.jsonl") == {
+        ("late", "new partition", f"grows-exported[{number}]"): 10 for number in (2, 3)
+    }
     both = sorted({*map(tuple, rows_in("rows.csv")), *map(tuple, rows_in("second.csv"))})
     assert both == sorted(map(tuple, rows_of_file(found, "--order", "time:0s")))

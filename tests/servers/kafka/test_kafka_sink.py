@@ -25,11 +25,10 @@ from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
 from rocsteady.transforms.sinks.kinds import (
     ALERTS,
-    CLASS_ALERTS,
-    CLASS_CURVES,
-    CLASS_ROLL_UPS,
     CLASS_ROWS,
+    CURVES,
     DEAD_LETTERS,
+    KINDS,
     PAIRS,
     ROLL_UPS,
     ROWS,
@@ -39,7 +38,7 @@ from rocsteady.transforms.tables.followed import follow_tables
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
 
 from tests.support.pages.fleet_tables import fleet_rows, pair_rows
-from tests.support.pages.json_schemas import FOLDER, KINDS, path_of, text_of
+from tests.support.pages.json_schemas import FOLDER, path_of, text_of
 from tests.support.processes.beam_runs import pipeline
 from tests.support.servers.kafka_topics import PATIENCE
 from tests.support.servers.secure_broker import PASSWORD, USER
@@ -60,66 +59,28 @@ def roll_ups_of_classes():
     return rs.roll_up(rows.set_column(rows.schema.get_field_index("due"), "due", due))
 
 
+def sent_alerts():
+    closed = AlertRow(
+        "auc < 0.8", "closed", "é", "c=ü", None, None, None, 4, None, 3, 5, "auc", 0.9, 0.8, 1, 0.5, "Ok."
+    )
+    opened = closed._replace(
+        state="open", model="m", slice="", pane_start=0, pane_end=HOUR, row=3, time=5, since_row=2,
+        since_time=None, value=0.7, reference_row=None, reference_value=None, message="Bad.",
+    )  # fmt: skip
+    return closed, *(opened._replace(class_=name) for name in (None, "a", "c,d"))
+
+
 @cache
 def sent_tables():
     return {
         ROWS.name: rows_to_arrow(some_rows(20)),
         "class-row": rows_of_classes().to_arrow().combine_chunks().to_batches()[0],
-        ALERTS.name: in_columns(
-            [
-                AlertRow(
-                    "auc < 0.8", "open", "m", "", 0, HOUR, 3, 5, 2, None, "auc", 0.7, 0.8, None, None, "Bad."
-                ),
-                AlertRow(
-                    "auc < 0.8",
-                    "closed",
-                    "é",
-                    "c=ü",
-                    None,
-                    None,
-                    4,
-                    None,
-                    3,
-                    5,
-                    "auc",
-                    0.9,
-                    0.8,
-                    1,
-                    0.5,
-                    "Ok.",
-                ),
-            ],
-            ALERTS.schema,
-        ),
-        "class-alert": in_columns(
-            [
-                AlertRow(
-                    "auc < 0.8",
-                    "open",
-                    "m",
-                    "",
-                    0,
-                    HOUR,
-                    3,
-                    5,
-                    2,
-                    None,
-                    "auc",
-                    0.7,
-                    0.8,
-                    None,
-                    None,
-                    "Bad.",
-                    name,
-                )
-                for name in (None, "a", "c,d")
-            ],
-            CLASS_ALERTS.schema,
-        ),
-        ROLL_UPS.name: rs.roll_up(fleet_rows({"a": [0.8, 0.7], "é": [0.9, 0.8]}))
+        ALERTS.name: in_columns(sent_alerts(), ALERTS.schema),
+        ROLL_UPS.name: pa.concat_tables(
+            [rs.roll_up(fleet_rows({"a": [0.8, 0.7], "é": [0.9, 0.8]})), roll_ups_of_classes()]
+        )
         .combine_chunks()
         .to_batches()[0],
-        "class-roll-up": roll_ups_of_classes().combine_chunks().to_batches()[0],
         PAIRS.name: pair_rows({}, {"verdict": "better"}, model="é").combine_chunks().to_batches()[0],
         DEAD_LETTERS.name: DeadLetters.of(
             [
@@ -131,8 +92,7 @@ def sent_tables():
 
 
 NAMES = (
-    ROWS.name, "class-row", ALERTS.name, "class-alert",
-    ROLL_UPS.name, "class-roll-up", PAIRS.name, DEAD_LETTERS.name,
+    ROWS.name, "class-row", ALERTS.name, ROLL_UPS.name, PAIRS.name, DEAD_LETTERS.name,
 )  # fmt: skip
 """The names of `sent_tables`."""
 KIND_OF = {path_of(kind).stem: kind for kind in KINDS}
@@ -384,17 +344,17 @@ def test_records_of_classes_of_one_topic_are_followed_with_their_class(url):
     rows = rows_of_classes().to_arrow()
     tables = {
         CLASS_ROWS: rows,
-        CLASS_ALERTS: pa.Table.from_batches([sent_tables()["class-alert"]]),
-        CLASS_CURVES: pa.Table.from_pylist(
+        ALERTS: pa.Table.from_batches([sent_tables()[ALERTS.name]]),
+        CURVES: pa.Table.from_pylist(
             [
                 {"model": "m", "slice": "", "class": name, "seq": 3, "window_events": 2, "positives": 1.0,
                  "negatives": 1.0, "point": point, "tp": 1.0 * (point > 0), "fp": 1.0 * (point > 1),
                  "threshold": None if not point else 0.5, "on_hull": True, "config": "c"}
                 for name in ("a", "c,d") for point in range(3)
             ],
-            CLASS_CURVES.schema,
+            CURVES.schema,
         ),
-        CLASS_ROLL_UPS: roll_ups_of_classes(),
+        ROLL_UPS: roll_ups_of_classes(),
     }  # fmt: skip
     topic = KafkaTopic.parse(url)
     for kind, table in tables.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from tests.support.servers.kafka_topics import (
     evaluate,
     events,
     grow,
+    interrupted,
     make_anew,
     produce,
     start,
@@ -108,8 +108,7 @@ def test_added_partitions_are_read_also_behind_a_savepoint(broker, runner, reque
     assert evaluate("whole.jsonl", "--output", "same/rows.jsonl", "--order", "time:0s", *OPTIONS) == 0
     same = rows("same")
     until(lambda: len(rows()) >= len(same) - 4 or job.poll() is not None)
-    job.send_signal(signal.SIGINT)
-    _, words = job.communicate(timeout=PATIENCE)
+    words = interrupted(job)
     assert len(rows()) >= len(same) - 4, words
     assert {place: row for place, row in same.items() if place in rows()} == rows(), words
     assert {letter["reason"] for letter in records_in("dead")} == {"not a JSON object"}

@@ -117,8 +117,7 @@ def test_files_give_the_rows_of_the_local_runner(streams, expected, runner, tmp_
 
 GROUPS = [
     "--every=6h", "--roll-up=models", "--roll-up=slices", "--roll-up=m[01]/score", "--stale=12h",
-    "--roll-up-pooled",
-    "--alert=worst_gap < 0 where group like 'model=*'", "--alert=auc_within < 0.6 for 2 rows",
+    "--alert=worst_gap < 0 where group like 'model=*'", "--alert=auc_mean < 0.6 for 2 rows",
     "--alert=auc < 0.5", "--roll-ups=roll_ups.csv", "--alerts=alerts.csv",
 ]  # fmt: skip
 
@@ -140,7 +139,7 @@ def test_roll_ups_and_alerts_on_groups_are_those_of_the_local_runner(streams, ru
     roll_ups, alerts = here
     for group in ("models", "m[01]/score", "model=m3/other,slice=country"):
         assert f'"{group}",' in roll_ups
-    assert all(f'"{column}",' in alerts for column in ("worst_gap", "auc_within", "auc"))
+    assert all(f'"{column}",' in alerts for column in ("worst_gap", "auc_mean", "auc"))
 
 
 def pairs(folder, output, runner=()):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 from pathlib import Path
 
 import pytest
 from rocsteady import read_rows
 
-from tests.support.servers.kafka_topics import PATIENCE, evaluate, lines_in, produce, start, until
+from tests.support.servers.kafka_topics import evaluate, interrupted, lines_in, produce, start, until
 from tests.support.streams.class_events import class_streams, lines_of
 
 OPTIONS = (
@@ -61,11 +60,6 @@ def rows_of_files():
     return rows_at("same.jsonl")
 
 
-def stopped(job):
-    job.send_signal(signal.SIGINT)
-    return job.communicate(timeout=PATIENCE)[1]
-
-
 def test_two_folders_that_grow_give_the_rows_of_files(runner):
     """The labels come behind the predictions, a part of each at a time."""
     same, (predictions, labels) = rows_of_files(), streams()
@@ -83,7 +77,7 @@ def test_two_folders_that_grow_give_the_rows_of_files(runner):
             Path(name, "_END").touch()
         until(lambda: len(rows_at("rows/")) >= len(same) or job.poll() is not None)
     finally:
-        said = stopped(job)
+        said = interrupted(job)
     assert rows_at("rows/") == same, said
 
 
@@ -115,7 +109,7 @@ def test_two_topics_without_an_end_give_the_rows_of_files(broker, runner):
         send(broker, name, "known", labels[N // 2 :])
         until(lambda: len(rows_at("rows/")) >= len(same) - 4 or job.poll() is not None)
     finally:
-        said = stopped(job)
+        said = interrupted(job)
     rows = rows_at("rows/")
     assert {place: row for place, row in same.items() if place in rows} == rows, said
     assert len(rows) >= len(same) - 4
@@ -134,7 +128,7 @@ def test_a_local_job_on_two_topics_that_is_killed_goes_on_with_both(broker):
     send(broker, "labelled-here", "known", labels[N // 2 :])
     job = start(*urls, *kept, *OPTIONS)
     until(lambda: len(rows_at("rows.jsonl")) >= len(same) - 4 or job.poll() is not None)
-    said = stopped(job)
+    said = interrupted(job)
     assert job.returncode == 0, said
     assert f"{2 * N + 2:,} predictions read = " in said
     assert f"{N:,} labels read = " in said
@@ -172,7 +166,7 @@ def test_a_job_with_class_scores_that_is_killed_again_and_again_goes_on(broker, 
     send(broker, name, "known", labels[3 * cut :])
     job = start(*words)
     until(lambda: len(found_in("rows.jsonl")) >= len(same) - 8 or job.poll() is not None)
-    said = stopped(job)
+    said = interrupted(job)
     assert job.returncode == 0, said
     found = found_in("rows.jsonl")
     assert {place: row for place, row in same.items() if place in found} == found, said

@@ -20,7 +20,7 @@ from tests.support.invariants.hash_chain import ChainFactory, events
 from tests.support.processes.command import run, start
 from tests.support.requirements import servers
 from tests.support.servers.counting_job import SUMS, sum_pairs
-from tests.support.servers.kafka_topics import PATIENCE, until
+from tests.support.servers.kafka_topics import PATIENCE, interrupted, until
 from tests.support.servers.sockets import family_of
 
 SLOW_SECONDS, RECORDS = 0.3, 12
@@ -126,8 +126,7 @@ def test_ctrl_c_twice_ends_a_job_at_once_without_a_traceback(tmp_path):
     job = follow(tmp_path)
     started = family_of(job.pid)
     job.send_signal(signal.SIGINT)
-    job.send_signal(signal.SIGINT)
-    _, said = job.communicate(timeout=PATIENCE)
+    said = interrupted(job)
     assert job.returncode == 128 + signal.SIGINT
     assert "Traceback" not in said
     assert "Rendezvous" not in said

@@ -17,6 +17,7 @@ from tests.support.servers.kafka_topics import (
     N,
     evaluate,
     events,
+    interrupted,
     produce,
     start,
     topic_of,
@@ -63,8 +64,7 @@ def test_a_job_on_a_runner_gives_the_rows_of_one_without(broker, runner):
         same = rows_in(["same.jsonl"])
         until(lambda: len(rows_in(Path("rows").glob("*.jsonl"))) >= len(same) - 4, 60)
     finally:
-        job.send_signal(signal.SIGINT)
-        _, words = job.communicate(timeout=PATIENCE)
+        words = interrupted(job)
     rows = rows_in(Path("rows").glob("*.jsonl"))
     assert {key: row for key, row in same.items() if key in rows} == rows, words
     assert "Traceback" not in words, words
@@ -100,8 +100,7 @@ def test_a_folder_that_grows_gives_the_rows_of_its_files_and_ends(runner):
         same = rows_in(["same-rows.jsonl"])
         until(lambda: len(rows_in(Path("rows").glob("*.jsonl"))) >= len(same), 60)
     finally:
-        job.send_signal(signal.SIGINT)
-        _, words = job.communicate(timeout=PATIENCE)
+        words = interrupted(job)
     assert rows_in(Path("rows").glob("*.jsonl")) == same, words
 
 
@@ -141,8 +140,7 @@ def test_roll_ups_of_a_folder_that_grows_are_those_of_its_files(runner, request)
         assert len(same["rolled"]) > 10
         until(lambda: there() == same or job.poll() is not None, 60)
     finally:
-        job.send_signal(signal.SIGINT)
-        _, said = job.communicate(timeout=PATIENCE)
+        said = interrupted(job)
     assert there() == same, said
     assert "no state of" not in said
 

@@ -13,7 +13,7 @@ from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.rows.roll_ups import RollUpRow
 from scipy.stats import chi2, norm
 
-PLAIN = ("auc_mean", "auc_by_events", "auc_by_positives", "auc_within")
+PLAIN = ("auc_mean", "auc_by_events")
 TESTED = ("heterogeneity_p", "worst_p", "best_p", "members_below", "members_above")
 
 
@@ -47,9 +47,7 @@ def numbers(
     members: Sequence[tuple[str, float, float, float, float]], confidence: float, dependent: bool
 ) -> dict[str, Any]:
     """The numbers of a roll-up row; a member is its name, AUC, variance, positives and negatives."""
-    found: dict[str, Any] = dict.fromkeys(
-        name for name in RollUpRow._fields[9:-4] if not name.startswith("auc_pooled") and "surely" not in name
-    )
+    found: dict[str, Any] = dict.fromkeys(name for name in RollUpRow._fields[10:-3] if "surely" not in name)
     z = norm.ppf((1 + confidence) / 2)
 
     def put(name: str, middle: Fraction | float, error: float) -> None:
@@ -62,12 +60,7 @@ def numbers(
     v = [Fraction(member[2]) for member in members]
     p = [Fraction(member[3]) for member in members]
     n = [Fraction(member[4]) for member in members]
-    weights = (
-        [Fraction(1)] * len(a),
-        [x + y for x, y in zip(p, n, strict=True)],
-        p,
-        [x * y for x, y in zip(p, n, strict=True)],
-    )
+    weights = [Fraction(1)] * len(a), [x + y for x, y in zip(p, n, strict=True)]
     for name, w in zip(PLAIN, weights, strict=True):
         put(name, mean(a, w), error_of(w, v, dependent))
     ordered = sorted(a)
@@ -82,7 +75,6 @@ def numbers(
         return found
     w = [1 / x for x in v]
     fixed = mean(a, w)
-    put("auc_fixed", fixed, error_of(w, v, dependent))
     k = len(kept)
     if k < 2:
         return found

@@ -104,8 +104,9 @@ def curve(model, seq, labels, scores, *, slice_name="", time=None, config="01234
         before = k
     n = len(points)
     columns = {
-        "model": [model] * n, "slice": [slice_name] * n, "pane_start": [None] * n, "pane_end": [None] * n,
-        "seq": [seq] * n, "time": [time] * n, "window_events": [len(labels)] * n,
+        "model": [model] * n, "slice": [slice_name] * n, "class": [None] * n,
+        "pane_start": [None] * n, "pane_end": [None] * n, "seq": [seq] * n, "time": [time] * n,
+        "window_events": [len(labels)] * n,
         "positives": [points[-1][0]] * n, "negatives": [points[-1][1]] * n, "point": range(n),
         "threshold": [None, *levels], "tp": [tp for tp, _ in points], "fp": [fp for _, fp in points],
         "on_hull": on_hull, "block_score": block, "config": [config] * n,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -124,13 +125,18 @@ def grow(broker, topic, partitions):
     client.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
 
 
-def make_anew(broker, topic, found, partitions=1):
-    """Delete a topic, and create it again with these events."""
+def delete(broker, topic):
+    """Delete a topic."""
     from confluent_kafka.admin import AdminClient
 
     client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
     client.delete_topics([topic])[topic].result(30)
     until(lambda: topic not in client.list_topics(timeout=10).topics)
+
+
+def make_anew(broker, topic, found, partitions=1):
+    """Delete a topic, and create it again with these events."""
+    delete(broker, topic)
     broker.create_topic(topic, partitions=partitions)
     produce(broker, topic, sent(found, partitions))
 
@@ -158,3 +164,11 @@ def follow(url, *words):
         return int(float((fetched(port) or {}).get(f"rocsteady_{name}_total", 0)))
 
     return job, counted
+
+
+def interrupted(job, status=None):
+    """Send SIGINT to a job, wait for its end, and return what it wrote to stderr; None: any exit status."""
+    job.send_signal(signal.SIGINT)
+    _, words = job.communicate(timeout=PATIENCE)
+    assert status in (None, job.returncode), words
+    return words

@@ -55,6 +55,7 @@ def points(curves: Any) -> list[dict[str, Any]]:
         {
             "model": curve.model,
             "slice": curve.slice,
+            "class": curve.class_,
             "pane_start": curve.pane and curve.pane[0],
             "pane_end": curve.pane and curve.pane[1],
             "seq": curve.seq,
@@ -85,7 +86,7 @@ def records(batch: Any) -> list[dict[str, Any]]:
 
 def test_the_columns_are_a_contract() -> None:
     assert [(field.name, str(field.type), field.nullable) for field in CURVE_SCHEMA] == [
-        ("model", "string", False), ("slice", "string", False),
+        ("model", "string", False), ("slice", "string", False), ("class", "string", True),
         ("pane_start", "timestamp[us, tz=UTC]", True), ("pane_end", "timestamp[us, tz=UTC]", True),
         ("seq", "int64", False), ("time", "timestamp[us, tz=UTC]", True), ("window_events", "int64", False),
         ("positives", "double", False), ("negatives", "double", False), ("point", "int64", False),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import zlib
 
 import pytest
 from rocsteady.core.errors import InputError
@@ -51,7 +50,7 @@ def test_small_shards_share_files(tmp_path):
     contents = written(folder)
     assert read(folder) == contents
     assert len(list(folder.iterdir())) == 2
-    assert manifest_of(folder)["format"] == 2
+    assert manifest_of(folder)["format"] == 1
 
 
 def test_files_of_packed_shards_are_bounded_and_large_shards_keep_their_own(tmp_path, monkeypatch):
@@ -90,34 +89,6 @@ def test_states_that_several_workers_write_at_once_are_one_export(tmp_path):
     for thread in threads:
         thread.join()
     assert set(read(folder).values()) == {b"state"}
-
-
-def of_format_1(folder):
-    """Write an export as the versions did that wrote a file a shard."""
-    folder.mkdir()
-    said = []
-    for step in STEPS:
-        files = []
-        for shard in range(step.shards):
-            name, data = (
-                f"{step.name}-{shard:03d}-of-{step.shards:03d}-{ID}.state",
-                state(step.name, shard).pack(),
-            )
-            (folder / name).write_bytes(data)
-            files.append({"name": name, "bytes": len(data), "crc32": zlib.crc32(data)})
-        said.append({"name": step.name, "shards": step.shards, "settings": step.settings, "files": files})
-    positions = [{"partition": 0, "source": "a.csv", "position": {"offset": 7}}]
-    content = {
-        "format": 1, "rocsteady": "0.1.0", "id": ID, "time": "2026-01-01T00:00:00Z", "positions": positions,
-        "steps": said,
-    }  # fmt: skip
-    (folder / "manifest.json").write_text(json.dumps(content, indent=1))
-
-
-def test_a_folder_of_format_1_is_read(tmp_path):
-    of_format_1(tmp_path / "old")
-    assert set(read(tmp_path / "old").values()) == {b"state"}
-    assert read_export(str(tmp_path / "old")).positions == {0: ("a.csv", {"offset": 7})}
 
 
 def change_file(folder, **changes):

@@ -1,11 +1,11 @@
 """Columns of folders: a file in a folder `key=value` has the column `key`, with this value in every record.
 
 Hive, Spark and pyarrow write data sets in such folders, and leave the columns out of the files. A value is
-text, as in CSV; where a number, a time or a class is asked for, the text is read as one.
+text, as in CSV; if a number, a time or a class is needed, the text is read as one.
 
 Invariant
-    A record has one value in a column of a folder. If the file has the column, too, each of its values is
-    missing or equal to the folder's; any other value is an error that names the record.
+    A record has one value in a column of a folder. If the file also has the column, each of its values must
+    be missing or equal to the folder's value; any other value is an error, which names the record.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ...events.dead_letters import Chunk, RawRecords
 from ...files.formats import SourceFile, has_scheme
 
 _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
-"""The values of a folder that stand for a missing value."""
+"""Values of a folder that stand for a missing value."""
 
 FolderColumns = Mapping[str, str | None]
 """The columns of a file's folders, and the value of each; None = missing."""
@@ -37,7 +37,7 @@ FolderColumns = Mapping[str, str | None]
 def folder_columns(path: str) -> FolderColumns:
     """Return the columns of all folders above a file, given by its path or URL. Escapes such as %2F are read.
 
-    Raises InputError where a name or a value is not UTF-8, or where two folders give a column two values.
+    Raises InputError if a name or a value is not UTF-8, or if two folders give a column two values.
 
     >>> folder_columns("data/model=churn%2Fv2/date=2026-01-01/part-0.parquet")
     {'model': 'churn/v2', 'date': '2026-01-01'}
@@ -72,9 +72,9 @@ def names_with_folders(names: Sequence[str], source: SourceFile) -> list[str]:
 def with_folders(chunk: Chunk, source: SourceFile, wanted: Sequence[str] | None) -> Chunk:
     """Return a chunk of a file with the columns of the file's folders. O(records).
 
-    wanted  the columns that are asked for; None: all columns
+    wanted  the columns that are asked for; None = all columns
 
-    Raises RocsteadyError where a record of the file has another value than the folder.
+    Raises RocsteadyError if a record of the file has another value than the folder.
     """
     found = folder_columns(source.path)
     columns = {name: value for name, value in found.items() if wanted is None or name in wanted}
@@ -98,7 +98,10 @@ def _repeated(value: str | None, rows: int) -> pa.Array:
 
 
 def _checked(chunk: Chunk, source: SourceFile, name: str, column: pa.Array, value: str | None) -> pa.Array:
-    """Return the folder's value of a column that the file's records have, too."""
+    """Return the folder's value for every row, of a column that the file's records have, too.
+
+    Raises RocsteadyError if a record has another value.
+    """
     column = plain(column)
     differ = _is_there(column) & ~_equal(column, value)
     if differ.any():
@@ -123,7 +126,7 @@ def _is_there(column: pa.Array) -> BoolArray:
 
 
 def _equal(column: pa.Array, value: str | None) -> BoolArray:
-    """Return which values of a column are the folder's value, read as the type of the column."""
+    """Return which values of a column equal the folder's value, read as the type of the column."""
     try:
         equal = pc.equal(column, pa.scalar(value, pa.string()).cast(column.type))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -132,7 +135,7 @@ def _equal(column: pa.Array, value: str | None) -> BoolArray:
 
 
 def _completed(raw: RawRecords, columns: FolderColumns, rows: Int64Array) -> pa.Array:
-    """Return records as JSON objects, with the columns of folders where a record lacks them."""
+    """Return records as JSON objects, and add the columns of folders to records that lack them."""
     texts = []
     for text in raw(rows).to_pylist():
         record = json.loads(text)

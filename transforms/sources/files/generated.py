@@ -20,7 +20,7 @@ GENERATED = "generated"
 
 
 def is_generated(path: str) -> bool:
-    """Tell whether a source of the command line is a made-up stream.
+    """Return whether a source on the command line is a made-up stream.
 
     >>> is_generated("generate://sea?count=100"), is_generated("sea.csv")
     (True, False)
@@ -47,7 +47,7 @@ def generated_batches(stream: GeneratedStream, rows: int = CHUNK_ROWS) -> Iterat
 
 
 def generated_chunks(url: str) -> Iterator[Chunk]:
-    """Read a stream in chunks of 8,192 records, like a file; `bytes_read` counts records."""
+    """Read a stream in chunks of 8,192 records, as a file is read; `bytes_read` then counts records."""
     position = 0
     for batch in generated_batches(GeneratedStream.of_url(url)):
         yield Chunk(position, batch, None, NO_LETTERS, position + batch.num_rows)
@@ -59,9 +59,9 @@ class GenerateInstances(beam.PTransform[PBegin, PCollection[Instance]]):
 
     name    as `GeneratedStream.parse` reads it: `sea:50000`, `rbf:50:0.001`, ...
     count   instances
-    seed    of the stream
+    seed    seed of the stream
     drifts  the instances at which concepts change; None = at each quarter, if `name` has a width
-    shards  workers that share the work downstream; the instances are the same for any number
+    shards  workers that share the work downstream; the instances are the same for any number of shards
 
     Raises ConfigError when it is made.
 

@@ -55,7 +55,7 @@ def begun_lines(block: bytes) -> int | None:
 
 
 def _is_flat(block: bytes, lines: int) -> bool:
-    """Tell whether lines that begin with "{" have no list or object inside. Brackets in text give False."""
+    """Return whether lines that begin with "{" have no list or object inside. Brackets in text give False."""
     if block.count(b"{") != lines or b"[" in block:
         return False
     return b"null" not in block or not _LONE_NULL.search(block)
@@ -66,15 +66,16 @@ class JsonLines:
     """Reads JSON lines of one source.
 
     name          the name of the source, in dead letters.
-    text_columns  columns that may hold whole numbers of any length (ids, classes, times). Where pyarrow may
-                  have rounded a whole number, of these or other columns, its block is read line by line,
-                  three times slower. Blocks with nested values, or with a line that pyarrow does not
-                  understand, are read line by line too. Records may differ in their keys and in the types of
-                  their values.
+    text_columns  columns that may hold whole numbers of any length (ids, classes, times). If pyarrow may have
+                  rounded a whole number, of these or other columns, its block is read line by line, three
+                  times slower. Blocks with nested values, or with a line that pyarrow does not understand,
+                  are read line by line too. Records may differ in their keys and in the types of their
+                  values.
     columns       the columns of the batches; None = every key that occurs in a block. A chunk's `raw` gives
                   the lines themselves.
-    beside        those of the columns that a file has beside its lines, from its folders. They are built of
-                  blocks that have them. A wanted column that a block lacks has the block read line by line.
+    beside        the columns among these that the file has from its folders, beside its lines. Batches have
+                  these columns only if the block has them. If a block lacks any other wanted column, it is
+                  read line by line.
     """
 
     name: str
@@ -104,7 +105,7 @@ class JsonLines:
                 yield chunk
 
     def chunk(self, block: bytes, position: int = 0, lines: int | None = None) -> Chunk:
-        """Read whole lines, the first record at `position`.
+        """Read whole lines, whose first record has the position `position`.
 
         lines  the result of `begun_lines` for the block, if the caller has it
         """
@@ -118,7 +119,7 @@ class JsonLines:
         return Chunk(position, batch, None, NO_LETTERS, raw=partial(_texts_of, block))
 
     def _columns_in(self, block: bytes) -> Sequence[str] | None:
-        """Return the columns that are built of a block; None = every key that occurs in it."""
+        """Return the columns that are built from a block; None = every key that occurs in it."""
         if self.columns is None or not self.beside:
             return self.columns
         return [
@@ -128,7 +129,7 @@ class JsonLines:
         ]
 
     def _fast(self, block: bytes, lines: int, columns: Sequence[str] | None) -> pa.RecordBatch | None:
-        """Read a block by pyarrow; None where pyarrow fails, or might read other values than Python."""
+        """Read a block by pyarrow; None if pyarrow fails, or may read other values than Python."""
         try:
             if not block.isascii():
                 block.decode()
@@ -138,14 +139,16 @@ class JsonLines:
                 if dates:
                     table = _read_flat(block, pa.schema([(name, pa.string()) for name in dates]))
             else:
-                # The block's head is read with all keys, for the types; the rest only for the columns.
+                # The head of the block is read with all keys, for the types; the rest of the block only for
+                # the columns.
                 head = block[: block.find(b"\n", _HEAD_BYTES) + 1] or block
                 found = _read_flat(head, pa.schema([]))
                 schema = self._schema_of(found.schema, columns)
                 if schema is None:
                     return None
                 if len(head) == len(block) and not any(map(pa.types.is_temporal, found.schema.types)):
-                    table = found.select(schema.names).cast(schema, safe=False)  # the values of a second read
+                    # the values of the second read
+                    table = found.select(schema.names).cast(schema, safe=False)
                 else:
                     table = _read_flat(block, schema, only=True)
         except (pa.ArrowException, ValueError):
@@ -159,7 +162,7 @@ class JsonLines:
         return batches[0] if batches else None
 
     def _schema_of(self, found: pa.Schema, columns: Sequence[str]) -> pa.Schema | None:
-        """Return the types of columns for a whole block; None where the block's head leaves a type open.
+        """Return the types of columns for a whole block, from its head; None if the head leaves a type open.
 
         Text that looks like a date stays text. A whole number in the head may be followed by fractions.
         """
@@ -220,7 +223,7 @@ def _texts_of(lines: bytes | Sequence[bytes], rows: Int64Array) -> pa.Array:
 
 def _own_text(line: bytes) -> str:
     text = line.strip().decode()
-    if "NaN" in text or "Infinity" in text:  # Python and Arrow read these words; JSON does not have them
+    if "NaN" in text or "Infinity" in text:  # Python and Arrow read these words, which JSON does not have
         return json_record(json.loads(text))
     return text
 
@@ -257,15 +260,15 @@ def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] |
 
 
 def keys_in(block: bytes) -> list[str] | None:
-    """Return the keys of all lines that are objects, each once; None where no line is an object."""
+    """Return the keys of all lines that are objects, each once; None if no line is an object."""
     records = [record for record in _parsed(block.split(b"\n")) if isinstance(record, dict)]
     return list(dict.fromkeys(chain.from_iterable(records))) if records else None
 
 
 def keys_of_first(lines: Iterable[bytes | None], *, in_arrays: bool = False) -> list[str] | None:
-    """Return the keys of the first line that is an object; None without such a line.
+    """Return the keys of the first line that is an object; None if no line is.
 
-    in_arrays  whether an array that begins with an object counts as well, as in messages of a stream
+    in_arrays  whether an array that begins with an object also counts, as in messages of a stream
     """
     for record in _parsed(lines):
         if in_arrays and isinstance(record, list) and record:

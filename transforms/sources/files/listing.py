@@ -30,8 +30,9 @@ _ENDINGS = ".csv, .tsv, .jsonl, .json, each also with .gz, or .parquet"
 def list_sources(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[SourceFile, ...]:
     """Return the files that paths and globs name, each once, sorted by name.
 
-    A file with several names, such as a link, has the first of its names. Raises InputError where a path
-    is missing, no regular file, empty or unreadable, has an unknown ending, or where a glob matches no file.
+    A file that has several names, such as by a link, is listed by the first of its names. Raises InputError
+    if a path is missing, no regular file, empty or unreadable, has an unknown ending, or if a glob matches no
+    file.
     """
     asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not asked:
@@ -83,7 +84,7 @@ def _matches(path: str) -> Iterator[SourceFile]:
 
 
 def _has_key_folders(path: str) -> bool:
-    """Tell a folder that has folders `key=value`, or is one, from other folders and from files."""
+    """Return whether a path is a folder that has folders `key=value`, or is such a folder."""
     try:
         with os.scandir(path) as entries:
             folders = [os.path.basename(path), *(entry.name for entry in entries if entry.is_dir())]  # noqa: PTH119
@@ -115,7 +116,7 @@ def _local_file(path: str) -> SourceFile:
         raise InputError(f"{path} does not exist{there}")
     if file.is_dir():
         raise InputError(f"{path} is a folder; name its files, such as {file / '*.csv'}")
-    if not file.is_file():  # opening a pipe waits until another process writes to it
+    if not file.is_file():  # to open a pipe would wait until another process writes to it
         raise InputError(f"{path} is a pipe or a device; write its records to a file, and name that")
     try:
         with file.open("rb"):
@@ -148,7 +149,7 @@ def _source_file(path: str, size: int) -> SourceFile:
 def head_names(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] | None:
     """Return the columns in a file's head, as `column_names` does, but with the errors of the file's format.
 
-    most  the most bytes of a line of JSON lines
+    most  the most bytes of a line in JSON lines
     """
     if source.format == GENERATED:
         return generated_schema(GeneratedStream.of_url(source.path)).names  # type: ignore[no-any-return]
@@ -184,10 +185,11 @@ def columns_of_files(sources: Sequence[SourceFile]) -> dict[str, list[str]]:
 
 
 def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role = "event") -> None:
-    """Check in the head of every file that each column that its records need occurs exactly once.
+    """Check in the head of every file that each column that its records need is there exactly once.
 
     JSON lines are checked by their first MiB. Raises InputError, which names the file, its columns, the
-    nearest name, and the option that mends the fault. Two files may not give one model their common name.
+    nearest name, and the option that corrects the fault. Two files must not give one model the name that they
+    share.
     """
     named: dict[str, SourceFile] = {}
     for source in sources:
@@ -201,15 +203,15 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
 
 
 def is_named_by_file(fields: EventFields, resolved: EventFields, role: Role) -> bool:
-    """Tell whether a file's records have the model that the file's name says.
+    """Return whether the model of a file's records is named after the file.
 
-    fields, resolved  the roles of the columns, as asked for and for the columns of the file
+    fields, resolved  the roles of the columns, as the user named them, and for the columns of the file
     """
     return role in ("event", "prediction") and fields.model_name is None and bool(resolved.model_name)
 
 
 def of_one_model(path: str, other: str, model: str) -> str:
-    """Return an error about two files that give one model their common name."""
+    """Return an error about two files that name their models alike."""
     return (
         f"{path} and {other} have no column 'model', and have one name, so that the events of both would be "
         f"of the model {model!r}; name the column of the models with --model COL, or the one model of all "

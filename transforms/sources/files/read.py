@@ -8,10 +8,10 @@ Invariant
 By position every file is a partition, read in order by one DoFn; files are read in parallel.
 
 By time, one DoFn reads all files together, always from the file with the earliest next time. So a machine
-holds only the records that are out of order. The DoFn first reads the times of every file. Then it knows the
-earliest time that may come after each record, and opens a file when the file's first time is due. A file in
-order of time needs the memory of a chunk; a file in no order is held whole. Whether a record is late depends
-only on its own file; the merged partition has no late records.
+holds only the records that are out of order. The DoFn first reads only the times of every file. Then it knows
+the earliest time that may come after each record, and opens a file when the file's first time is due. A file
+in order of time needs the memory of a chunk; a file in no order is held whole. Whether a record is late
+depends only on its own file; the merged partition has no late records.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from ...beam.machine import typed
 from ...beam.metrics import count_records
 from ...events.columns import instants
 from ...events.dead_letters import CHUNK_ROWS, Chunk, DeadLetters
-from ...events.doubts import TimesOfFiles, tell_classes_at_end
+from ...events.doubts.classes import tell_classes_at_end
+from ...events.doubts.outlying import TimesOfFiles
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
 from ...events.periods import column_at
@@ -55,7 +56,7 @@ class Piece(NamedTuple):
     batch       the valid records
     high_water  the greatest time of the file's valid records so far; NO_TIME = none
     letters     dead letters of the other records
-    events      the number of all events; a record with several columns of scores is an event of each
+    events      the number of all events; a record with several columns of scores is one event for each
     end         the ordinal of the first record after the chunk
     bytes_read  the reader's approximate offset in the file
     """
@@ -96,8 +97,8 @@ def chunks_of(
 ) -> Iterator[Chunk]:
     """Read a file in chunks, as `read_batches` does, with the columns of the file's folders.
 
-    parquet, lines, csv  the columns that are built of a file of that format; None: all columns. Of folders,
-                         a file of CSV has the columns in `parquet`
+    parquet, lines, csv  the columns that are built of a file of that format; None = all columns. For columns
+                         of folders, a file of CSV is read as `parquet` says
     text_columns         see `json_lines.JsonLines`
     """
     wanted = {"parquet": parquet, "jsonl": lines}.get(source.format, csv)
@@ -145,7 +146,10 @@ class FilePartition:
     parquet_rows: int = CHUNK_ROWS
 
     def pieces(self, seen: TimesOfFiles) -> Iterator[Piece]:
-        """Read the file in pieces, and note their times. Raises RocsteadyError for a damaged file."""
+        """Read the file in pieces, and collect the times for warnings on outlying times.
+
+        Raises RocsteadyError for a damaged file.
+        """
         source, timing = self.source, self.timing
         fields = self.fields.resolved(column_names(source) or (), source.stem)
         for chunk in read_batches(source, fields, self.parquet_rows, self.role):
@@ -186,13 +190,16 @@ def times_of(batch: pa.RecordBatch, column: str, unit: str, form: str | None) ->
 
 
 class LeastTimes(NamedTuple):
-    """The least time of a file's records from record `starts[i]` on; `least[-1]` is for the file's end."""
+    """The least time of a file's records from record `starts[i]` on: `least[i]`.
+
+    `least[-1]` is for the file's end.
+    """
 
     starts: Int64Array
     least: Int64Array
 
     def settled(self, position: int) -> int:
-        """Return a time; no record from this ordinal on is earlier than this time."""
+        """Return a time that no record from this ordinal on precedes."""
         return int(self.least[np.searchsorted(self.starts, position, "right") - 1])
 
 
@@ -202,18 +209,18 @@ _BEHIND = "behind all files"
 
 
 class _Reader(beam.DoFn):
-    """The base of both readers: counts records, and passes on dead letters."""
+    """The base of both readers of files: counts records, and yields dead letters."""
 
     def __init__(self, shards: int, cut: Cut | None) -> None:
         self._shards = shards
         self._cut = cut
 
     def teardown(self) -> None:
-        """Warn of doubtful classes: no file follows."""
+        """Warn of doubtful classes, because no file follows."""
         tell_classes_at_end()
 
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
-        """Count a piece; yield its dead letters."""
+        """Count the records of a piece; yield its dead letters."""
         size = piece.bytes_read - seen
         count_records(file.role, piece.events, piece.letters, time_span(piece.batch), size)
         if len(piece.letters):
@@ -221,11 +228,11 @@ class _Reader(beam.DoFn):
 
 
 class _ReadFile(_Reader):
-    """File -> (shard key, record of the shard), and dead letters as record batches.
+    """Reads a file; its outputs are (shard key, record of the shard), and dead letters as record batches.
 
-    Where the input is cut off, an extra partition, the last one, carries the marker. The other partitions
-    have ended, so that machines apply all events of them. The extra partition never ends, so that no
-    last rows are made.
+    If the input is cut off, an extra partition, the last one, carries the marker. The other partitions have
+    ended, so that machines apply all events of them. The extra partition never ends, so that no last rows are
+    made.
     """
 
     def __init__(self, shards: int, files: int, cut: Cut | None) -> None:
@@ -254,7 +261,7 @@ class _ReadFile(_Reader):
 
 @dataclass
 class _OpenFile:
-    """A file that is being merged; `seen` bytes of the file were read."""
+    """A file that is open for the merge; `seen` bytes of it have been read."""
 
     file: FilePartition
     least: LeastTimes
@@ -262,7 +269,7 @@ class _OpenFile:
     seen: int = 0
 
     def settled(self, piece: Piece) -> int:
-        """Return the time before which the file has no record after a piece that is not late."""
+        """Return the time before which the file has no later record, after a piece without late records."""
         settled = self.least.settled(piece.end)
         lateness, high_water = self.file.timing.lateness, piece.high_water
         if lateness is not None and high_water != NO_TIME:
@@ -271,13 +278,14 @@ class _OpenFile:
 
 
 class _MergeFiles(_Reader):
-    """All files -> one partition, in order of time as far as bounded memory allows."""
+    """Reads all files as one partition, in order of time as far as bounded memory allows."""
 
     def process(self, files: Sequence[FilePartition]) -> Iterator[Any]:
         """Read all files together, always from the file with the earliest next time."""
         packets = Packets(_MERGED, 0, 1, self._shards)
         times = TimesOfFiles()
-        waiting: list[tuple[int, int, _OpenFile]] = []  # the time that no later record of a file precedes
+        # each with the time that no later record of the file precedes
+        waiting: list[tuple[int, int, _OpenFile]] = []
         for number, file in enumerate(files):
             least = file.least_times()
             heapq.heappush(waiting, (least.settled(0), number, _OpenFile(file, least, file.pieces(times))))
@@ -345,7 +353,7 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
         cut: Cut | None = None,
     ) -> None:
         super().__init__()
-        shard_of((), shards)  # raises ConfigError
+        shard_of((), shards)  # raises ConfigError for shards of models
         files = [
             FilePartition(source, number, "event", fields, timing, located, parquet_rows)
             for number, source in enumerate(sources)
@@ -377,17 +385,17 @@ class ReadFiles(beam.PTransform[PBegin, EventFiles]):
         parts: list[Any] = [tuple(files)] if self._merged else [*files, *([] if cut is None else [None])]
         outputs = (
             begin
-            | "Files" >> beam.Create(parts)  # spreads several over the workers
+            | "Files" >> beam.Create(parts)  # spreads the parts over the workers
             | "Read" >> with_dead_letters(beam.ParDo(reader))
         )
         return event_files(outputs)
 
 
 def with_dead_letters(step: Any) -> Any:
-    """Return a step that reads packets, with the packets and the dead letters as its outputs."""
+    """Return a step that reads packets, with two outputs: packets and dead letters."""
     return step.with_output_types(tuple[str, bytes]).with_outputs(DEAD_LETTERS, main="packets")
 
 
 def event_files(outputs: Any) -> EventFiles:
-    """Return the outputs of a step `with_dead_letters`."""
+    """Return the outputs of a step that `with_dead_letters` made."""
     return EventFiles(outputs["packets"], typed(outputs[DEAD_LETTERS], "Map(_same)", pa.RecordBatch))

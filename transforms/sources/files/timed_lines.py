@@ -29,7 +29,8 @@ from ....core.events.times import NO_TIME
 from ....core.process.near_names import near_names
 from ...events.columns import instants, plain, texts
 from ...events.dead_letters import Chunk
-from ...events.doubts import TimesOfFiles, tell_doubt
+from ...events.doubts.outlying import TimesOfFiles
+from ...events.doubts.units import tell_doubt
 from ...events.periods import column_at
 from ...events.text import json_objects, rfc3339
 from ...files.formats import SourceFile
@@ -37,15 +38,17 @@ from .listing import column_names
 from .read import chunks_of, times_of
 
 _BLOCK_ROWS = 8_192
-"""Records that are formatted together. More records would delay the first of them."""
+"""How many records are formatted together. More records would delay the first of them."""
 
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 _WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
-"""The pattern of JSON's whole numbers that fit into int64. 007 does not match: it may be a code."""
+"""The pattern of JSON's whole numbers that fit into int64. The pattern does not match 007, because this may
+be a code.
+"""
 
 
 class TimedLines(NamedTuple):
-    """Records as JSON objects, one per line without a newline, and their ascending times, int64[n]."""
+    """Records as JSON objects, one for each line without a newline, and their times, int64[n], ascending."""
 
     times: Int64Array
     lines: list[str]
@@ -53,7 +56,7 @@ class TimedLines(NamedTuple):
 
 @dataclass(frozen=True)
 class TimedFile:
-    """The result of a survey of a file's times.
+    """The result of a survey of the times in a file.
 
     records, untimed, no_rows  the numbers of rows, of rows without a readable time, and of records that are
                                no rows
@@ -71,7 +74,7 @@ class TimedFile:
 
 
 def survey(source: SourceFile, time: str, unit: str, form: str | None = None) -> TimedFile:
-    """Read the times of a file: numbers in `unit`, or, if `form` is given, all times in this format.
+    """Read the times of a file: numbers in `unit`, or, if `form` is given, texts in this format.
 
     Raises InputError for a file without the column, or with records but without any time.
     """
@@ -138,7 +141,10 @@ def timed_lines(
 def _records(
     file: TimedFile, time: str, unit: str, text: Sequence[str], start: int, form: str | None
 ) -> Iterator[tuple[int, str]]:
-    """Yield an empty line, so that the file is opened only when due; then (time, line) in order of time."""
+    """Yield an empty line first, so that the file is opened only when its records are due.
+
+    Then yield (time, line) in order of time.
+    """
     yield file.first, ""
     before = file.first
     all_times: list[Int64Array] = []
@@ -164,7 +170,10 @@ def _records(
 
 
 def _filled(times: Int64Array, before: int) -> Int64Array:
-    """Return the times; each missing time becomes the time before it. Before the first time is `before`."""
+    """Return the times; a missing time becomes the time before it, at the beginning `before`.
+
+    `before` is the time before the first.
+    """
     known = np.concatenate([[True], times != NO_TIME])
     places = np.maximum.accumulate(np.where(known, np.arange(len(known)), 0))
     return np.concatenate([[before], times])[places][1:]
@@ -202,7 +211,10 @@ def _moments(column: pa.Array, unit: str, form: str | None) -> pa.Array:
 
 
 def _number_or_text(column: pa.Array) -> pa.Array:
-    """Return a column of numbers for a column of text with only JSON numbers; else the column itself."""
+    """Return a column of numbers for a column of text with only JSON numbers.
+
+    Return any other column unchanged.
+    """
     column = plain(column)
     if not pa.types.is_string(column.type) or column.null_count == len(column):
         return column

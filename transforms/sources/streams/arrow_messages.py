@@ -1,7 +1,7 @@
 """Messages that are Arrow IPC streams: a schema, then batches of events. A column has the name of a field.
 
 Invariant
-    Every row of a message is a row of a chunk, at the offset of the message. A message that is no whole
+    Every row of a message is a row of a chunk, at the offset of the message. A message that is not a whole
     stream gives one dead letter and no rows, and does not affect other messages.
 
 Only the columns that a job reads are decompressed and checked. Messages in a row whose columns have the same
@@ -32,7 +32,7 @@ MOST_ROWS = 1_000_000
 """The most rows of a message: they are in memory together."""
 
 MOST_BYTES = 1 << 30
-"""The most bytes of a message when it is decompressed. Few bytes may decompress to very many."""
+"""The most bytes of a message after it is decompressed. Few bytes may decompress to very many."""
 
 _KNOWN_HEADS = 64
 
@@ -40,18 +40,19 @@ _DAMAGE = (
     pa.ArrowException, OSError, ValueError, LookupError, TypeError, ArithmeticError, MemoryError,
     struct.error,
 )  # fmt: skip
-"""What pyarrow raises for bytes that are no stream, and for types that it cannot convert."""
+"""The errors that pyarrow raises for bytes that are no stream, and for types that it cannot convert."""
 
 
 class _UnfitMessageError(Exception):
-    """The message is no stream of events; the text says why."""
+    """Raised for a message that is no stream of events; the text says why."""
 
 
 class _Head(NamedTuple):
-    """How messages that begin with one schema are read.
+    """How to read the messages that begin with one schema.
 
-    options  reads the columns that are needed alone
-    names    the names of these columns. Without a name, the options read all columns: pyarrow's way
+    options  options of pyarrow that read only the needed columns
+    names    the names of these columns. If there are none, the options read all columns, because pyarrow
+             reads all columns if it is told none
     """
 
     options: pa.ipc.IpcReadOptions
@@ -72,7 +73,7 @@ class ArrowMessages:
         self._heads: dict[bytes, _Head] = {}
 
     def parts(self, fetched: Fetched) -> list[Part]:
-        """Return the events of fetched messages, and dead letters, as parts of the partition. O(bytes).
+        """Return the events of fetched messages, and their dead letters, as parts of the partition. O(bytes).
 
         A part's `positions` are offsets of messages, and its `rows` are the numbers of rows within them.
         """
@@ -115,19 +116,19 @@ class ArrowMessages:
         return Part(self._name, self._fields, chunk)
 
     def _batch_of(self, value: bytes) -> pa.RecordBatch:
-        """Return the needed columns of a message. Raises _UnfitMessageError."""
+        """Return the needed columns of a message. Raises _UnfitMessageError if it is no stream of events."""
         head = self._head_of(value)
         try:
             batch = _read(value, head.options)
-            if not head.names:  # a batch without columns would not know how many rows it has
+            if not head.names:  # a batch without columns would not know its number of rows
                 return pa.record_batch({self._fields.label: pa.nulls(batch.num_rows, pa.string())})
-            batch.validate(full=True)  # offsets and indices of damaged bytes may point anywhere
+            batch.validate(full=True)  # offsets and indices in damaged bytes may point anywhere
             return _without_nested(_simple(batch))
         except _DAMAGE as error:
             raise _UnfitMessageError(_first_line(error)) from None
 
     def _head_of(self, value: bytes) -> _Head:
-        """Return how to read a message, by its schema, which is the same in most messages of a topic."""
+        """Return how to read a message, by its schema; most messages of a topic have the same schema."""
         if not value.startswith(ARROW_MARK):
             raise _UnfitMessageError(_other_format(value))
         key = value[: 8 + int.from_bytes(value[4:8], "little")]
@@ -155,7 +156,10 @@ class ArrowMessages:
 
 
 def columns_of_first(values: Iterable[bytes | None]) -> list[str] | None:
-    """Return the columns of the first message that begins as a stream does; None without such a message."""
+    """Return the columns of the first message that begins as an Arrow stream does.
+
+    None if no message does.
+    """
     for value in values:
         with suppress(*_DAMAGE), pa.ipc.open_stream(pa.BufferReader(value or b"")) as reader:
             names: list[str] = reader.schema.names
@@ -164,7 +168,10 @@ def columns_of_first(values: Iterable[bytes | None]) -> list[str] | None:
 
 
 def _read(value: bytes, options: pa.ipc.IpcReadOptions) -> pa.RecordBatch:
-    """Return the rows of a message as one batch. Raises _UnfitMessageError, or one of _DAMAGE."""
+    """Return the rows of a message as one batch.
+
+    Raises _UnfitMessageError, or one of the errors in _DAMAGE.
+    """
     size = bytes_when_read(value)
     if size > MOST_BYTES:
         raise _UnfitMessageError(
@@ -207,7 +214,7 @@ def _simple(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _without_nested(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch with lists and structs as text in JSON, as they are in records of JSON."""
+    """Return a batch with lists and structs as JSON text, the form that they have in records of JSON."""
     for place, field in enumerate(batch.schema):
         if pa.types.is_nested(field.type):
             values = batch.column(place).to_pylist()
@@ -238,7 +245,7 @@ def _records_of(values: Sequence[bytes], starts: Int64Array, rows: Int64Array) -
 
 
 def _other_format(value: bytes) -> str:
-    """Say what a message is that does not begin as a stream does."""
+    """Return in words what a message is that does not begin as an Arrow stream does."""
     if value.startswith(b"ARROW1"):
         return "it is an Arrow file; write a stream, with pyarrow.ipc.new_stream"
     if value.lstrip()[:1] in (b"{", b"["):

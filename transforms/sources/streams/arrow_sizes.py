@@ -1,8 +1,8 @@
-"""How many bytes an Arrow IPC stream takes when it is read, found without reading it.
+"""Finds how many bytes an Arrow IPC stream takes when it is read, without reading it.
 
-A compressed buffer begins with the size of what it decompresses to. pyarrow takes so much memory at once, and
-a message of 1 MB may say 30 GB. So these sizes are read first, from the stream's own metadata: each message
-of a stream has a FlatBuffers table (Message.fbs and Schema.fbs of Arrow) before its body.
+A compressed buffer begins with the size that it has after decompression. pyarrow takes this memory at once,
+and a message of 1 MB may state 30 GB. So these sizes are read first, from the stream's own metadata: each
+message of a stream has a FlatBuffers table (Message.fbs and Schema.fbs of Arrow) before its body.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import struct
 import numpy as np
 
 _DICTIONARY, _BATCH = 2, 3
-"""Values of a message's `header_type`."""
+"""Values of a message's field `header_type`."""
 
 _HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
 _OF_DICTIONARY, _BUFFERS, _COMPRESSION = 1, 2, 3
@@ -43,7 +43,7 @@ def bytes_when_read(stream: bytes) -> int:
 
 
 def _bytes_of(stream: bytes, body: int, batch: _Table) -> int:
-    """Return the bytes of a batch's buffers, which stand in `stream` from `body` on."""
+    """Return the bytes of a batch's buffers, which are in `stream` from `body` on."""
     buffers = batch.buffers(_BUFFERS)
     if batch.table(_COMPRESSION) is None:
         return int(buffers[:, 1].sum())
@@ -69,7 +69,7 @@ class _Table:
         return cls(data, at + struct.unpack_from("<I", data, at)[0])
 
     def _place(self, field: int) -> int | None:
-        """Return where the value of a field stands; None: the table lacks the field."""
+        """Return the place of the value of a field; None if the table lacks the field."""
         entry = 4 + 2 * field
         if entry + 2 > self._size:
             return None
@@ -77,12 +77,12 @@ class _Table:
         return self._at + offset if offset else None
 
     def number(self, field: int, form: str) -> int:
-        """Return a number; 0, which is the default, for a field that is not there."""
+        """Return a number; 0, which is the default, if the table lacks the field."""
         place = self._place(field)
         return 0 if place is None else int(struct.unpack_from(form, self._data, place)[0])
 
     def table(self, field: int) -> _Table | None:
-        """Return the table in a field; None: this table lacks the field."""
+        """Return the table in a field; None if this table lacks the field."""
         place = self._place(field)
         return None if place is None else self.root(self._data, place)
 

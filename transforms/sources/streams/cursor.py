@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from ....core.events.batch import PacketBatch, PredictionBatch
 from ....core.events.records import Batch
 from ...events.dead_letters import NO_LETTERS, DeadLetters
-from ...events.doubts import tell_ahead
+from ...events.doubts.ahead import tell_ahead
 from ...events.lateness import time_span
 from ...events.validate import validate_as
 from ..files.json_lines import JsonLines
@@ -31,14 +31,15 @@ _Rows = TypeVar("_Rows", bound=PacketBatch)
 _records_in_message: dict[str, float] = {}
 """How many records a message held in the latest step of a partition, by the partition's name.
 
-A runner often makes a new reader of the partition. It would begin with one message, not knowing its size.
+A runner often makes a new reader of a partition, and without this number the new reader would begin with a
+single message.
 """
 
 
 class Read(NamedTuple):
     """The records that a cursor read in one step.
 
-    batch    the valid records; None = there were no records at all
+    batch    the valid records; None = there were no records
     letters  dead letters of invalid or late records
     records  the number of all records
     size     bytes of messages
@@ -57,7 +58,7 @@ class Read(NamedTuple):
 class Cursor:
     """The place up to which a partition has been read.
 
-    number    the partition's number in its stream, if it was added while the job ran; -1 = it was not
+    number    the partition's number in its stream, if it was added while the job ran; -1 = it was not added
     next, place, high_water, is_idle   see `Position`
     """
 
@@ -95,8 +96,8 @@ class Cursor:
     def read(self, limit: int, wait: float) -> Read:
         """Read about `limit` records, or one message; wait up to `wait` seconds for the first.
 
-        How many messages these are is known from the step before. Raises RocsteadyError where the partition
-        cannot be read.
+        The step before tells how many messages these are. Raises RocsteadyError if the partition cannot be
+        read.
         """
         in_message = _records_in_message.get(self.partition.name)
         if in_message is None:
@@ -129,7 +130,7 @@ class Cursor:
         return Read(batch, DeadLetters.concat(letters), records, size, time_span(batch), fetched.at_end)
 
     def _parts_of(self, fetched: Fetched) -> Sequence[Part]:
-        """Return the records of messages."""
+        """Return the records of fetched messages as parts."""
         if self._source.format == "arrow":
             return self._arrow.parts(fetched)
         return [Part(self.partition.name, self._source.fields, message_chunk(fetched, self._lines))]

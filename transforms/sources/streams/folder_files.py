@@ -1,8 +1,8 @@
-"""Files of a folder that is followed: each is read on from a place, in this process or in another one.
+"""Files of a folder that is followed: each is read on from a place, in this process or in another.
 
-A file of JSON lines may grow while it is read, and is read on from a byte. A file of another format is there
-as a whole, and is read on from a record. What a reader keeps in memory (an open stream, records that it read
-ahead) decides nothing: a reader that is made anew gives the same records.
+A file of JSON lines may grow while it is read, and is read on from a byte. A file of another format must be
+complete, and is read on from a record. The objects that a reader keeps in memory (an open stream, records
+that it read ahead) change no results: a new reader gives the same records.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .offsets import FilePlace
 from .partition import Part, cut_chunk, line_parts
 
 _MOST_BYTES = 8 << 20
-"""Bytes of lines that are read at once, at most."""
+"""The most bytes of lines that are read at once."""
 
 _PIECE_BYTES = 1 << 16
-"""Bytes of a too long line that are in memory at once."""
+"""How many bytes of a line that is too long are in memory at once."""
 
 _HEAD_BYTES = 1 << 20
-"""Bytes of the first lines, whose keys are a file's columns."""
+"""How many bytes of the first lines are read, to find the keys that are a file's columns."""
 
 
 class FileRead(NamedTuple):
@@ -41,9 +41,9 @@ class FileRead(NamedTuple):
 
     place     the place after the records
     has_more  whether the file has more records now
-    fault     why the rest of the file cannot be read; None: the rest can be read
-    reason    the reason of the fault, for a dead letter
-    doubt     an error about a missing column, given at the file's start; None: no column is missing
+    fault     the reason why the rest of the file cannot be read, as a sentence; None if the rest can be read
+    reason    the reason, as a phrase for a dead letter
+    doubt     an error about a missing column, reported at the start of the file; None if no column is missing
     """
 
     parts: list[Part]
@@ -64,7 +64,10 @@ def _shorter(source: SourceFile, place: FilePlace) -> FileRead:
 
 
 def _lacking(source: SourceFile, names: list[str], fields: EventFields, role: Role) -> InputError | None:
-    """Return an error that names the column which a file with these columns lacks; None without a lack."""
+    """Return an error that names the column that a file with these columns lacks.
+
+    None if no column is missing.
+    """
     try:
         check_names(source.name, names, fields, role)
     except InputError as error:
@@ -73,7 +76,7 @@ def _lacking(source: SourceFile, names: list[str], fields: EventFields, role: Ro
 
 
 class WholeFile:
-    """A file of CSV or Parquet. To go on from a record, a new reader reads the records before it again."""
+    """A file of CSV or Parquet. To continue from a record, a new reader reads the records before it again."""
 
     def __init__(self, source: SourceFile, fields: EventFields, role: Role = "event") -> None:
         self._source = source
@@ -108,11 +111,11 @@ class WholeFile:
         return FileRead([part], place._replace(records=end), has_more=True, doubt=doubt)
 
     def close(self) -> None:
-        """Let go of the open file."""
+        """Close the open file, if there is one."""
         self._chunks = self._chunk = None
 
     def _begin(self) -> InputError | None:
-        """Open the file; return an error if the file lacks a column, else None."""
+        """Open the file; return an error if the file lacks a column, otherwise None."""
         self.close()
         self._at = 0
         names = column_names(self._source) or []
@@ -122,7 +125,7 @@ class WholeFile:
         return _lacking(self._source, names, self._fields, self._role)
 
     def _ahead(self) -> Chunk | None:
-        """Return the chunk with the next record; None: there is no next record."""
+        """Return the chunk with the next record; None if there is no next record."""
         chunk = self._chunk
         while chunk is None or chunk.first_position + chunk.records <= self._at:
             chunk = next(self._chunks or iter(()), None)
@@ -133,7 +136,7 @@ class WholeFile:
 
 
 class LinesFile:
-    """A file of JSON lines. A packed one grows by whole members of gzip."""
+    """A file of JSON lines. A packed file grows by whole members of gzip."""
 
     def __init__(self, source: SourceFile, fields: EventFields, role: Role = "event") -> None:
         self._source = source
@@ -143,7 +146,10 @@ class LinesFile:
         self._seen: tuple[int, int, int, bool] | None = None
 
     def read(self, place: FilePlace, limit: int, *, is_done: bool) -> FileRead:
-        """Return up to `limit` records from a place on; a last line without an end only where it is done."""
+        """Return up to `limit` records from a place on.
+
+        A last line without a newline counts only if `is_done`.
+        """
         found = Path(self._source.path).stat()
         if found.st_size < place.byte and not self._source.gzipped:
             return _shorter(self._source, place)
@@ -156,13 +162,11 @@ class LinesFile:
             stream = self._stream(place.byte)
             if stream is None:
                 return _shorter(self._source, place)
-            if place.records < 0:
-                place = place._replace(records=self._records_before(place.byte))
             lines.read(stream, limit, is_done=is_done)
         except DAMAGE as error:
             lines.has_more = False
             if is_done or not isinstance(error, EOFError):  # else the packed file is being written
-                records = max(place.records, 0) + lines.count
+                records = place.records + lines.count
                 fault = (None if records else self._wrong_head()) or self._source.damaged(records, error)
         if not lines.has_more:
             self.close()
@@ -173,7 +177,7 @@ class LinesFile:
             return FileRead([], place, fault=error)
 
     def close(self) -> None:
-        """Let go of the open file."""
+        """Close the open file, if there is one."""
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -190,7 +194,7 @@ class LinesFile:
         elif not place.byte and lines.byte:
             doubt = self._wrong_head()
         fields = self._fields.resolved(["model"] * bool(has_model), self._source.stem)
-        start = max(place.records, 0)
+        start = place.records
         source, role = self._source, self._role
         parts = [
             part._replace(chunk=with_folders(part.chunk, source, fields.columns_of(role)))
@@ -201,11 +205,14 @@ class LinesFile:
         return FileRead(parts, behind, lines.has_more, fault, doubt=doubt)
 
     def _stream(self, byte: int) -> BinaryIO | None:
-        """Open the file at a byte, or go on with the stream that stands there; None: the file is shorter."""
+        """Open the file at a byte, or return the open stream if it stands there.
+
+        None if the file is shorter.
+        """
         if self._open is None or self._open.tell() != byte:
             self.close()
             self._open = self._opened()
-            if self._open.seek(byte) < byte:  # of a packed file, where its end is known only now
+            if self._open.seek(byte) < byte:  # in a packed file, whose end is known only now
                 self.close()
         return self._open
 
@@ -213,17 +220,8 @@ class LinesFile:
         path = self._source.path
         return cast(BinaryIO, gzip.open(path) if self._source.gzipped else open(path, "rb"))  # noqa: PTH123
 
-    def _records_before(self, byte: int) -> int:
-        """Count the records before a byte."""
-        lines = _Lines(0)
-        with self._opened() as stream:
-            while lines.byte < byte:
-                lines.read(stream, 1, is_done=True)
-                lines.blocks()
-        return lines.count
-
     def _wrong_head(self) -> InputError | None:
-        """Return an error that says why the first lines are not JSON lines; None if they are."""
+        """Return an error that says why the first lines are not JSON lines; None if they are JSON lines."""
         try:
             column_names(self._source)
         except InputError as said:
@@ -232,7 +230,7 @@ class LinesFile:
 
 
 class _Lines:
-    """Collects lines from a byte of a file on."""
+    """Collects the lines of a file, from a byte on."""
 
     def __init__(self, byte: int) -> None:
         self.byte = byte
@@ -242,7 +240,10 @@ class _Lines:
         self._blocks: list[tuple[LongLine | None, list[bytes]]] = [(None, [])]
 
     def read(self, stream: BinaryIO, limit: int, *, is_done: bool) -> None:
-        """Read up to `limit` lines that are not blank; a last one without a newline only where it is done."""
+        """Read up to `limit` lines that are not blank.
+
+        A last line without a newline counts only if `is_done`.
+        """
         start = self.byte
         end = self.count + limit
         while self.count < end and self.byte - start < _MOST_BYTES:
@@ -278,7 +279,10 @@ def _head(blocks: Iterable[tuple[LongLine | None, bytes]]) -> bytes:
 
 
 def _rest_of_line(stream: BinaryIO) -> tuple[int, bool]:
-    """Read a line to its end, in bounded memory; return how many bytes, and whether a newline ends them."""
+    """Read a line to its end, in bounded memory.
+
+    Return the number of its bytes, and whether a newline ends it.
+    """
     size = 0
     while piece := stream.readline(_PIECE_BYTES):
         size += len(piece)
@@ -288,7 +292,7 @@ def _rest_of_line(stream: BinaryIO) -> tuple[int, bool]:
 
 
 def _blank_lines(stream: BinaryIO) -> int:
-    """Read the blank lines that are in the buffer of a stream; return how many bytes they have."""
+    """Read the blank lines that are in the buffer of a stream; return the number of their bytes."""
     ahead = cast(io.BufferedReader, stream).peek(1)
     blank = len(ahead) - len(ahead.lstrip())
     return len(stream.read(ahead.rfind(b"\n", 0, blank) + 1))

@@ -1,4 +1,4 @@
-"""Lists a followed folder and notes, for this process, new files and files that changed or vanished."""
+"""Lists a followed folder and finds, for this process, new files and files that changed or vanished."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ END_FILE = "_END"
 
 _SLOW_LISTING = 0.01
 _REST = 4
-"""A folder that takes longer than that to list is left alone for so many times as long."""
+"""After a listing that took more than `_SLOW_LISTING` seconds, no listing follows for this many times as
+long.
+"""
 
 _WATCHED = 100
-"""The number of files, those read last, that every listing checks for changes."""
+"""The number of files that every listing checks for changes: the files that were read last."""
 
 
 def is_finished(name: str) -> bool:
-    """Tell whether a name belongs to a finished file: not to an unfinished file, nor to a control file."""
+    """Return whether a name belongs to a finished file: neither an unfinished file nor a control file."""
     return not name.startswith((".", "_")) and not name.endswith(".tmp")
 
 
@@ -50,9 +52,9 @@ class _Stamp(NamedTuple):
 
 
 class FolderListing:
-    """The files of a folder that are to be read.
+    """The files of a followed folder that must be read.
 
-    names     of these files, in order
+    names     the names of these files, in order
     complete  whether the folder has a file `_END`
     """
 
@@ -67,13 +69,13 @@ class FolderListing:
         self._odd: set[str] = set()
 
     def look(self, known: Collection[str]) -> list[str]:
-        """List the folder; return the names that were new at the look before and vanished, unread, since.
+        """List the folder; return the names that were new at the last look, and have vanished unread since.
 
         A listing that is made while files come may have a later file and not the file before it. So the
         folder is listed twice: all files that came before a name of the first listing, such as `_END`, are in
         the second listing.
 
-        known  names that are no news
+        known  names that do not count as new
         """
         now = time.monotonic()
         if now < self._next_look:
@@ -91,7 +93,7 @@ class FolderListing:
         return vanished
 
     def _list(self) -> tuple[set[str], bool]:
-        """Return the names of the files that are to be read, and whether the folder is complete."""
+        """Return the names of the files that must be read, and whether the folder is complete."""
         names: set[str] = set()
         complete = False
         try:
@@ -128,11 +130,12 @@ class FolderListing:
         return ending in FORMATS
 
     def stamp(self, name: str, *, again: bool) -> tuple[int, bool]:
-        """Note what a file is like before it is read. Raises OSError.
+        """Store the properties of a file before it is read. Raises OSError.
 
-        Returns its size in bytes, and whether another file has taken its name since it was first noted.
+        Returns its size in bytes, and whether another file has taken its name since the properties were first
+        stored.
 
-        again  whether to note it anew, where it has been noted before: the file may grow
+        again  whether to store them again if they are stored already: the file may grow
         """
         before = stamp = self._stamps.get(name)
         if stamp is None or again:
@@ -140,11 +143,11 @@ class FolderListing:
         return stamp.size, before is not None and before.inode != stamp.inode
 
     def note_read(self, names: Iterable[str]) -> None:
-        """Note that files were read to their ends: from now on they must not change."""
+        """Store that files were read to their ends: from now on these files must not change."""
         self._watched.extend(names)
 
     def changes(self, read: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield (name, how it changed) of the files that were read last, or of `read`, where they changed."""
+        """Yield (name, how it changed) of changed files, among those read last or among `read`."""
         for name in [*self._watched] if read is None else sorted(read):
             if (before := self._stamps.get(name)) is None:
                 continue
@@ -156,5 +159,5 @@ class FolderListing:
 
 
 def lines_may_grow(name: str) -> bool:
-    """Tell a file of JSON lines, packed or not, by its name."""
+    """Return whether a name is that of a file of JSON lines, packed or not."""
     return FORMATS.get(_ending(name)) == "jsonl"

@@ -1,14 +1,16 @@
 """A growing folder as a partition of a stream: the files are read one after another, in order of arrival.
 
 Invariant
-    Every record of every file comes once, wherever a reader goes on from: a place is a file, how far it was
-    read, and the names of the files that were read before. What cannot be read of a file is a dead letter.
+    Every record of every file comes once, from whatever place a reader continues: a place is a file, how far
+    it was read, and the names of the files that were read before. A part of a file that cannot be read gives
+    a dead letter.
 
-A file counts from the moment when its name is there. Files that are found together are read in order of
-their names; files that come later are read later, whatever their names. Files of JSON lines may grow until
-another file comes, packed ones by whole members; a last line without an end is a record then. Files of other
-formats must be there as a whole: written elsewhere, or under a name that begins with "_" or "." or ends in
-".tmp", and renamed. Files that were read may be removed. The folder is complete when it has a file `_END`.
+A file counts from the moment when its name appears. Files that are found together are read in order of their
+names; files that come later are read later, whatever their names. Files of JSON lines may grow until another
+file comes, packed files by whole members; a last line without a newline is then a record. Files of other
+formats must be complete when they appear: they are written in another place, or under a name that begins with
+"_" or "." or ends in ".tmp", and then renamed. Files that were read may be removed. The folder is complete
+when it has a file `_END`.
 """
 
 from __future__ import annotations
@@ -42,13 +44,14 @@ _RENAME_WHOLE = "rename files here when they are whole"
 
 @dataclass(frozen=True)
 class FolderPartition(StreamPartition):
-    """The files of a folder on this machine, or on one that all workers see, as events.
+    """The files of a folder, on this machine or on a disk that all workers see, as events.
 
-    fields  which columns are what. Where nobody said which model an event is of, the column "model" of its
-            file does; all events of a file without it are of a model that is named after the file
-    idle    seconds after which a folder in which nothing is new has ended; None: never
-    is_continued  whether another job goes on from the end. A stop, or `idle`, then leaves that job the last
-            file, which may grow, and the file's last line if the line has no end yet
+    fields  the roles of the columns. If the user has not said which model an event belongs to, the column
+            "model" of its file does; if a file lacks this column, all its events belong to a model that is
+            named after the file
+    idle    seconds without anything new, after which the folder has ended; None = never
+    is_continued  whether another job will continue this job. A stop, or `idle`, then leaves to that job the
+            last file, which may grow, and its last line if the line has no newline yet
     role    the role of the records
     """
 
@@ -64,14 +67,14 @@ class FolderPartition(StreamPartition):
         return everywhere(self.folder)
 
     def continued(self) -> Self:
-        """Return the folder for a job behind whose last record another job goes on."""
+        """Return the folder for a job that another job will continue."""
         return replace(self, is_continued=True)
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
-        """Return up to `limit` records from a place on, the first of which is number `offset` of the folder.
+        """Return up to `limit` records from a place on; the first has the number `offset` in the folder.
 
-        Waits up to `wait` seconds for the first. Raises RocsteadyError where the folder cannot be listed,
-        InputError where the first file is damaged at its beginning or lacks a column.
+        Waits up to `wait` seconds for the first. Raises RocsteadyError if the folder cannot be listed,
+        InputError if the first file is damaged at its beginning or lacks a column.
         """
         until = time.monotonic() + wait
         reader = _reader_of(self)
@@ -82,11 +85,11 @@ class FolderPartition(StreamPartition):
         return found
 
     def stop(self) -> None:
-        """Let the next fetches read the begun file to its end, and no other file."""
+        """Let the next fetches read the file that was begun to its end, and no other file."""
         _reader_of(self).stop()
 
     def close(self) -> None:
-        """Forget what this process knows of the folder."""
+        """Delete everything that this process holds of the folder."""
         with _lock:
             reader = _readers.pop(self, None)
         if reader is not None:
@@ -95,7 +98,7 @@ class FolderPartition(StreamPartition):
 
 @dataclass
 class _Pass:
-    """The state of one read: the place after it, how many more records may be read, which files are done.
+    """The state of one read: the place after it, how many more records may be read, and which files are done.
 
     before  the names of the existing files that earlier reads finished
     """
@@ -109,7 +112,7 @@ class _Pass:
 
 
 class _Reader:
-    """What this process knows of a folder. Thread-safe.
+    """The state that this process holds of a folder. Thread-safe.
 
     The place alone decides which records are returned. The process's earlier listings decide only which files
     are reported as changed, or as vanished before they were begun.
@@ -126,7 +129,7 @@ class _Reader:
         self._heard = time.monotonic()
 
     def read(self, offset: int, place: str, limit: int) -> Fetched:
-        """Return up to `limit` records from a place on, and dead letters of what cannot be read."""
+        """Return up to `limit` records from a place on, and dead letters for parts that cannot be read."""
         with self._lock:
             found = self._read(offset, place, limit)
             if found.parts:
@@ -137,31 +140,28 @@ class _Reader:
             return found
 
     def stop(self) -> None:
-        """Let later reads finish the begun file, and open no other file."""
+        """Let later reads finish the file that was begun, and open no other file."""
         with self._lock:
             self._stopped = True
 
     def close(self) -> None:
-        """Let go of the open file."""
+        """Close the open file, if there is one."""
         with self._lock:
             self._let_go()
 
     def _read(self, offset: int, text: str, limit: int) -> Fetched:
         place = FolderPlace.of(text)
         now = _Pass(place.name, place.file, limit)
-        for name in self._listing.look({place.name, *(place.read or ())}):
+        for name in self._listing.look({place.name, *place.read}):
             self._tell_gone(name, FilePlace(), now)
         self._tell_changes(now)
         names = self._listing.names
-        before = place.read
-        if before is None:
-            before = frozenset(name for name in names if name < place.name)
-        now.before = before.intersection(names)
+        now.before = place.read.intersection(names)
         if place.name not in names:
             if not place.file.whole and place.name:
                 self._tell_gone(place.name, place.file, now)
             now.file = FilePlace(whole=True)
-        waiting = [name for name in names if name not in before]
+        waiting = [name for name in names if name not in place.read]
         waiting.sort(key=lambda name: (name != place.name, name < place.name))
         left_out: list[str] = []
         if self._stopped:
@@ -187,7 +187,10 @@ class _Reader:
         return Fetched((), (), end, not has_more, parts=now.parts, place=said, ended=ended)
 
     def _read_file(self, name: str, now: _Pass, *, is_done: bool) -> bool:
-        """Read on in a file; return whether it has more now. `is_done`: it does not grow any more."""
+        """Read on in a file; return whether it has more records now.
+
+        `is_done` says that the file does not grow any more.
+        """
         may_grow = lines_may_grow(name)
         is_done = is_done or not may_grow
         place = now.file if name == now.name else FilePlace()
@@ -202,7 +205,7 @@ class _Reader:
                 if is_done:
                     _logger.warning("%s is empty (0 bytes): it has no events", self._folder / name)
                     now.read.add(name)
-                else:  # lines added to this file precede the lines of later files
+                else:  # lines that are added to this file precede the lines of later files
                     now.name, now.file = name, FilePlace(whole=True)
                 return False
         except OSError as error:
@@ -253,20 +256,20 @@ class _Reader:
         return self._open[1]
 
     def _namesake(self, name: str, now: _Pass) -> str | None:
-        """Return a file that was read, and whose events have the model that the name of this file says."""
+        """Return the name of a file that was read and named its model as this file does."""
         others = [each for each in now.before | now.read if each != name and stem_of(each) == stem_of(name)]
         if others and self._is_named_by_file(name):
             return next(filter(self._is_named_by_file, sorted(others)), None)
         return None
 
     def _is_named_by_file(self, name: str) -> bool:
-        """Tell whether the events of a file have the model that the file's name says."""
+        """Return whether the model of a file's events is named after the file."""
         fields = self._of.fields
         try:
             (source,) = list_sources(self._folder / name)
             names = column_names(source)
         except InputError:
-            return False  # the reader of the file tells the fault
+            return False  # the reader of the file reports the fault
         return names is not None and is_named_by_file(
             fields, fields.resolved(names, source.stem), self._of.role
         )
@@ -283,7 +286,7 @@ class _Reader:
             why = f"is gone, and was not read behind {place}"
         else:
             why = f"vanished before it was read: {why}"
-        self._tell_unread(now, name, why, max(place.records, 0))
+        self._tell_unread(now, name, why, place.records)
 
     def _tell_changes(self, now: _Pass, read: Collection[str] | None = None) -> None:
         for name, how in self._listing.changes(read):

@@ -3,10 +3,10 @@
 The caller gives the next offset at every fetch, because only the caller knows which offsets are committed.
 A runner may repeat a bundle, in this process or in another. So the client joins no group and commits nothing.
 
-The client reads ahead of the caller, and these messages must be kept. So a process has one client for each
-partition, for all callers. The client seeks only when the caller does not continue at the client's position.
-(With a client for every reader that a runner makes, there were 189 clients and 3 GB within 35 s, at 20,000
-events a second.)
+The client reads ahead of the caller, and the messages that it has read must be kept. So a process has one
+client for each partition, for all callers. The client seeks only when the caller does not continue at the
+client's position. (With a client for every reader that a runner makes, there were 189 clients and 3 GB within
+35 s, at 20,000 events a second.)
 """
 
 from __future__ import annotations
@@ -32,17 +32,21 @@ _logger = logger("rocsteady.kafka.partitions")
 _logger.addFilter(RareLog())
 
 _FAST = {
-    # The client's own settings leave pauses of a second, and stall at 0.4 million messages a second.
+    # The client's own settings make pauses of a second, and stall at 0.4 million messages a second.
     "fetch_queue_backoff_ms": 5,
     "fetch_wait_max_ms": 20,
     "queued_max_messages_kbytes": 16 << 10,
     "topic_metadata_refresh_interval_ms": 30_000,
 }
 _IDLE_SECONDS = 60.0
-"""Seconds: a client unused for so long is closed when another opens, because its partition has moved away."""
+"""A client that was not used for so many seconds is closed when another client opens, because its partition
+has moved to another process.
+"""
 
 _FIRST_LOOK_SECONDS = 0.2
-"""Seconds that a fetch waits for the topic's id, at least, where none is known yet or lately."""
+"""The least number of seconds that a fetch waits for the topic's id, if the id is not known, or is not known
+from a recent answer.
+"""
 
 _ASK = 5.0
 _TOO_LARGE = re.compile(r"size (\d+) \(0\.\.(\d+)\): increase receive\.message\.max\.bytes")
@@ -54,7 +58,7 @@ class KafkaPartition(StreamPartition):
     """Partition `number` of a topic that had `partitions` of them when the job began.
 
     cluster   the id of the brokers' cluster, "" = not known
-    topic_id  the id of the topic whose offsets these are, "" = not known
+    topic_id  the id of the topic that has these offsets, "" = not known
     """
 
     topic: KafkaTopic
@@ -70,7 +74,7 @@ class KafkaPartition(StreamPartition):
 
     @property
     def origin(self) -> str:
-        """The ids of cluster and topic: another topic of the same name has other offsets."""
+        """The ids of cluster and topic: another topic of the same name has offsets of its own."""
         return origin_of(self.cluster, self.topic_id)
 
     @property
@@ -84,11 +88,11 @@ class KafkaPartition(StreamPartition):
         return self.number == 0
 
     def as_of(self, known: int) -> KafkaPartition:
-        """Return the partition of a job that began when the topic had `known` partitions."""
+        """Return this partition for a job that began when the topic had `known` partitions."""
         return replace(self, partitions=known)
 
     def added(self) -> Sequence[int]:
-        """Return the numbers of added partitions, by the brokers' latest answer, that belong to this one."""
+        """Return the numbers of added partitions, by the brokers' latest answer, that its reader reads."""
         return added_numbers(self.number, self.partitions, watch_of(self.topic).partitions)
 
     def sibling(self, number: int) -> KafkaPartition:
@@ -98,7 +102,7 @@ class KafkaPartition(StreamPartition):
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.
 
-        Raises RocsteadyError where the topic is gone, or was made anew, or may not be read any more, or the
+        Raises RocsteadyError if the topic is gone, was made again, or may not be read any more, or if the
         next message is larger than the client takes. While no broker answers, there are no messages, and the
         log gets one line a minute.
         """
@@ -111,7 +115,7 @@ class KafkaPartition(StreamPartition):
         _client_of(self).stop()
 
     def check(self) -> None:
-        """Raise RocsteadyError where the topic was deleted and made anew, by the brokers' latest answer."""
+        """Raise RocsteadyError if the topic was deleted and made again, by the brokers' latest answer."""
         watch_of(self.topic).check(self.topic_id, _FIRST_LOOK_SECONDS)
 
     def end(self) -> int:
@@ -132,7 +136,7 @@ class _Client:
     def __init__(self, partition: KafkaPartition) -> None:
         self._of = partition
         self._place = confluent_kafka().TopicPartition(partition.topic.name, partition.number)
-        self._consumer: Any = consumer_of(partition.topic, self._is_too_large, **_FAST)
+        self._consumer: Any = consumer_of(partition.topic, self._is_handled, **_FAST)
         self._lock = threading.Lock()
         self._position = -1
         self._seen_end = -1
@@ -152,7 +156,7 @@ class _Client:
                 return self._fetched(offset, self._with_next(first, limit))
 
     def _with_next(self, first: Any, limit: int) -> list[Any]:
-        """Return the first record, if any, and the records that the client holds behind it."""
+        """Return the first record, if there is one, and the records that the client holds behind it."""
         if first is None:
             return []
         is_more = first.error() is None and limit > 1
@@ -163,12 +167,16 @@ class _Client:
         self._consumer.assign([place])
         self._position, self._seen_end, self._too_large = offset, -1, None
 
-    def _is_too_large(self, error: Any) -> bool:
-        """Return whether an error reports a message larger than the client takes; keep both sizes."""
+    def _is_handled(self, error: Any) -> bool:
+        """Return whether an error needs no line in the log.
+
+        Such errors report a message larger than the client takes, whose sizes are kept, or a topic that is
+        gone, which the topic's watch says.
+        """
         found = _TOO_LARGE.search(error.str())
         if found is not None:
             self._too_large = int(found[1]), int(found[2])
-        return found is not None
+        return found is not None or error.name() in _GONE
 
     def _fetched(self, offset: int, found: list[Any]) -> Fetched:
         """Return the fetched records: 0.1 us each if all are messages; a loop would take 0.35 us each."""
@@ -186,7 +194,7 @@ class _Client:
         )
 
     def _sifted(self, offset: int, found: list[Any]) -> Fetched:
-        """Return the fetched messages; some of the client's records are events or errors."""
+        """Return the fetched messages, and handle the events and errors among the client's records."""
         offsets: list[int] = []
         values: list[bytes | None] = []
         for message in found:
@@ -199,7 +207,7 @@ class _Client:
             elif error.name() == "_AUTO_OFFSET_RESET":
                 if not offsets:
                     return self._beyond_deleted(offset)
-                self._position = -1  # the next fetch finds the error again, as its first record
+                self._position = -1  # so that the next fetch finds the error again, as its first record
                 return Fetched(offsets, values, offsets[-1] + 1, False)
             elif error.name() in _GONE:
                 raise RocsteadyError(
@@ -227,7 +235,7 @@ class _Client:
     def _beyond_deleted(self, offset: int) -> Fetched:
         """Continue from the first offset that exists, after messages were deleted before they were read.
 
-        Raises RocsteadyError where the topic was made anew, or has fewer messages than were read.
+        Raises RocsteadyError if the topic was made again, or has fewer messages than were read.
         """
         watch_of(self._of.topic).check_now(self._of.topic_id)
         try:

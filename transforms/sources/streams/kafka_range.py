@@ -19,7 +19,7 @@ _logger = logger("rocsteady.kafka.reading")
 _logger.addFilter(RareLog())
 
 _PATIENCE = 15.0
-"""Seconds of waiting for a broker that has answered before but no longer answers."""
+"""How many seconds to wait for a broker that has answered before but does not answer now."""
 
 _ASK = 2.0
 
@@ -34,7 +34,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True)
 class Moment:
-    """A start or an end of reading: "earliest", "latest", or a time, milliseconds since 1970."""
+    """A start or an end of reading: "earliest", "latest", or a time in milliseconds since 1970."""
 
     word: str = ""
     millis: int = 0
@@ -83,10 +83,11 @@ def consumer_of(topic: KafkaTopic, notice: Callable[[Any], bool] = lambda _: Fal
 def offsets_of(
     topic: KafkaTopic, start: Moment, until: Moment | None, what: str = "SOURCE"
 ) -> tuple[Offsets, ...]:
-    """Return the offsets to read of every partition, in order of their numbers, as the topic is now.
+    """Return the offsets to read of every partition, in order of the partitions' numbers.
 
-    Raises InputError where no broker answers or the topic does not exist, ConfigError for a wrong option.
-    The error's text begins with `what`, the option that names the topic.
+    They are as of the brokers' present state of the topic. Raises InputError if no broker answers or the
+    topic does not exist, ConfigError for a wrong option. The error's text begins with `what`, the option that
+    names the topic.
     """
     for name, value in topic.options:
         if name in OURS:
@@ -136,7 +137,10 @@ def _watermarks(topic: KafkaTopic, client: Any, number: int) -> tuple[int, int]:
 
 
 def _resolved(topic: KafkaTopic, client: Any, moment: Moment, ranges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the offset of a moment in every partition: of the first message at or after the moment."""
+    """Return the offset of a moment in every partition.
+
+    The offset of the first message at or after the moment.
+    """
     if moment.word:
         return [low if moment.word == "earliest" else high for low, high in ranges]
     place = confluent_kafka().TopicPartition

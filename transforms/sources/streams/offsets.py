@@ -1,10 +1,11 @@
 """The offset that a reader has reached in its partition, or the place in a folder, kept as state.
 
-A job keeps the position as state, in its checkpoint, and goes on from there. Offsets of Kafka are kept here,
-too: nothing is committed to the brokers. In a folder, the position is a `FolderPlace`: the file being read,
-how far it was read, and the files that were read before.
+A job stores the position as state, in its checkpoint, and continues from there. Offsets of Kafka are stored
+here, too: nothing is committed to the brokers. In a folder, the position is a `FolderPlace`: the file being
+read, how far it was read, and the files that were read before.
 
-An offset has a meaning in one topic of one cluster alone. So a position names both (`check_origin`).
+An offset has a meaning only in one topic of one cluster. So a position names its topic and its cluster
+(`check_origin`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import base64
 import json
 import os
 import zlib
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,14 +22,13 @@ from ....core.encoding.json import MOST_BYTES, read_json, read_object, reading, 
 from ....core.errors import FutureVersionError, InputError
 from ....core.events.times import NO_TIME
 
-_VERSION = 2
-"""Version 1 had neither `asked` nor `place`."""
+VERSION = 1
 
 
 class Position(NamedTuple):
     """How far a partition has been read.
 
-    number      the partition's number in its stream, if it was added while the job ran; -1 = it was not
+    number      the partition's number in its stream, if it was added while the job ran; -1 = it was not added
     next        the offset from which reading continues
     high_water  the greatest event time so far, NO_TIME = no time yet
     is_idle     whether the clock does not wait for the partition, until it sends events again
@@ -45,7 +45,7 @@ class Position(NamedTuple):
 def added_numbers(number: int, known: int, now: int) -> range:
     """Return the numbers of added partitions that the reader of partition `number` reads, too.
 
-    known  the number of partitions when the job began. The added partitions are shared out by turns
+    known  the number of partitions when the job began. The added partitions are dealt to the readers in turn
     now    the number of partitions now
 
     >>> [list(added_numbers(number, 2, 5)) for number in range(2)]
@@ -55,17 +55,17 @@ def added_numbers(number: int, known: int, now: int) -> range:
 
 
 def check_origin(what: str, name: str, offset: int, was: str, here: str, remedy: str) -> None:
-    """Raise InputError where an offset is of another topic, or of another cluster, than what is read here.
+    """Raise InputError if an offset belongs to another topic, or another cluster, than is read here.
 
-    what       what goes on from the offset, with which the error begins
-    name       of the partition
-    was, here  see `StreamPartition.origin`. An id that one of both lacks is not compared
+    what       the thing that continues from the offset, with which the error begins
+    name       the name of the partition
+    was, here  see `StreamPartition.origin`. An id that only one of both has is not compared
     remedy     how to begin without the state
 
     >>> check_origin("it", "t[0]", 7, "Kafka cluster A", "Kafka cluster A, topic id B", "begin anew")
     """
     before, now = _ids(was), _ids(here)
-    for kind in before:  # the cluster first: on another cluster each topic has another id
+    for kind in before:  # The cluster comes first: on another cluster each topic has another id.
         if kind not in now or before[kind] == now[kind]:
             continue
         if kind == TOPIC_ID:
@@ -111,13 +111,13 @@ class ReaderState:
     is_idle     whether the last control record says that the partition is idle.
     asked       the id of the last requested export.
     place       see `Fetched`
-    name        the partition's name; "" = not known
+    name        the partition's name
     origin      where the offsets have a meaning; see `StreamPartition.origin`
     number, partitions  the partition's number in the input, and the number of all partitions of the input,
                 when the job began; -1 and 0 = not known
     known       the number of partitions of the stream when the job began; 0 = not known
-    is_silent   whether the clock need not wait for the partition itself, but may wait for an added one
-    added       the positions of partitions that the stream got while the job ran
+    is_silent   whether the clock need not wait for the partition itself, but may wait for an added partition
+    added       the positions of partitions that were added to the stream while the job ran
     """
 
     next: int
@@ -135,24 +135,27 @@ class ReaderState:
     known: int = 0
     is_silent: bool = False
     added: list[Position] = field(default_factory=list)
-    version: int = _VERSION
+    version: int = VERSION
 
     def to_bytes(self) -> bytes:
-        """Return a checkpoint."""
+        """Return the state as bytes, for a checkpoint."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ReaderState:
-        """Return the state of a checkpoint. Raises CorruptBytesError, or FutureVersionError."""
+        """Return the state from the bytes of a checkpoint.
+
+        Raises CorruptBytesError, or FutureVersionError.
+        """
         what = "the position of a reader"
         with reading(what):
             content = read_object(data, what)
-            if whole(content["version"], 1) > _VERSION:
+            if whole(content["version"], 1) > VERSION:
                 raise FutureVersionError(
                     f"{what} is of version {content['version']}, and this rocsteady reads versions up to "
-                    f"{_VERSION}; upgrade it"
+                    f"{VERSION}; upgrade it"
                 )
-            state = replace(cls(**content), version=_VERSION)
+            state = cls(**content)
             state.added = [Position(*each) for each in state.added]
             for number in (state.next, *state.sent, state.partitions, state.known):
                 whole(number, 0)
@@ -175,7 +178,7 @@ class FilePlace(NamedTuple):
 
     byte       of lines: so many bytes, unpacked, were read
     whole      all was read that was there, so that the file may be gone
-    records    so many records were read; -1: not known, for an old version did not count them
+    records    so many records were read
     has_model  of lines: whether the file has the column "model"; None: no record has told yet
     """
 
@@ -185,7 +188,7 @@ class FilePlace(NamedTuple):
     has_model: bool | None = None
 
     def __str__(self) -> str:
-        """Say the place in words."""
+        """Return the place in words."""
         return f"byte {self.byte:,}" if self.byte else f"record {self.records:,}"
 
 
@@ -196,37 +199,33 @@ _BEGINNING = FilePlace()
 class FolderPlace:
     """A place in a folder.
 
-    name  the file that was begun last; "" = none was
+    name  the file that was begun last; "" if none was begun
     file  the place in that file
-    read  the names of the existing files that were read to their ends. None, in a place of an old version,
-          means all files whose names come before `name`.
+    read  the names of the existing files that were read to their ends
     """
 
     name: str = ""
     file: FilePlace = _BEGINNING
-    read: frozenset[str] | None = frozenset()
+    read: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, text: str) -> FolderPlace:
-        """Return a place from its text, written by this or an older version. Raises CorruptBytesError."""
+        """Return a place from its text. Raises CorruptBytesError."""
         if not text:
             return cls()
         what = "the place in a folder"
         with reading(what):
             content = read_json(text, what)
-            if isinstance(content, list):
-                name, byte, is_whole = content
-                return cls(text_of(name), FilePlace(whole(byte, 0), bool(is_whole), -1), None)
             name, byte, is_whole, records, has_model = content["file"]
             told = None if has_model is None else bool(has_model)
-            at = FilePlace(whole(byte, 0), bool(is_whole), whole(records, -1), told)
+            at = FilePlace(whole(byte, 0), bool(is_whole), whole(records, 0), told)
             return cls(text_of(name), at, _unpacked(text_of(content["read"])))
 
     def said(self) -> str:
-        """Return the place as text."""
+        """Return the place as a text that `of` reads."""
         if not self.name and not self.read:
             return ""
-        content = {"file": [self.name, *self.file], "read": _packed(self.read or frozenset())}
+        content = {"file": [self.name, *self.file], "read": _packed(self.read)}
         return json.dumps(content, separators=(",", ":"))
 
 

@@ -1,11 +1,11 @@
 """The interface of a stream's partition: messages or parts from any offset on, and the partition's end.
 
-A topic gives messages. A pipe and a folder give parts: records with the roles of their columns.
+A topic gives messages. A pipe and a folder give parts: records in columns, with the roles of the columns.
 
 Messages as records: a message is a JSON object, or a JSON array of objects.
 
 Invariant
-    Every message, or every item of one that is an array, is a row of the chunk or a dead letter, at the
+    Every message, or every item of a message that is an array, is a row of the chunk or a dead letter, at the
     offset of its message. A message that is not JSON, or not an object, does not affect other messages.
 
 The reader of JSON lines in files also reads messages, so an event is the same from a file or a stream.
@@ -39,7 +39,7 @@ ARROW_MARK = b"\xff\xff\xff\xff"
 class Part(NamedTuple):
     """Consecutive records of a source.
 
-    source  the name that dead letters give: a file, or "stdin"
+    source  the name of the source in dead letters: a file, or "stdin"
     fields  the roles of the columns, including the source of the model's name
     chunk   the records, and their positions in `source`
     """
@@ -59,7 +59,7 @@ def line_parts(
 ) -> Iterator[Part]:
     """Yield the records of JSON lines, the first of which is record number `position` of its source.
 
-    blocks  results of `WholeLines.feed`: a line that is too long, or None; and the whole lines after it
+    blocks  results of `WholeLines.feed`: a line that is too long, or None, and the whole lines after it
     beside  see `JsonLines`
     """
     lines = JsonLines(source, fields.text_columns_of(role), fields.columns_of(role), beside)
@@ -72,7 +72,7 @@ def line_parts(
 def unread_part(reason: Reason, path: str, position: int | None, why: str, fields: EventFields) -> Part:
     """Return the dead letter for the part of a file that cannot be read.
 
-    position  the position of the first record that cannot be read; None: not known
+    position  the position of the first record that cannot be read; None if it is not known
     why       a sentence that begins with the path
     """
     dead = DeadLetters.of([DeadLetter.invalid(reason, path, why, position)])
@@ -80,7 +80,7 @@ def unread_part(reason: Reason, path: str, position: int | None, why: str, field
 
 
 def cut_chunk(chunk: Chunk, start: int, end: int) -> Chunk:
-    """Return the records at positions `start` to `end`, without `end`, of a chunk that has no `raw`."""
+    """Return the records of a chunk at positions `start` to before `end`; the chunk must have no `raw`."""
     low, high = np.searchsorted(np.asarray(chunk.places()), (start, end)).tolist()
     positions = None if chunk.positions is None else chunk.positions[low:high]
     dead = chunk.dead
@@ -91,7 +91,10 @@ def cut_chunk(chunk: Chunk, start: int, end: int) -> Chunk:
 
 
 def chunk_at(chunk: Chunk, places: Int64Array) -> Chunk:
-    """Return a chunk whose record number i of its source is at places[i] of another source."""
+    """Return a chunk with other positions.
+
+    Record number i of its source is at places[i] of another source.
+    """
     rows, dead = chunk.places(), chunk.dead
     if len(dead):
         number = dead.batch.schema.get_field_index("position")
@@ -110,9 +113,9 @@ class Fetched(NamedTuple):
     offsets  the offsets of the messages; ascending, not always by 1.
     values   the messages' bytes; None = a message without a value.
     next     the offset from which the next fetch continues.
-    at_end   whether no record existed after these at the time of the fetch.
+    at_end   whether no record existed after these records at the time of the fetch.
     deleted  the number of messages before `next` that were deleted unread; such a fetch has no messages.
-    parts    records instead of messages, where the partition knows the records' columns.
+    parts    records in columns instead of messages, if the partition knows the columns.
     place    the place of `next` in the partition's own format, if an offset alone does not identify it.
     ended    whether no record will ever come after `next`.
     """
@@ -130,7 +133,7 @@ class Fetched(NamedTuple):
 class StreamPartition(ABC):
     """One partition of a stream. A partition is sent to workers, so it holds no connection itself.
 
-    resumes  whether another job can go on from an offset of this one
+    resumes  whether another job can continue from an offset of this partition
     """
 
     resumes: ClassVar[bool] = True
@@ -138,29 +141,35 @@ class StreamPartition(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Its name: of a topic's partition the source of dead letters, too."""
+        """The name of the partition.
+
+        For a partition of a topic, it is also the source that dead letters name.
+        """
 
     @property
     def origin(self) -> str:
-        """The ids that tell partitions of one name apart; "" without an id, or if the name is unique."""
+        """The ids that distinguish partitions of one name; "" if there is no id, or if the name is unique."""
         return ""
 
     @property
     def known(self) -> int:
-        """The number of partitions that the stream had when the job began; 0 = none are ever added."""
+        """The number of partitions that the stream had when the job began; 0 if none are ever added."""
         return 0
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the partition that every form of the stream has had: number 0, or the only one."""
+        """Whether this is the partition that every stream of this kind has.
+
+        Number 0, or the only partition.
+        """
         return True
 
     def as_of(self, known: int) -> Self:  # noqa: ARG002
-        """Return the partition of a job that began when the stream had `known` partitions."""
+        """Return this partition for a job that began when the stream had `known` partitions."""
         return self
 
     def added(self) -> Sequence[int]:
-        """Return the numbers of added partitions, as far as known, that this one's reader reads, too."""
+        """Return the numbers of added partitions, as far as known, that this reader reads, too."""
         return ()
 
     def sibling(self, number: int) -> Self:  # noqa: ARG002
@@ -176,30 +185,32 @@ class StreamPartition(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Let this process end the partition soon: records that it has begun to read come, later ones do not.
+        """Let this process end the partition soon.
 
-        The fetch that gives the last of them says `ended`.
+        Records that it has begun to read still come, later records do not.
+
+        The fetch that gives the last of these records has `ended`.
         """
 
     def continued(self) -> Self:
-        """Return the partition for a job behind whose last record another job goes on."""
+        """Return the partition for a job that another job will continue."""
         return self
 
     def check(self) -> None:  # noqa: B027 - a partition may be the same for ever
-        """Raise RocsteadyError where the stream is another than the one of which the job has offsets."""
+        """Raise RocsteadyError if the job has offsets of another stream than this."""
 
     def end(self) -> int:
         """Return the offset behind the last message, as far as known; -1 = not known."""
         return -1
 
     def close(self) -> None:  # noqa: B027 - a partition may hold nothing
-        """Let go of what this process holds of the partition; to fetch again is no mistake."""
+        """Close everything that this process holds of the partition; a later fetch opens it again."""
 
 
 def message_chunk(fetched: Fetched, reader: JsonLines) -> Chunk:
-    """Read messages. O(bytes).
+    """Read messages as a chunk. O(bytes).
 
-    `positions` are the offsets, so several records of one message share one.
+    `positions` are the offsets, so several records of one message share an offset.
     """
     dead: list[DeadLetter] = []
     plain = _plain_lines(fetched.values)
@@ -220,7 +231,7 @@ def message_chunk(fetched: Fetched, reader: JsonLines) -> Chunk:
 
 
 def _lines_of(fetched: Fetched, name: str) -> tuple[list[bytes], list[int], list[DeadLetter]]:
-    """Return messages as lines, the offset of each line, and dead letters of what has no line."""
+    """Return messages as lines, the offset of each line, and dead letters of the messages without a line."""
     lines: list[bytes] = []
     offsets: list[int] = []
     dead = letters_of_empty(fetched, name)
@@ -243,7 +254,7 @@ def _lines_of(fetched: Fetched, name: str) -> tuple[list[bytes], list[int], list
 
 
 def letters_of_empty(fetched: Fetched, name: str) -> list[DeadLetter]:
-    """Return dead letters of messages that have no value, or blanks alone, and of deleted messages."""
+    """Return dead letters of messages that have no value, or only blanks, and of deleted messages."""
     dead = []
     if fetched.deleted:
         first = fetched.next - fetched.deleted
@@ -256,14 +267,14 @@ def letters_of_empty(fetched: Fetched, name: str) -> list[DeadLetter]:
 
 
 def shown_message(value: bytes) -> str:
-    """Return the beginning of a message that is not understood, as a text in JSON."""
+    """Return the beginning of a message that is not understood, as a JSON text."""
     head = value[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     more = f"... ({len(value):,} bytes)" if len(value) > SHOWN_BYTES else ""
     return json.dumps(head[:SHOWN_BYTES] + more, ensure_ascii=False)
 
 
 def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:
-    """Return messages as lines, without a loop; None if a message is null, or is not one line "{..."."""
+    """Return messages as lines, without a loop; None if a message is null, or is not a single line "{..."."""
     try:
         block = b"\n".join(values)  # type: ignore[arg-type]
     except TypeError:
@@ -291,7 +302,7 @@ def _places(offsets: Sequence[int]) -> Int64Array:
 
 
 def _dead_at(dead: DeadLetters, places: Int64Array) -> DeadLetters:
-    """Return dead letters of lines as dead letters of messages: with offsets, and with shortened text."""
+    """Return dead letters of lines as dead letters of messages: they get offsets, and shortened text."""
     if not len(dead):
         return dead
     batch = dead.batch

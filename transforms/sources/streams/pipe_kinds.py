@@ -1,9 +1,11 @@
-"""Label records and other records of one pipe, told apart: a partition of a stream of each.
+"""Separates label records from the other records of one pipe.
+
+Each group is a partition of a stream.
 
 Invariant
     Every record is in one of the two partitions, in the order of the pipe. A partition's records do not
-    depend on how the pipe's bytes were cut. One block of the pipe is in memory: the next block is read when
-    both partitions have given their records of it.
+    depend on how the pipe's bytes were cut. One block of the pipe is in memory, and the next block is read
+    when both partitions have given all their records of it.
 """
 
 from __future__ import annotations
@@ -22,14 +24,16 @@ from .pipe_partition import Given, PipeLines, PipePartition, records_in
 _logger = logger("rocsteady.streams")
 
 _TELLING = 10_000
-"""If none of the first so many records is a label, a warning is printed: the value is probably wrong."""
+"""If none of the first so many records is a label, a warning is printed, because the value of labels is
+probably wrong.
+"""
 
 _SHOWN = 5
 
 
 @dataclass(frozen=True)
 class LabelRecords:
-    """Which records of a pipe are labels: those with this value in this column."""
+    """Which records of a pipe are labels: the records with this value in this column."""
 
     column: str
     value: str
@@ -39,7 +43,7 @@ class LabelRecords:
 
 
 class _Kinds:
-    """Deals the records of a pipe out to both partitions."""
+    """Deals the records of a pipe to both partitions."""
 
     def __init__(self, lines: PipeLines, labels: LabelRecords) -> None:
         self.lines = lines
@@ -49,10 +53,13 @@ class _Kinds:
         self._waiting: dict[bool, list[Given]] = {False: [], True: []}
         self._count = 0
         self._values: set[str] = set()
-        self._is_told = False  # or has no need to tell
+        self._is_told = False  # whether the warning was given, or is not needed
 
     def read(self, of_labels: bool, wait: float) -> tuple[list[Given], bool]:
-        """Return the new records of a partition; see `RecordLines.read`."""
+        """Return the new records of a partition, and whether more may be there now.
+
+        See `RecordLines.read`.
+        """
         others = bool(self._waiting[not of_labels])
         came = bool(self._waiting[of_labels]) or others
         if not self._waiting[of_labels] and (not others or self.lines.is_stopped):
@@ -64,12 +71,12 @@ class _Kinds:
         return found, came
 
     def has_ended(self, of_labels: bool) -> bool:
-        """Tell whether a partition has given all of its records."""
+        """Return whether a partition has given all of its records."""
         return self.lines.has_ended and not self._waiting[of_labels]
 
     def _deal(self, given: Given) -> None:
         lines = records_in(given.lines)
-        first = int(given.long is not None)  # its kind is not known, so it is none of the labels
+        first = int(given.long is not None)  # its kind is not known, so it counts as no label
         places = np.arange(self._count, self._count + first + len(lines))
         self._count += len(places)
         of_labels, kindless = self._kinds_of(given.lines, len(lines))
@@ -85,7 +92,7 @@ class _Kinds:
             self._waiting[chosen].append(Given(long, block, places[taken], lacks))
 
     def _kinds_of(self, block: bytes, number: int) -> tuple[BoolArray, BoolArray]:
-        """Return of each record whether it is a label, and whether it is an object that says no kind."""
+        """Return for each record whether it is a label, and whether it is an object without a kind."""
         of_labels, kindless = np.zeros(number, np.bool_), np.zeros(number, np.bool_)
         if not number:
             return of_labels, kindless
@@ -109,7 +116,7 @@ class _Kinds:
         return places
 
     def _tell_without_labels(self) -> None:
-        """Say once that no record is a label, if all of the first ones, or of the whole pipe, are not."""
+        """Warn once that no record is a label, if none of the first records, or of the whole pipe, is."""
         if self._is_told or not self._count or not (self.lines.has_ended or self._count >= _TELLING):
             return
         self._is_told = True
@@ -129,12 +136,12 @@ class _OfKind:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the last line was given."""
+        """Whether the last line has been given."""
         return self._kinds.has_ended(self._of_labels)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the input ends with what is in the pipe now."""
+        """Whether the input ends with the bytes that are in the pipe now."""
         return self._kinds.lines.is_stopped
 
     def read(self, wait: float) -> tuple[list[Given], bool]:
@@ -151,8 +158,8 @@ def pipe_kinds(
 ) -> tuple[tuple[Role, PipePartition], tuple[Role, PipePartition]]:
     """Return the partitions of predictions and of labels of one pipe, with their roles.
 
-    A record of any value other than that of labels is a prediction. An object without a value is a dead
-    letter, and so is a line that is no object: both are in the partition of predictions.
+    A record is a prediction if it has any value other than the value of labels. An object without a value
+    gives a dead letter, and so does a line that is no object: both are in the partition of predictions.
     """
     kinds, name = _Kinds(lines, labels), lines.name
     more = {"pipe": name, "kind": labels.column}

@@ -1,12 +1,13 @@
-"""A pipe of JSON lines as a partition of a stream: stdin, a terminal or a file that is open.
+"""A pipe of JSON lines as a partition of a stream: stdin, a terminal, or a file that is open.
 
 Invariant
-    Every line is in exactly one part, in order, also if the line came in several pieces. The line is a row
-    of the part's chunk, or a dead letter. The last line needs no newline.
+    Every line is in exactly one part, in order, even if the line came in several pieces. The line is a row of
+    the part's chunk, or a dead letter. The last line needs no newline.
 
 A pipe's bytes cannot be read twice. So this partition is read in the process that has the pipe. A process
-that goes on from an offset has a new pipe, whose producer sends again from the start: the records before the
-offset are skipped. The place of an offset is a checksum of these records, so that others are not skipped.
+that continues from an offset has a new pipe, whose producer sends everything again from the start: the
+records before the offset are skipped. The place of an offset is a checksum of these records, so that no other
+records are skipped.
 """
 
 from __future__ import annotations
@@ -32,10 +33,13 @@ from ..files.json_lines import begun_lines, keys_of_first
 from .partition import Fetched, Part, StreamPartition, chunk_at, line_parts
 
 _BLOCK_BYTES = 1 << 20
-"""Bytes of lines read at once, at most: a due row waits until all lines of the block are evaluated."""
+"""The most bytes of lines that are read at once: a due row waits until all lines of the block are evaluated.
+"""
 
 _GATHER_SECONDS = 0.1
-"""Seconds between two blocks of a stream that comes in pieces: a step costs 3 ms, however few its records."""
+"""Seconds between two blocks of a stream that comes in pieces, because a step costs 3 ms, however few its
+records.
+"""
 
 _NAP_SECONDS = 0.005
 """Seconds until the next look for a piece: a pipe of 64 KiB then still gives 13 MB a second."""
@@ -44,10 +48,11 @@ _NAP_SECONDS = 0.005
 class Given(NamedTuple):
     """Consecutive records of a pipe, or of one kind of its records, as lines.
 
-    long      a line that is too long, which is the first record; None: there is none
+    long      a line that is too long; it is then the first record; None if there is no such line
     lines     the lines of the other records, each with its newline
-    places    int64: the place of each record in the pipe, from 0; None: its place in this partition
-    kindless  bool: whether a record does not say its kind; None: every record says it, or need not
+    places    int64: the place of each record in the pipe, from 0; None if it is the record's place in this
+              partition
+    kindless  bool: whether a record does not say its kind; None if every record says it, or need not
     """
 
     long: LongLine | None
@@ -56,7 +61,7 @@ class Given(NamedTuple):
     kindless: BoolArray | None = None
 
     def behind(self, count: int) -> tuple[Given, Given]:
-        """Return the first `count` records, and the records behind them."""
+        """Return the first `count` records, and the records behind these."""
         first = int(self.long is not None and count > 0)
         lines = records_in(self.lines)
         kept, left = lines[: count - first], lines[count - first :]
@@ -85,11 +90,11 @@ class RecordLines(Protocol):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the last line was given."""
+        """Whether the last line has been given."""
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the input ends with what is in the pipe now."""
+        """Whether the input ends with the bytes that are in the pipe now."""
 
     def read(self, wait: float) -> tuple[list[Given], bool]:
         """Return new records, and whether more may be there now; wait up to `wait` seconds for bytes."""
@@ -111,7 +116,7 @@ class PipeLines:
         _widen(handle)
 
     def read(self, wait: float) -> tuple[list[Given], bool]:
-        """Read up to 1 MiB. Raises RocsteadyError where the pipe cannot be read."""
+        """Read up to 1 MiB. Raises RocsteadyError if the pipe cannot be read."""
         data = b"" if self.has_ended else self._gather(0.0 if self.is_stopped else wait)
         self.has_ended |= self.is_stopped
         found = [Given(*self._lines.feed(data))]
@@ -157,16 +162,17 @@ class PipeLines:
 
 
 class PipePartition(StreamPartition):
-    """JSON lines from a pipe, a terminal or a file that is open, or those of one kind.
+    """JSON lines from a pipe, a terminal or a file that is open, or the lines of one kind of its records.
 
     lines   the lines
     role    the role of the records
-    name    the partition's name; dead letters name the pipe
-    kind    the column that says of which kind a record is; a record without a value there is a dead letter
+    name    the partition's name; dead letters name the pipe instead
+    kind    the column that says the kind of a record; a record without a value in this column gives a dead
+            letter
 
-    If `fields` does not say where the model's name comes from, the first line that is an object decides.
-    If this object has the key "model", every event's model is under this key. Otherwise all events are of
-    a model that is named after the pipe.
+    If `fields` does not say where the model's name comes from, the first line that is an object decides. If
+    this object has the key "model", every event's model is under this key. Otherwise all events belong to a
+    model that is named after the pipe.
     """
 
     resumes = False
@@ -187,7 +193,8 @@ class PipePartition(StreamPartition):
         self._name, self._pipe = name, pipe
         self._kind = kind
         self._settled = fields.model is not None or fields.model_name is not None
-        self._passed = self._sum = 0  # records that were given or skipped, and their checksum
+        # the records that were given or skipped: their number and their checksum
+        self._passed = self._sum = 0
 
     @property
     def name(self) -> str:
@@ -195,10 +202,10 @@ class PipePartition(StreamPartition):
         return self._name
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
-        """Read up to 1 MiB, and return all lines that are whole now; wait up to `wait` seconds for bytes.
+        """Read up to 1 MiB, and return all lines that are now whole; wait up to `wait` seconds for bytes.
 
-        The records before `offset` are skipped, if this process has not read them. Raises RocsteadyError
-        where the pipe cannot be read, or does not begin with these records.
+        The records before `offset` are skipped if this process has not read them. Raises RocsteadyError if
+        the pipe cannot be read, or does not begin with these records.
         """
         found, came = self._lines.read(wait)
         parts = []
@@ -217,7 +224,7 @@ class PipePartition(StreamPartition):
         return Fetched((), (), offset, not came, parts=parts, place=f"{self._sum:08x}", ended=ended)
 
     def _parts(self, given: Given, offset: int) -> Iterator[Part]:
-        """Yield records, the first of which is number `offset` of this partition."""
+        """Yield records as parts; the first has the number `offset` in this partition."""
         blocks = [(given.long, given.lines)]
         places, kindless = given.places, given.kindless
         if places is None:
@@ -230,7 +237,7 @@ class PipePartition(StreamPartition):
             yield part._replace(chunk=chunk_at(chunk, places))
 
     def _with_kind(self, chunk: Chunk, kindless: BoolArray) -> Chunk:
-        """Return the records that say their kind; the others become dead letters."""
+        """Return the records that say their kind; the other records become dead letters."""
         places = chunk.places()
         if places is None or chunk.raw is None:
             return chunk
@@ -250,7 +257,10 @@ class PipePartition(StreamPartition):
         )
 
     def _skip(self, given: Given, offset: int, place: str) -> Given:
-        """Return the records from `offset` on. Raises RocsteadyError if those before do not fit `place`."""
+        """Return the records from `offset` on.
+
+        Raises RocsteadyError if the records before `offset` do not fit `place`.
+        """
         skipped, left = given.behind(offset - self._passed)
         self._passed += skipped.records
         self._sum = _checksum(skipped, self._sum)
@@ -291,7 +301,7 @@ def records_in(block: bytes) -> list[bytes]:
 
 
 def _checksum(given: Given, before: int) -> int:
-    """Return the checksum of records behind those with the checksum `before`."""
+    """Return the checksum of records, continued from the checksum `before` of the earlier records."""
     if given.long is not None:
         before = zlib.crc32(given.long.head + b"%d" % given.long.size, before)
     block = given.lines
@@ -301,12 +311,15 @@ def _checksum(given: Given, before: int) -> int:
 
 
 def _is_ready(handle: int, wait: float) -> bool:
-    """Wait until there are bytes or the end. On Windows this is always True, and the read itself waits."""
+    """Wait until there are bytes or the end of the input; return whether there are.
+
+    On Windows this is always True, and the read itself waits.
+    """
     return os.name != "posix" or bool(select.select([handle], [], [], wait)[0])
 
 
 def _widen(handle: int) -> None:
-    """Let a pipe hold a block, where the system can: fewer and larger pieces cost less."""
+    """Make the buffer of a pipe as large as a block, if the system can: fewer and larger pieces cost less."""
     try:
         import fcntl
 

@@ -41,18 +41,19 @@ from .reader import BATCH_MESSAGES, FEW_RECORDS, Step, StreamReader
 from .stream_input import StreamInput
 
 Way = Literal["bounded", "impulse", "source"]
-"""How a runner reads; see the module."""
+"""How a runner reads the partitions; see the module."""
 
 TICK_SECONDS = 0.1
 """Seconds between two ticks. A row waits half a tick on average; each bundle costs Flink some 10 ms."""
 
 _BUNDLE_MESSAGES = 40_000
-"""Messages that a DoFn reads at ticks in one bundle, of all of its partitions together.
+"""The most messages that a DoFn reads at ticks in one bundle, of all of its partitions together.
 
 A checkpoint waits until a whole bundle is processed, by later steps too. While a worker starts, or while
 later steps are slow, ticks gather in one bundle. Without this limit, each tick read up to 100,000 messages:
 one bundle held 4M events, and its checkpoint took 194 s. After a kill before the end of the checkpoint, all
-was read again. With one bundle in 0.1 s, the limit is 400,000 messages a second, more than a core reads.
+messages were read again. With one bundle in 0.1 s, the limit is 400,000 messages a second, more than a core
+reads.
 """
 
 _BOUNDED_WAIT = 1.0
@@ -62,7 +63,7 @@ _GAUGE_SECONDS = 1.0
 
 
 class _Counts:
-    """Counts the steps of readers in Beam's metrics."""
+    """Counts the steps of readers, for Beam's metrics."""
 
     def __init__(self) -> None:
         self._told: dict[str, float] = {}
@@ -90,17 +91,17 @@ class _Counts:
 
 
 class _ReadToEnd(beam.DoFn):
-    """Partition with an end -> packets, and dead letters as record batches."""
+    """Reads a partition that has an end; its outputs are packets, and dead letters as record batches."""
 
     def __init__(self, shards: int) -> None:
         self._shards = shards
 
     def setup(self) -> None:
-        """Begin to count."""
+        """Begin to count steps."""
         self._counts = _Counts()
 
     def process(self, source: StreamInput) -> Iterator[Any]:
-        """Read all of a partition."""
+        """Read the whole partition."""
         reader = StreamReader(source, self._shards)
         while not reader.ended:
             step = reader.step(wait=_BOUNDED_WAIT)
@@ -113,7 +114,9 @@ _POSITION = ReadModifyWriteStateSpec("position", BytesCoder())
 
 
 class _ReadAtTick(beam.DoFn):
-    """(name of a partition, tick) -> packets, and dead letters as record batches; the offset is state.
+    """Reads at ticks: takes (name of a partition, tick), gives packets, and dead letters in batches.
+
+    The offset is state.
 
     resumes  see `ReadStream`
     """
@@ -124,13 +127,13 @@ class _ReadAtTick(beam.DoFn):
         self._resumes = resumes
 
     def setup(self) -> None:
-        """Begin to count."""
+        """Begin to count steps."""
         measure_bytes()
         self._counts = _Counts()
         self._readers: dict[str, tuple[bytes, StreamReader]] = {}
 
     def start_bundle(self) -> None:
-        """Begin to count what this bundle reads."""
+        """Begin to count the messages of this bundle."""
         self._left: dict[str, int] = {}
 
     def teardown(self) -> None:
@@ -143,7 +146,7 @@ class _ReadAtTick(beam.DoFn):
         element: tuple[str, bytes],
         position: Any = beam.DoFn.StateParam(_POSITION),  # noqa: B008 - Beam's way
     ) -> Iterator[Any]:
-        """Read on, up to the partition's end or its share of the bundle; the next bundle continues."""
+        """Read on, up to the partition's end or to its share of the bundle; the next bundle continues."""
         key, _ = element
         share = _BUNDLE_MESSAGES // len({key, *self._readers})
         left = self._left.get(key, max(share, FEW_RECORDS))
@@ -170,7 +173,10 @@ class _ReadAtTick(beam.DoFn):
 
 
 def _key(source: StreamInput) -> str:
-    """Return the key of a partition's state: it stays the same when the job's topics get partitions."""
+    """Return the key of a partition's state.
+
+    The key stays the same if the job's topics get more partitions.
+    """
     partition = source.partition
     return partition.name if partition.known else f"partition-{source.number:04d}"
 
@@ -178,9 +184,10 @@ def _key(source: StreamInput) -> str:
 def _resumed(inputs: Sequence[StreamInput]) -> list[StreamInput]:
     """Return the inputs of a job that resumes from a runner's savepoint.
 
-    Topics may have got partitions since. The readers' states have the numbers of partitions of then, and the
-    reader of an older partition reads the added ones. So a partition without a state is not read, as if the
-    job had run on. If no reader has a state yet, partition 0 of each topic reads all others as added ones.
+    Since the savepoint, topics may have got more partitions. The readers' states have the numbers of
+    partitions at that time, and the reader of an older partition reads the added partitions. So a partition
+    without a state is not read, as in a job that never stopped. If no reader has a state yet, the reader of
+    partition 0 of each topic reads all other partitions as added ones.
     """
     firsts = [source for source in inputs if source.partition.is_first]
     places = {_key(source): number for number, source in enumerate(firsts)}
@@ -198,7 +205,10 @@ def _resumed(inputs: Sequence[StreamInput]) -> list[StreamInput]:
 
 
 class _Impulses(FlinkStreamingImpulseSource):
-    """Flink's own clock. Beam's class shares one `config` among all clocks; here each clock has its own."""
+    """The impulses of Flink's own clock. Beam's class shares one `config` among all clocks.
+
+    Here each clock has its own.
+    """
 
     def __init__(self, seconds: float, count: int) -> None:
         super().__init__()
@@ -206,11 +216,11 @@ class _Impulses(FlinkStreamingImpulseSource):
 
 
 _Given = tuple[list[tuple[str, bytes]], list[bytes]]
-"""A step's output as one element: packets, and dead letters as Arrow IPC."""
+"""The output of a step as one element: packets, and dead letters as Arrow IPC."""
 
 
 class _Mark(CheckpointMark):
-    """The state of a reader."""
+    """The state of a reader as Beam's checkpoint mark."""
 
     def __init__(self, state: bytes) -> None:
         self.state = state
@@ -218,20 +228,20 @@ class _Mark(CheckpointMark):
 
 class _MarkCoder(Coder):
     def encode(self, mark: _Mark) -> bytes:
-        """Return the state."""
+        """Return the bytes of the state."""
         return mark.state
 
     def decode(self, encoded: bytes) -> _Mark:
-        """Return the mark of a state."""
+        """Return the mark with a state, given as bytes."""
         return _Mark(encoded)
 
     def is_deterministic(self) -> bool:
-        """Equal marks have equal bytes."""
+        """Return True: equal marks have equal bytes."""
         return True
 
 
 class _Source(UnboundedSource):
-    """Some partitions as a source of Beam. An element is the output of one step."""
+    """Some partitions, as a source of Beam. An element is the output of one step."""
 
     def __init__(self, inputs: Sequence[StreamInput], shards: int) -> None:
         self._inputs = [*inputs]
@@ -242,7 +252,7 @@ class _Source(UnboundedSource):
         return [_Source([source], self._shards) for source in self._inputs]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> _SourceReader:  # noqa: ARG002
-        """Return the reader of the one partition."""
+        """Return the reader of the source's one partition."""
         (source,) = self._inputs
         state = checkpoint_mark.state if isinstance(checkpoint_mark, _Mark) else None
         return _SourceReader(StreamReader(source, self._shards, state))
@@ -253,7 +263,7 @@ class _Source(UnboundedSource):
 
 
 class _SourceReader(UnboundedReader):
-    """A `StreamReader` as a reader of Beam. A record is a step that has an output."""
+    """A `StreamReader`, as a reader of Beam. A record of Beam is a step that has an output."""
 
     def __init__(self, reader: StreamReader) -> None:
         self._reader = reader
@@ -262,11 +272,14 @@ class _SourceReader(UnboundedReader):
         self._counts = _Counts()
 
     def start(self) -> bool:
-        """Read on."""
+        """Begin to read; return whether the first step has an output."""
         return self.advance()
 
     def advance(self) -> bool:
-        """Read on; tell whether the step has an output. After few records, or at the end, end the bundle."""
+        """Read on; return whether the step has an output.
+
+        After a step of few records, or at the end, the bundle ends.
+        """
         rests, self._rests = self._rests, False
         if rests or self._reader.ended:
             return False
@@ -283,7 +296,7 @@ class _SourceReader(UnboundedReader):
         return step.packets, [to_ipc(step.letters.batch)] if len(step.letters) else []
 
     def get_current_timestamp(self) -> Timestamp:
-        """Return the earliest time: event times travel in the packets."""
+        """Return the earliest time, because event times are inside the packets."""
         return MIN_TIMESTAMP
 
     def get_watermark(self) -> Timestamp:
@@ -304,12 +317,13 @@ def _outputs(step: Step) -> Iterator[Any]:
 class ReadStream(beam.PTransform[PBegin, EventFiles]):
     """Reads partitions of streams into packets for `EvaluateShards` or `JoinShards`.
 
-    Counts as `ReadEventFiles` does. The namespace "rocsteady" has more metrics here: the gauges "offset NAME"
-    and "lag NAME" of every partition, the distribution `lag` (messages that are not read yet), and the
+    It counts as `ReadEventFiles` does. The namespace "rocsteady" has more metrics here: the gauges "offset
+    NAME" and "lag NAME" of every partition, the distribution `lag` (messages that are not read yet), and the
     counter `added_partitions` (partitions that were added after the job's start, and are read, too).
 
     way    see the module. "bounded" needs an end of every partition.
-    tick   seconds between two reads of "impulse". "source" waits half of it after a read of no records.
+    tick   seconds between two reads of "impulse". "source" waits half of this time after a read of no
+           records.
     ticks  the number of ticks of "impulse" before the job ends by itself; 0 = no end.
     resumes  whether the runner gives "impulse" the states of an earlier job, from a savepoint.
     """

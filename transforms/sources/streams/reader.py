@@ -1,14 +1,17 @@
-"""The reader of a stream's partition: messages in; numbered packets, control records and dead letters out.
+"""The reader of a stream's partition.
+
+It reads messages, and gives numbered packets, control records and dead letters.
 
 Invariant
     A reader's output depends only on the partition's messages from its start on, and on the messages' split
-    into steps. A reader made from a state continues as the reader that gave the state. Each message is in
-    one step. (Only `ahead` and `idle` depend on the wall clock; both are off by default. The log warns of
-    events that are dated far after the wall clock. When a partition was added, and is found, is chance.)
+    into steps. A reader made from a state continues exactly as the reader that gave the state. Each message
+    is in one step. (Only `ahead` and `idle` depend on the wall clock; both are off by default. The log warns
+    of events that are dated far after the wall clock. When a partition is added, and when this is noticed, is
+    chance.)
 
-A partition that its stream gets while the job runs has no reader of its own. The reader of an older partition
-reads it, too: the packets of both are numbered together, and an export has the offsets of both. So the number
-of readers, which every control record says, does not change.
+A partition that is added to the stream while the job runs has no reader of its own. The reader of an older
+partition reads it, too: the packets of both are numbered together, and an export contains the offsets of
+both. So the number of readers, which every control record states, does not change.
 
 The reader does not use Beam: `read` drives the reader on Beam, `pipelines.evaluate.live` without Beam.
 """
@@ -32,7 +35,9 @@ BATCH_MESSAGES = 20_000
 """The most messages of a step. Their records and packets are in memory together, about 10 MB."""
 
 FEW_RECORDS = 1_000
-"""After a step of fewer records, a reader waits for more: any step costs 4 ms, and its packets 4 ms again."""
+"""After a step of fewer records, a reader waits for more, because a step costs 4 ms, and its packets cost 4
+ms again.
+"""
 
 
 class Step(NamedTuple):
@@ -40,7 +45,7 @@ class Step(NamedTuple):
 
     packets  (shard key, packed record); a record is a batch, `Heartbeat`, `StateMarker` or `EndOfPartition`
     letters  dead letters of invalid or late records
-    records  the number of all records; a record with several columns of scores counts as an event of each
+    records  the number of all records; a record with several columns of scores counts as one event for each
     bytes_read  bytes of messages
     times    the least and the greatest event time of the valid records; None = no record has a time
     at_end   whether the partition had no more records
@@ -55,10 +60,12 @@ class Step(NamedTuple):
 
 
 class StreamReader:
-    """Reads a partition from its start, or from a state, in steps; and what its stream gets meanwhile.
+    """Reads a partition from its start, or from a state, in steps.
 
-    Raises OtherConfigurationError for a state of another number of shards or of another partition; InputError
-    for a state of a topic that was made anew since.
+    Also reads partitions that are added to its stream meanwhile.
+
+    Raises OtherConfigurationError for a state with another number of shards or of another partition;
+    InputError for a state of a topic that has been made again since.
     """
 
     def __init__(self, source: StreamInput, shards: int, state: bytes | None = None) -> None:
@@ -78,8 +85,7 @@ class StreamReader:
         found.number, found.partitions = source.number, source.partitions
         self._state = found
         self._packets = Packets(partition.name, source.number, source.partitions, shards, found.sent)
-        is_silent = found.is_silent or (found.is_idle and not found.added)
-        first = Position(-1, found.next, found.high_water, is_silent, found.place)
+        first = Position(-1, found.next, found.high_water, found.is_silent, found.place)
         self.cursors = [Cursor(source, partition, first)]
         self.cursors += [Cursor(source, partition.sibling(at.number), at) for at in found.added]
         self._stops = False
@@ -108,7 +114,7 @@ class StreamReader:
 
     @property
     def added(self) -> int:
-        """How many partitions that the stream got while the job ran are read here."""
+        """How many partitions that were added to the stream while the job ran are read here."""
         return len(self.cursors) - 1
 
     def lag(self) -> int | None:
@@ -131,7 +137,7 @@ class StreamReader:
     def step(self, limit: int = BATCH_MESSAGES, wait: float = 0.0) -> Step:
         """Read about `limit` records, or one message; wait up to `wait` seconds for the first.
 
-        Raises RocsteadyError where the partition cannot be read.
+        Raises RocsteadyError if the partition cannot be read.
         """
         state, first = self._state, self.cursors[0]
         if state.ended:
@@ -152,7 +158,7 @@ class StreamReader:
         return _step_of(packets, [read for _, read in found], ended=state.ended)
 
     def finish(self) -> Iterator[Step]:
-        """End the partition here: yield the steps of the messages that it has begun to give."""
+        """End the partition here: yield the steps of the messages that it has begun to read."""
         self._stops = True
         for cursor in self.cursors:
             cursor.partition.stop()
@@ -160,17 +166,17 @@ class StreamReader:
             yield self.step()
 
     def close(self) -> None:
-        """Let go of what this process holds of the partitions."""
+        """Close everything that this process holds of the partitions."""
         for cursor in self.cursors:
             cursor.partition.close()
 
     def _take_in(self) -> list[Packet]:
-        """Begin to read partitions that the stream got; return the words that name them.
+        """Begin to read the partitions that were added to the stream; return the heartbeats that name them.
 
         The clock does not wait for such a partition before its first event: a partition without events would
         stop all rows. So its first events may be late, with a reason of their own.
 
-        Raises InputError where they cannot be read with the others.
+        Raises InputError if they cannot be read together with the other partitions.
         """
         source = self.source
         words: list[Packet] = []
@@ -197,10 +203,10 @@ class StreamReader:
         return max(cursor.high_water for cursor in self.cursors)
 
     def _word(self) -> list[Packet]:
-        """Return heartbeats if there is news: an advanced time up to which all is settled, or idleness.
+        """Return heartbeats if there is news: a later time up to which all is settled, or idleness.
 
-        The time is the least of the cursors'. A cursor that is idle does not count; if all of them are, the
-        partition is idle.
+        The time is the least time of the cursors. A cursor that is idle does not count; if all cursors are
+        idle, the partition is idle.
         """
         state, lateness = self._state, self.source.timing.lateness
         waited = [cursor.high_water for cursor in self.cursors if not (cursor.is_idle or cursor.ended)]
@@ -244,9 +250,9 @@ class StreamReader:
 
 
 def _as_begun(source: StreamInput, state: ReaderState) -> StreamInput:
-    """Return an input as its job began with it, for a reader that goes on from a state."""
+    """Return an input with the numbers of partitions of its job's start, for a reader with a state."""
     partition = source.partition
-    if state.name and state.name != partition.name:
+    if state.name != partition.name:
         raise OtherConfigurationError(
             f"the position of {state.name} is in the state of the job where {partition.name} would go on; "
             "name the same topics, in the same order, or begin without the state"
@@ -261,7 +267,7 @@ def _as_begun(source: StreamInput, state: ReaderState) -> StreamInput:
 
 
 def _exported(cursor: Cursor) -> dict[str, object]:
-    """Return a cursor's position for an export."""
+    """Return the position of a cursor in the form of an export."""
     position = {"offset": cursor.next, "place": cursor.place, "high_water": cursor.high_water}
     origin = cursor.partition.origin
     return position | ({"origin": origin} if origin else {})

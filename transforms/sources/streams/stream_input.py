@@ -27,7 +27,8 @@ class StreamInput:
     format       the format of messages: JSON, or Arrow IPC streams. A pipe and a folder give no messages.
     control      a file that can request the states of the shards while the job runs.
     cut          the request for the states of the shards at `end`, if the partition is cut off there.
-    grows        whether partitions that the stream gets are read, too; else the first of them ends the job.
+    grows        whether partitions that are added to the stream are read, too; otherwise the first added
+                 partition ends the job.
     is_new       whether the partition was added since the export from which the job continues.
     """
 

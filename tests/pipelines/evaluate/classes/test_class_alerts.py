@@ -18,7 +18,7 @@ from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.core.rows.class_rows import ClassRow
 from rocsteady.transforms.events.dead_letters import in_columns
-from rocsteady.transforms.sinks.kinds import CLASS_ALERT_SCHEMA, CLASS_ALERTS
+from rocsteady.transforms.sinks.kinds import ALERTS, sorted_table
 from rocsteady.transforms.yaml_transforms import AlertYaml
 
 from tests.support.processes.beam_runs import InOrder, Keep, kept, pipeline, shuffled
@@ -74,8 +74,8 @@ def flags(rules=RULES):
 def of_rows(rows, rules=RULES):
     """The alerts of rows, in the order of a file."""
     alerts = AlertTable([rs.parse_alert(rule) for rule in rules]).watch(rows)
-    table = pa.Table.from_batches([in_columns(alerts, CLASS_ALERT_SCHEMA)])
-    return table.sort_by([(name, "ascending") for name in CLASS_ALERTS.order])
+    table = pa.Table.from_batches([in_columns(alerts, ALERTS.schema)])
+    return sorted_table(table.to_batches(), ALERTS.schema, ALERTS.order)
 
 
 def evaluated(capsys, *words, source="s.csv", alerts="a.parquet"):
@@ -88,7 +88,7 @@ def evaluated(capsys, *words, source="s.csv", alerts="a.parquet"):
 def test_the_file_holds_the_alerts_of_the_rows(capsys):
     ran = evaluated(capsys)
     table = pq.read_table("a.parquet")
-    assert table.schema.equals(CLASS_ALERT_SCHEMA)
+    assert table.schema.equals(ALERTS.schema)
     assert table.column_names[2:5] == ["model", "slice", "class"]
     assert table.equals(of_rows(list(rs.read_rows("r.parquet"))))
     found = table.to_pylist()

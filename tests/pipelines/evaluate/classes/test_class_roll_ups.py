@@ -17,7 +17,7 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.rows.class_rows import ClassRow
 from rocsteady.pipelines.frames.given import given_table
-from rocsteady.transforms.sinks.kinds import CLASS_ROLL_UP_SCHEMA, ROLL_UP_SCHEMA
+from rocsteady.transforms.sinks.kinds import ROLL_UP_SCHEMA
 from rocsteady.transforms.tables.read import read_tables
 
 from tests.support.processes.beam_runs import InOrder, Keep, kept, pipeline, shuffled
@@ -74,7 +74,7 @@ def evaluated(capsys, *words, roll_ups="g.parquet"):
 
 def test_the_roll_ups_of_a_job_are_those_of_its_rows(capsys):
     table = evaluated(capsys)
-    assert table.schema.equals(CLASS_ROLL_UP_SCHEMA)
+    assert table.schema.equals(ROLL_UP_SCHEMA)
     assert {*table["class"].to_pylist()} == {None, "0", "1", "2"}
     assert {*table["group"].to_pylist()} == {
         "models",
@@ -163,23 +163,6 @@ def test_a_page_shows_the_roll_ups_of_all_classes(capsys):
         assert read["auc_mean"].to_pylist() == wanted
     for given in (table, polars.from_arrow(table)):
         assert given_table(given, "roll-ups")["auc_mean"].to_pylist() == wanted
-
-
-def test_one_ranking_of_all_events_is_refused(capsys):
-    ran = call(
-        capsys,
-        "evaluate",
-        "s.csv",
-        *CLASSES,
-        *GROUPS,
-        "--roll-up-pooled",
-        "--output",
-        "r.csv",
-        "--roll-ups",
-        "g",
-    )
-    assert ran.status == 2
-    assert "a ranking of all events needs a class that is the positive one" in ran.lines[-1]
 
 
 def test_models_with_one_score_have_no_groups_of_a_class(capsys):

@@ -285,7 +285,7 @@ def test_rows_with_classes_and_without_are_not_put_into_one_file(capsys):
 
 VALUES = {
     "score": "p_cat", "positive": "cat", "pairs": "p.csv", "champion": "m0", "against": "p_cat",
-    "roll_up_pooled": None, "flip_if_below_half": None,
+    "flip_if_below_half": None,
 }  # fmt: skip
 """A value of each option that is refused with class scores."""
 

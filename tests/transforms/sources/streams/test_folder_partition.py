@@ -552,30 +552,6 @@ def test_a_place_is_refused_that_contradicts_itself(folder):
             partition.fetch(0, 10, 0.0, place)
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_state_of_the_version_that_read_lines_alone_in_order_of_names_goes_on(folder, pack):
-    """Its place was ["name", byte, whether all was read]."""
-    ending = ".jsonl.gz" if pack is gzip.compress else ".jsonl"
-    (folder / f"part-1{ending}").write_bytes(pack(line(1) * 2))
-    (folder / f"part-2{ending}").write_bytes(pack(line(2) + b"\n" + line(3) + b"no\n" + line(4)))
-    (folder / f"part-3{ending}").write_bytes(pack(line(5)))
-    byte = len(line(2)) + 1 + len(line(3))
-    old = (
-        f'{{"next":4,"sent":[2],"high_water":{-(2**63)},"settled":{-(2**63)},"ended":false,"is_idle":false,'
-        f'"asked":"","place":"[\\"part-2{ending}\\", {byte}, false]","version":2}}'
-    ).encode()
-    assert ReaderState.from_bytes(old).place == f'["part-2{ending}", {byte}, false]'
-    looks = Looks(folder, FIELDS, "anew")
-    looks.write(old)
-    looks.look()
-    put(folder, "part-0.jsonl", 1, score=6)
-    end(folder)
-    assert looks.rest().scores == [4, 5, 6]
-    assert [(Path(letter.source).name, letter.position) for letter in looks.letters] == [
-        (f"part-2{ending}", 2)
-    ]
-
-
 @pytest.mark.slow
 def test_the_names_of_many_files_that_were_read_take_little_state(folder):
     files = 2_000

@@ -1,0 +1,115 @@
+"""The public names of rocsteady, for type checkers and for `__init__.py`: both read them here."""
+
+from .core.alerts.grammar import parse_alert as parse_alert
+from .core.alerts.rows import AlertRow as AlertRow
+from .core.alerts.rules import AlertRule as AlertRule
+from .core.alerts.table import AlertTable as AlertTable
+from .core.classes.evaluator import MulticlassEvaluator as MulticlassEvaluator
+from .core.classes.settings import ClassSettings as ClassSettings
+from .core.compare.comparisons import ComparisonRow as ComparisonRow
+from .core.compare.comparisons import FoldMean as FoldMean
+from .core.compare.mcnemar import McnemarEvidence as McnemarEvidence
+from .core.compare.mcnemar import mcnemar as mcnemar
+from .core.compare.significance import delong_test as delong_test
+from .core.compare.significance import friedman_nemenyi as friedman_nemenyi
+from .core.compare.significance import holm as holm
+from .core.compare.significance import sign_test as sign_test
+from .core.compare.significance import wilcoxon as wilcoxon
+from .core.errors import ClassesWarning as ClassesWarning
+from .core.errors import ConfigError as ConfigError
+from .core.errors import CorruptBytesError as CorruptBytesError
+from .core.errors import ForeignBytesError as ForeignBytesError
+from .core.errors import FutureVersionError as FutureVersionError
+from .core.errors import InputError as InputError
+from .core.errors import MissingPackageError as MissingPackageError
+from .core.errors import OtherConfigurationError as OtherConfigurationError
+from .core.errors import RocsteadyError as RocsteadyError
+from .core.errors import TimeUnitWarning as TimeUnitWarning
+from .core.errors import TruncatedBytesError as TruncatedBytesError
+from .core.errors import WireError as WireError
+from .core.evaluator.evaluator import ModelEvaluator as ModelEvaluator
+from .core.events.batch import EventBatch as EventBatch
+from .core.events.columns import IdColumn as IdColumn
+from .core.events.columns import TextColumn as TextColumn
+from .core.evidence.below import EvidenceBelow as EvidenceBelow
+from .core.fleet.settings import RollUpSettings as RollUpSettings
+from .core.fleet.table import FleetTable as FleetTable
+from .core.learning.aum.aum import Aum as Aum
+from .core.learning.aum.aum import aum as aum
+from .core.learning.aum.aum import aum_of_labels as aum_of_labels
+from .core.learning.aum.error_functions import ErrorFunctions as ErrorFunctions
+from .core.learning.aum.error_roc import ErrorRoc as ErrorRoc
+from .core.learning.aum.error_roc import roc_of_error_functions as roc_of_error_functions
+from .core.learning.aum.error_roc import sum_of_min as sum_of_min
+from .core.learning.aum.learner import AumLearner as AumLearner
+from .core.learning.aum.line_search import LineSearch as LineSearch
+from .core.learning.aum.line_search import aum_line_search as aum_line_search
+from .core.learning.polynomial.fit import PolynomialAucModel as PolynomialAucModel
+from .core.learning.polynomial.learner import PolynomialAucLearner as PolynomialAucLearner
+from .core.measures.polynomial_auc import PolynomialAuc as PolynomialAuc
+from .core.measures.polynomial_estimate import PolynomialEstimate as PolynomialEstimate
+from .core.pairs.evaluator import PairEvaluator as PairEvaluator
+from .core.pairs.settings import PairSettings as PairSettings
+from .core.rows.class_columns import ClassMeans as ClassMeans
+from .core.rows.class_rows import ClassRow as ClassRow
+from .core.rows.class_rows import ClassRows as ClassRows
+from .core.rows.curves import RocCurve as RocCurve
+from .core.rows.curves import WindowCurve as WindowCurve
+from .core.rows.pairs import PairRow as PairRow
+from .core.rows.records import MeasureRow as MeasureRow
+from .core.rows.records import Measures as Measures
+from .core.rows.roll_ups import RollUpRow as RollUpRow
+from .core.rows.rows import Rows as Rows
+from .core.score_tree.tree import ScoreTree as ScoreTree
+from .core.settings.costs import BetaCost as BetaCost
+from .core.settings.costs import SeverityCost as SeverityCost
+from .core.settings.costs import UniformCost as UniformCost
+from .core.settings.evaluator import EvaluatorSettings as EvaluatorSettings
+from .core.settings.table import Shards as Shards
+from .core.settings.table import TableSettings as TableSettings
+from .core.settings.windows import Adaptive as Adaptive
+from .core.settings.windows import AllEvents as AllEvents
+from .core.settings.windows import EveryEvents as EveryEvents
+from .core.settings.windows import EverySeconds as EverySeconds
+from .core.settings.windows import Fading as Fading
+from .core.settings.windows import LastDuration as LastDuration
+from .core.settings.windows import LastEvents as LastEvents
+from .core.sketches.approximate_h import Approximation as Approximation
+from .core.sketches.approximate_h import approximate_cost_curve_area as approximate_cost_curve_area
+from .core.sketches.approximate_h import approximate_h as approximate_h
+from .core.sketches.auc_sketch import AucBounds as AucBounds
+from .core.sketches.auc_sketch import AucSketch as AucSketch
+from .core.sketches.auc_sketch import HBounds as HBounds
+from .core.sketches.compressed_auc import CompressedAuc as CompressedAuc
+from .core.sketches.threshold_queries import SortedMasses as SortedMasses
+from .core.sketches.threshold_queries import estimate_auc as estimate_auc
+from .core.table.table import EvaluatorTable as EvaluatorTable
+from .core.version import __version__ as __version__
+from .core.weighted_tree.tree import WeightedTree as WeightedTree
+from .pipelines.frames.evaluate import evaluate as evaluate
+from .pipelines.frames.evaluated import Evaluated as Evaluated
+from .pipelines.frames.roll_up import roll_up as roll_up
+from .transforms.combine.auc import AucCombineFn as AucCombineFn
+from .transforms.combine.auc import CombinedAuc as CombinedAuc
+from .transforms.combine.auc import CombinedPolynomialAuc as CombinedPolynomialAuc
+from .transforms.combine.auc import PolynomialAucCombineFn as PolynomialAucCombineFn
+from .transforms.combine.fit import FitPolynomialAuc as FitPolynomialAuc
+from .transforms.evaluate.alert import Alert as Alert
+from .transforms.evaluate.compare_pairs import ComparePairs as ComparePairs
+from .transforms.evaluate.compare_pairs import PairComparisons as PairComparisons
+from .transforms.evaluate.join_labels import JoinedLabels as JoinedLabels
+from .transforms.evaluate.join_labels import JoinLabels as JoinLabels
+from .transforms.evaluate.models import EvaluateModels as EvaluateModels
+from .transforms.evaluate.roll_up import RollUp as RollUp
+from .transforms.prequential.prequential import Prequential as Prequential
+from .transforms.prequential.prequential import Prequentials as Prequentials
+from .transforms.sinks.kafka import WriteKafka as WriteKafka
+from .transforms.tables.rows import read_rows as read_rows
+
+# `import *` leaves these names out: scikit-learn or river may be missing.
+try:
+    from .core import river as river
+    from .core.learning.aum.classifier import AumLinearClassifier as AumLinearClassifier
+    from .core.learning.aum.penalty_learner import AumPenaltyLearner as AumPenaltyLearner
+    from .core.learning.polynomial.classifier import PolynomialAucClassifier as PolynomialAucClassifier
+except ImportError: ...
