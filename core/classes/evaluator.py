@@ -338,7 +338,7 @@ class MulticlassEvaluator:
         """Return about how many bytes `to_bytes` gives. O(classes)."""
         of_classes = sum(each.snapshot_bytes() for each in (self._of_model, *self._of_classes))
         signal = 0 if self._signal is None else self._signal.adwin.snapshot_bytes()
-        of_settings = 1_900 + 860 * len(self._of_classes)  # in words, once for each evaluator
+        of_settings = 2_000 + 875 * len(self._of_classes)  # in words, once for each evaluator
         return of_settings + of_classes + self._window.snapshot_bytes + signal
 
     def live_bytes(self) -> int:

@@ -44,12 +44,13 @@ class DecisionWindow:
         self._counters: Int64Array = np.zeros(decisions.COUNTERS, np.int64)
         self._counters[[decisions.LAST_LABEL, decisions.MAJORITY]] = -1
         self._classes: Int64Array = np.zeros((4, 2), np.int64)
-        codes: Int32Array = np.zeros(size, np.int32)
-        hits: Int8Array = np.zeros(size, np.int8)
-        self._ring = WeightedRing(codes, codes.copy(), hits, NO_FLOATS, NO_FLOATS, NO_INT64)
-        """Without weights if each event in the window counts 1; else weights stand for the scores, too."""
+        self._labels: Int32Array = np.zeros(size, np.int32)
+        self._predictions: Int32Array = np.zeros(size, np.int32)
+        self._hits: Int8Array = np.zeros(size, np.int8)
+        self._weights: FloatArray | None = None
+        """A slot for each event, like `_labels`; None: each event in the window counts 1."""
         self._masses: Masses | None = None
-        """The sums of the weights; None: each event in the window counts 1."""
+        """The sums of `_weights`."""
         self._others = 0
         """How many events in the window have a weight that is not 1."""
 
@@ -70,7 +71,8 @@ class DecisionWindow:
         if self._masses is None and weights.count(1.0) == len(weights):
             decisions.apply_decisions(
                 of_labels, of_predictions, steps.flags, steps.leaving, steps.shifts, -1, self._counters,
-                self._classes, *self._ring[:3], -1, NO_FLOATS, _NO_ROWS, _NO_REASONS,
+                self._classes, self._labels, self._predictions, self._hits, -1, NO_FLOATS, _NO_ROWS,
+                _NO_REASONS,
             )  # fmt: skip
         else:
             self._extend_weighted(of_labels, of_predictions, np.array(weights, np.float64), steps)
@@ -80,7 +82,7 @@ class DecisionWindow:
     ) -> None:
         if self._masses is None:
             self._load(*self._held())
-        masses, ring, count = self._masses_of_all_classes(), self._ring, len(labels)
+        masses, ring, count = self._masses_of_all_classes(), self._ring(), len(labels)
         leaving = int(steps.leaving.sum())
         head, held = int(self._counters[decisions.HEAD]), int(self._counters[decisions.HELD])
         oldest = ring.weights[(head + np.arange(min(leaving, held))) % self._size]
@@ -99,10 +101,14 @@ class DecisionWindow:
     def _held(self) -> tuple[Int32Array, Int32Array, Int8Array, FloatArray]:
         """Return labels, predictions, hits and weights of the events held, oldest first. O(k)."""
         head, held = int(self._counters[decisions.HEAD]), int(self._counters[decisions.HELD])
-        ring = self._ring
-        codes = unrolled(ring.labels, head, held), unrolled(ring.predictions, head, held)
-        weights = np.ones(held) if self._masses is None else unrolled(ring.weights, head, held)
-        return *codes, unrolled(ring.hits, head, held), weights
+        labels, predictions = unrolled(self._labels, head, held), unrolled(self._predictions, head, held)
+        weights = np.ones(held) if self._weights is None else unrolled(self._weights, head, held)
+        return labels, predictions, unrolled(self._hits, head, held), weights
+
+    def _ring(self) -> WeightedRing:
+        """Return the arrays of the window with weights; without scores, the weights are there twice."""
+        weights = NO_FLOATS if self._weights is None else self._weights
+        return WeightedRing(self._labels, self._predictions, self._hits, weights, weights, NO_INT64)
 
     def _masses_of_all_classes(self) -> Masses:
         """Return the sums of weights, with room for every class met."""
@@ -114,21 +120,19 @@ class DecisionWindow:
     ) -> None:
         """Hold these events alone, oldest first, and sum their weights. O(size)."""
         counters, size = self._counters, self._size
-        codes = with_room(labels, size), with_room(predictions, size)
-        masses = with_room(weights, size)
-        self._ring = WeightedRing(*codes, with_room(hits, size), masses, masses, NO_INT64)
+        self._labels, self._predictions = with_room(labels, size), with_room(predictions, size)
+        self._hits, self._weights = with_room(hits, size), with_room(weights, size)
         self._others = int(np.count_nonzero(weights != 1.0))
         counters[[decisions.HEAD, decisions.HELD]] = 0
         counters[[decisions.MAJORITY_HITS, decisions.PERSISTENT_HITS]] = 0
         self._classes[: decisions.LAST_SEEN] = 0
         self._masses = None
-        weigh_all(self._ring, len(labels), counters, self._classes, self._masses_of_all_classes())
+        weigh_all(self._ring(), len(labels), counters, self._classes, self._masses_of_all_classes())
 
     def _count_if_all_are_1(self) -> None:
         """Drop the weights if each event in the window counts 1: whole numbers are faster."""
         if not self._others:
-            self._ring = self._ring._replace(scores=NO_FLOATS, weights=NO_FLOATS)
-            self._masses = None
+            self._weights = self._masses = None
 
     def take_out(self, label: int, prediction: int, weight: float) -> bool:
         """Remove the oldest event with this label, prediction and weight.

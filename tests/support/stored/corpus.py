@@ -26,6 +26,7 @@ from rocsteady.core.compare.fold_report import FoldReport, PairedFold
 from rocsteady.core.errors import ForeignBytesError
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition, StateMarker, unpack_record
+from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.state import JoinState, describe_join
 from rocsteady.core.prequential.wire import pack_learner
 from rocsteady.core.rows.class_rows import ClassRow
@@ -236,8 +237,7 @@ def _of_classes(evaluator: Any) -> Any:
 
 def _of_fold(fold: Any) -> Any:
     ends = EndOfPartition("s", 0, 1, 2, 60 * SECOND)
-    later = readers.prequential_batch()
-    return _outputs(fold, [later.pack(replace(later.head, sequence=1)), ends.pack()])
+    return _outputs(fold, [readers.prequential_batch().pack(PacketHead(sequence=1)), ends.pack()])
 
 
 def _of_learner(learner: Any) -> Any:
