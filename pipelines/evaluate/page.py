@@ -1,4 +1,4 @@
-"""The page about a job of `rocsteady evaluate`: reads the job's outputs, and writes the report about them."""
+"""The page about a job of `rocsteady evaluate`, made from the job's outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
 
 
 def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
-    """Return the number of dead letters of each model, as far as a file of this job holds the letters."""
+    """Return the number of dead letters of each model, as far as the job has a file of dead letters."""
     from ...transforms.tables.read import read_tables
     from ..report.rows import letters_by_model
 
@@ -43,7 +43,7 @@ def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
 def counters_of(
     job: Evaluation, outcome: Outcome, of_models: Mapping[str, int] = MappingProxyType({})
 ) -> EventCounters:
-    """Return the counts of a job's events as a page shows them.
+    """Return the counts of a job's events in the form that a page shows.
 
     of_models  the number of dead letters of each model, as far as it is known
     """
@@ -61,6 +61,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     from ...transforms.tables.read import ANY_ROWS, read_tables, rows_settings
     from ..report.facts import TITLE
     from ..report.report import write_report
+    from ..report.rows import Tables
 
     files = [
         *([job.output] if job.output and outcome.counts["rows_written"] else []),
@@ -82,11 +83,13 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     write_report(
         rows,
         job.report,
-        curves=curves,
-        roll_ups=told.get("roll-ups"),
-        pairs=told.get("pairs"),
-        alerts=outcome.alerts,
-        counters=counters_of(job, outcome, _letters_by_model(job, outcome)),
+        Tables(
+            curves=curves,
+            roll_ups=told.get("roll-ups"),
+            pairs=told.get("pairs"),
+            alerts=outcome.alerts,
+            counters=counters_of(job, outcome, _letters_by_model(job, outcome)),
+        ),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
         reference=job.reference,

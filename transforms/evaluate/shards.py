@@ -31,9 +31,9 @@ from ...core.rows.class_columns import ClassColumns, ClassMeans
 from ...core.rows.class_rows import ClassRow
 from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
 from ...core.rows.curves import RocCurve, WindowCurve
+from ...core.rows.measure_table import MEASURES
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.measure_names import MEASURES
 from ...core.settings.table import TableSettings
 from ...core.shard.machine import MachineFactory, Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
