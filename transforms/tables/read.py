@@ -162,7 +162,7 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     except (pa.ArrowInvalid, *DAMAGE) as error:
         raise InputError(f"{source.name} cannot be read: {first_line(error)}") from None
     if what == ANY_ROWS:
-        what = CLASS_ROWS if names is not None and "class" in names else "rows"
+        what = CLASS_ROWS if names is not None and "auc_macro" in names else "rows"
     schema, command = _KINDS[what]
     if names is None:
         return schema.empty_table()

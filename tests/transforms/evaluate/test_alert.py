@@ -110,7 +110,7 @@ def test_alerts_are_at_their_own_times_and_have_a_coder(tmp_path: Path) -> None:
         alerts | Keep(tmp_path, "alerts")
     found = kept(tmp_path, "alerts")
     assert found
-    assert all(alert.time == alert.value[7] for alert in found)
+    assert all(alert.time == AlertRow(*alert.value).time for alert in found)
     assert alerts.element_type is AlertRow
     coder = registry.get_coder(AlertRow)
     for alert in found:
@@ -131,7 +131,7 @@ def test_every_pane_has_its_own_alerts(runner: str, tmp_path: Path) -> None:
     for pane, rows_of_pane in zip(panes, parts, strict=True):
         found = [alert.value for alert in kept(tmp_path, "alerts") if alert.pane == pane]
         assert sorted(found, key=repr) == expected(rows_of_pane)
-        assert {alert[4:6] for alert in found} == {(pane[0] * 1_000_000, pane[1] * 1_000_000)}
+        assert {alert[5:7] for alert in found} == {(pane[0] * 1_000_000, pane[1] * 1_000_000)}
 
 
 def test_a_stream_opens_and_closes_as_it_goes_with_bundles_that_are_tried_again(tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_alerts_follow_an_evaluation(tmp_path: Path) -> None:
         )
         evaluation.rows | rs.Alert("auc drops by 0.1 against 10m for 2 rows") | Keep(tmp_path, "alerts")
     (alert,) = kept(tmp_path, "alerts")
-    assert (alert.value[1], alert.value[2]) == ("open", "m")
-    assert alert.time == alert.value[7]
+    found = AlertRow(*alert.value)
+    assert (found.state, found.model, found.time) == ("open", "m", alert.time)
     assert 1000 <= alert.time / 1e6 <= 1500
 
 

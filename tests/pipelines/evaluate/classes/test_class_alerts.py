@@ -279,5 +279,5 @@ def test_alerts_follow_an_evaluation_with_class_scores(tmp_path):
         (tmp_path / "b").mkdir()
         result.batches | "of batches" >> rs.Alert(*RULES[:5]) | "kept" >> Keep(tmp_path / "b", "alerts")
     found = sorted((alert.value for alert in kept(tmp_path, "alerts")), key=repr)
-    assert {alert[-1] for alert in found} == {None, *NAMES}
+    assert {rs.AlertRow(*alert).class_ for alert in found} == {None, *NAMES}
     assert found == sorted((alert.value for alert in kept(tmp_path / "b", "alerts")), key=repr)

@@ -192,10 +192,11 @@ def test_a_pipeline_gives_the_roll_ups_of_a_list_of_rows(tmp_path):
         _ = rolled | Keep(tmp_path, "rolled")
         alerts = rolled | rs.Alert("auc_mean < 2 where class = 'country=AR'")
         _ = alerts | beam.Map(lambda alert: alert) | Keep(tmp_path, "alerts")
-    found = sorted((row.value for row in kept(tmp_path, "rolled")), key=lambda row: (row[1], str(row[-1])))
-    assert [(row[0], row[-1], row[9]) for row in found] == [
+    found = [rs.RollUpRow(*row.value) for row in kept(tmp_path, "rolled")]
+    found.sort(key=lambda row: (row.row, str(row.class_)))
+    assert [(row.group, row.class_, row.auc_mean) for row in found] == [
         (row["group"], row["class"], row["auc_mean"])
         for row in sorted(expected, key=lambda row: (row["row"], str(row["class"])))
     ]
-    [alert] = [each.value for each in kept(tmp_path, "alerts")]
-    assert (alert[2], alert[-1]) == ("models", "country=AR")
+    [alert] = [rs.AlertRow(*each.value) for each in kept(tmp_path, "alerts")]
+    assert (alert.model, alert.class_) == ("models", "country=AR")
