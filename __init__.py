@@ -15,8 +15,9 @@ _IMPORT = re.compile(r"^( *)from \.(\S+) import ([a-zA-Z]\w*) as \3$", re.MULTIL
 _IMPORTS = _IMPORT.findall(Path(__file__).with_name("__init__.pyi").read_text("utf-8"))
 
 _HOMES = {name: home for _, home, name in _IMPORTS}
-"""The module of each public name, as `__init__.pyi` says. A name is imported when it is first used: to import
-Beam takes a second, numba a third of one, and `rocsteady --help` needs neither."""
+"""The module of each public name, as `__init__.pyi` gives it. A name is imported when it is first used: to
+import Beam takes a second, to import numba a third of a second, and `rocsteady --help` needs neither.
+"""
 
 __all__ = sorted(name for indent, _, name in _IMPORTS if not indent)
 

@@ -1,6 +1,6 @@
 """The mathematics and the state machines of rocsteady: numpy, numba and scipy, never Apache Beam.
 
-Rooms, from the ground up. A room imports what stands in lines above its own:
+The rooms follow, from the ground up. A room imports only rooms that stand in lines above its own:
 
     `errors`, `arrays`, `version`   the exceptions that users meet; the types of arrays; the version
     kernels                         how functions are compiled; records and exact sums in kernels

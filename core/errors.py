@@ -1,6 +1,6 @@
 """The errors that rocsteady raises on purpose.
 
-The text of an error is one sentence with the object, its value and the remedy; users see the text unchanged.
+The text of an error is one sentence with the object, its value and the remedy; users see this text unchanged.
 All errors are `RocsteadyError`s. A defect of the package raises another exception, so that a command can tell
 a user's mistake from a defect.
 """
@@ -11,14 +11,14 @@ from collections.abc import Mapping
 
 
 class RocsteadyError(Exception):
-    """Base of all errors that a user, an input or a stored state can cause.
+    """The base class of all errors that a user, an input or a stored state can cause.
 
     Any other exception is a defect of rocsteady.
     """
 
 
 class ConfigError(RocsteadyError, ValueError):
-    """A setting has a value that is not allowed: give another, as the text says.
+    """A setting has a value that is not allowed: give another value, as the text says.
 
     >>> import rocsteady as rs
     >>> rs.LastEvents(0)
@@ -31,8 +31,8 @@ class ConfigError(RocsteadyError, ValueError):
 class InputError(RocsteadyError, ValueError):
     """The input is wrong: a file or a column is missing, or a value that was given to a method is impossible.
 
-    A method that raises it has changed nothing. An invalid record of a file, a frame or a PCollection raises
-    no error: it becomes a dead letter.
+    A method that raises this error has changed nothing. An invalid record of a file, a frame or a PCollection
+    raises no error: it becomes a dead letter.
 
     >>> import rocsteady as rs
     >>> rs.ModelEvaluator().update([1, 0], [0.7, float("nan")])
@@ -43,25 +43,26 @@ class InputError(RocsteadyError, ValueError):
 
 
 class TimeUnitWarning(UserWarning):
-    """Numbers given as times look like times in a different unit from the unit in which they are read.
+    """Numbers that were given as times look like times in another unit than the unit in which they are read.
 
-    The warning names the unit that is likely: give it with `time_unit`.
+    The warning names the unit that is likely: give this unit with `time_unit`.
     """
 
 
 class ClassesWarning(UserWarning):
-    """Labels and predicted classes have no class in common, or a single one of three or more.
+    """Labels and predicted classes have no class in common, or only one of three or more classes.
 
-    The warning names some of both: they are probably spelled differently, such as "yes" and "Y".
+    The warning names some labels and some predicted classes: they are probably spelled differently, such as
+    "yes" and "Y".
     """
 
 
 class MissingPackageError(InputError, ImportError):
-    """A called function needs a package that is not installed; the text says how to install it."""
+    """A function needs a package that is not installed; the text says how to install it."""
 
 
 class WireError(RocsteadyError, ValueError):
-    """Bytes do not have the expected format. Base of the four errors that tell why.
+    """Bytes do not have the expected format. This is the base class of the four errors that say why.
 
     The remedy is to give the bytes that `to_bytes()` returned, or the file that an export wrote, unchanged.
     """
@@ -72,7 +73,7 @@ class ForeignBytesError(WireError):
 
 
 class TruncatedBytesError(WireError):
-    """The bytes end before the length that their header announces."""
+    """The bytes end before the length that their header gives."""
 
 
 class CorruptBytesError(WireError):
@@ -80,7 +81,10 @@ class CorruptBytesError(WireError):
 
 
 class FutureVersionError(WireError):
-    """The bytes were written by a newer rocsteady, in a version that this one cannot read: upgrade."""
+    """A newer rocsteady wrote the bytes, in a version that this rocsteady cannot read.
+
+    Install the newer one.
+    """
 
 
 class OtherConfigurationError(RocsteadyError, ValueError):
@@ -95,13 +99,15 @@ _MOST_SHOWN = 300
 
 
 def shown(value: object) -> str:
-    """Return a setting as an error shows it: a list of thousands of classes is cut short."""
+    """Return the text of a setting as an error shows it: a list of thousands of classes is cut short."""
     text = repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}... ({len(text):,} characters)"
 
 
 def check_settings(here: Mapping[str, object], there: Mapping[str, object]) -> None:
-    """Raise OtherConfigurationError, naming every difference, unless a state's settings `there` equal `here`.
+    """Raise OtherConfigurationError unless a state's settings `there` equal `here`.
+
+    The error names every difference.
 
     >>> check_settings({"alpha": 0.05}, {"alpha": 0.05})
     """
@@ -118,8 +124,8 @@ def check_settings(here: Mapping[str, object], there: Mapping[str, object]) -> N
 
 
 class CapacityError(InputError):
-    """More events than the whole numbers of a ScoreTree can hold."""
+    """There are more events than the whole numbers of a ScoreTree can count."""
 
 
 class MissingEventError(InputError):
-    """An event to be removed is not there."""
+    """An event that should be removed is not in the tree."""

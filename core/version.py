@@ -1,3 +1,3 @@
-"""The version of the package. `pyproject.toml` has the same version; a test compares both."""
+"""The version of the package. `pyproject.toml` has the same version, and a test compares the two."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Arguments of commands as data: each argument is declared once and adds itself to an argparse parser.
+"""Arguments of commands as data: each argument is declared once, and can add itself to an argparse parser.
 
 `Argument` is an option or a positional argument. `Either` is a set of mutually exclusive options. `Group`
 puts options under a heading in the help. Arguments that several commands share are constants here. The
@@ -33,10 +33,10 @@ class Argument:
     """An option with its value, or a positional argument.
 
     names     the option's spellings with a space between them, or the positional argument's name
-    metavar   the placeholder of the value in the help; None: the name in capitals, or the choices
+    metavar   the placeholder of the value in the help; None = the name in capitals, or the choices
     about     the help text; a default that the text does not mention is appended in brackets
-    default   the text used when the option is absent; None: no default
-    takes     how many values; a repeated option's values are a list, empty where the option is absent
+    default   the text used when the option is absent; None = no default
+    takes     how many values; the values of a repeated option are a list, empty if the option is absent
     """
 
     names: str
@@ -53,7 +53,7 @@ class Argument:
         return not self.names.startswith("-")
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
-        """Tell argparse."""
+        """Add the argument to an argparse parser."""
         shown = self.default is not None and "%(default)s" not in self.about
         rules: dict[str, Any] = {"help": self.about + " [%(default)s]" * shown, **_TAKES[self.takes]}
         if self.takes.startswith("repeated"):
@@ -81,7 +81,7 @@ class Either:
     options: tuple[Argument, ...]
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
-        """Tell argparse."""
+        """Add the options to an argparse parser."""
         one_of_them = parser.add_mutually_exclusive_group()
         for option in self.options:
             option.add_to(one_of_them)
@@ -96,7 +96,7 @@ class Group:
     about: str | None = None
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
-        """Tell argparse."""
+        """Add the options, under their heading, to an argparse parser."""
         group = parser.add_argument_group(self.heading, self.about)
         for option in self.options:
             option.add_to(group)
@@ -166,7 +166,7 @@ CACHE_BYTES = Argument("--cache-bytes", "N", "bytes of memory for live state in 
 
 
 def parsed(option: str, text: str, parse: Callable[[str], _Value]) -> _Value:
-    """Read an option's text by `parse`. Raises ConfigError, which names the option."""
+    """Read the text of an option by the function `parse`. Raises ConfigError, which names the option."""
     try:
         return parse(text)
     except ConfigError as mistake:
@@ -189,12 +189,15 @@ def checked_number(
 
 
 def number(option: str, text: str) -> float:
-    """Read an option's text as a number. Raises ConfigError, which names the option."""
+    """Read an option's text as a number.
+
+    Raises ConfigError, which names the option, for a text that is no number.
+    """
     return checked_number(f"{option} {text!r}", text, float, lambda _: True, "a number")
 
 
 def level(what: str, text: str, such: str) -> float:
-    """Read an option's text as a level between 0 and 1. Raises ConfigError.
+    """Read an option's text as a level between 0 and 1. Raises ConfigError for any other number.
 
     what  the option and its text, for the error
     such  an example of a level
@@ -213,7 +216,9 @@ _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):(\d{1,5})")
 
 
 def address_of(option: str, text: str) -> tuple[str, int]:
-    """Read an option's text as host:port, or :port for this machine alone. Raises ConfigError.
+    """Read an option's text as host:port, or :port for this machine alone.
+
+    Raises ConfigError for a text of another form.
 
     >>> address_of("--prometheus", ":9100"), address_of("--prometheus", "0.0.0.0:9100")
     (('127.0.0.1', 9100), ('0.0.0.0', 9100))
@@ -260,11 +265,11 @@ def refuse_given(options: argparse.Namespace, why: str, *names: str) -> None:
 
 
 def time_format_of(options: argparse.Namespace) -> str | None:
-    """Return the format of times that the options name, if any. Raises ConfigError for an invalid format."""
+    """Return the format of times that the options name, or None. Raises ConfigError for an invalid format."""
     form: str | None = options.time_format
     if form is None:
         return None
-    from ..transforms.events.time_formats import checked_format  # other commands do without pyarrow
+    from ..transforms.events.time_formats import checked_format  # other commands work without pyarrow
 
     checked_format(form, "--time-format")
     if options.time is None:

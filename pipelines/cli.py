@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.excepthook = show_error
     status = _main(sys.argv[1:], ends_process=True)
     _silence_what_is_torn_down()
-    gc.freeze()  # the interpreter collects garbage at its end, which took 0.2 s
+    gc.freeze()  # the interpreter would collect garbage at its end, which took 0.2 s
     if status > 128 and any(not thread.daemon for thread in threading.enumerate()[1:]):
         sys.stderr.flush()
         os._exit(status)  # after an interrupt, an engine's threads would keep the process for minutes
@@ -68,8 +68,8 @@ def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
         try:
             status = _run([*arguments], ends_process=ends_process)
             with writing_out():
-                pass  # the end of the block writes what stdout still holds
-        except BrokenPipeError:  # the reader of our output is gone, so no message can reach it
+                pass  # the end of the block writes the data that stdout still holds
+        except BrokenPipeError:  # the reader of stdout has gone, so no message can reach it
             return 1
         except (KeyboardInterrupt, Exception) as error:
             if interruption.signal is not None or isinstance(error, KeyboardInterrupt):
@@ -86,7 +86,7 @@ def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
 
 @contextmanager
 def _quiet_libraries() -> Iterator[None]:
-    """Let only rocsteady's loggers print.
+    """Let only rocsteady's loggers print while the block runs.
 
     Beam logs remarks on its optional parts, and long tracebacks.
     """
@@ -136,8 +136,8 @@ def _imported(path: str, *, stays: bool) -> Callable[..., int]:
     """Import the function of a command, from module:function.
 
     Garbage collections would look through all imported objects again and again: a fifth of the processor time
-    of a short command. So none runs during the import. With `stays`, later ones leave out all objects that
-    exist then.
+    of a short command. So none runs during this import. With `stays`, later collections leave out all objects
+    that exist after it.
     """
     module, _, function = path.partition(":")
     with without_collections():
@@ -166,7 +166,10 @@ def _refuse_dashed_file(arguments: Sequence[str]) -> None:
 
 
 def _with_joined_values(arguments: list[str], command: argparse.ArgumentParser) -> list[str]:
-    """Join options that are not ours to their values. Beam is imported only if there are such options."""
+    """Join Beam's options, which are not options of rocsteady, to their values.
+
+    Beam is imported only if there are such options.
+    """
     own = command._option_string_actions
     if {"-h", "--help"} & {*arguments} or all(
         word.split("=")[0] in own or not word.startswith("--") for word in arguments

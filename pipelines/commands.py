@@ -56,9 +56,9 @@ class Command:
     takes_beam: bool = False
 
     def usage(self, path: str) -> str:
-        """Return the form of a command line; `path` is what stands before the arguments.
+        """Return the form of the command line; `path` is the text before the arguments.
 
-        Options are not in it: those of `rocsteady evaluate` would fill 30 lines.
+        Options are left out: those of `rocsteady evaluate` would fill 30 lines.
         """
         places = [each for each in self.arguments if isinstance(each, Argument) and each.is_positional]
         words = [f"{each.metavar}{'...' * (each.takes == 'words')}" for each in places]
@@ -380,7 +380,7 @@ def command_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argume
 def _add(
     parser: argparse.ArgumentParser, what: str, commands: tuple[Command, ...]
 ) -> dict[str, argparse.ArgumentParser]:
-    """Add these commands as the choices of a parser's next word; return the commands' parsers by name."""
+    """Add commands as the choices of a parser's next word; return the commands' parsers by name."""
     words = parser.add_subparsers(dest=what, metavar=what.upper(), required=True, parser_class=OptionParser)
     parts: dict[str, argparse.ArgumentParser] = {}
     for command in commands:

@@ -1,4 +1,4 @@
-"""`rocsteady doctor`: checks each requirement of a runner and prints the command that mends a missing one."""
+"""`rocsteady doctor`: checks each requirement of a runner, and prints the remedy for each missing one."""
 
 from __future__ import annotations
 

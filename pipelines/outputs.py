@@ -1,4 +1,6 @@
-"""The output files of a command: checked before the command's work; complete or absent after the work.
+"""The output files of a command.
+
+They are checked before the command's work, and are complete or absent after it.
 
 A job on this machine writes its outputs into a hidden folder beside their final place. When the job is done,
 the outputs move to their place. So a job that fails or is interrupted leaves no output, whatever its threads
@@ -6,7 +8,7 @@ were doing.
 
 Each rename is atomic, but several renames together are not. So a run with several outputs writes a note
 beside the first output before its renames, and removes the note after the last rename. A note that no process
-holds locked belongs to a run that was killed: its outputs and those of an earlier run may be mixed.
+holds locked belongs to a run that was killed. Then its outputs and those of an earlier run may be mixed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ _NAME = "rows"
 _NOTE_PREFIX, _NOTE_ENDING = ".rocsteady-", ".renames"
 
 _MOST_BYTES = 1 << 20
-"""Bytes of a note, at most. Others may write to the folder: a longer or irregular file is not a note."""
+"""The most bytes of a note. Other users may write to the folder, so a longer or irregular file is not a note.
+"""
 
 
 def check_csv_safe(csv_safe: bool, outputs: Iterable[str]) -> None:
@@ -55,10 +58,10 @@ def check_csv_safe(csv_safe: bool, outputs: Iterable[str]) -> None:
 def check_outputs(
     named: Sequence[tuple[str, str | None, str, Callable[[str], None]]], sources: Sequence[SourceFile]
 ) -> None:
-    """Raise InputError where an output cannot be written, or would replace an input or another output.
+    """Raise InputError if an output cannot be written, or would replace an input or another output.
 
-    named  (option, path, content, check of the path) of each output; the path of an output that is not
-           asked for is None. Only the path of --output may be STDOUT
+    named  (option, path, content, check of the path) of each output; the path is None if the output is not
+           asked for. Only the path of --output may be STDOUT
 
     Raises ConfigError for another path that is STDOUT.
     """
@@ -90,7 +93,7 @@ def _check_place(option: str, path: str) -> None:
     try:
         mode = Path(path).stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        mode = stat.S_IFREG  # it will be a file
+        mode = stat.S_IFREG  # `path` will be a regular file
     except OSError as error:
         raise InputError(f"{option} {path} cannot be written: {error.strerror}; name another file") from None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -124,7 +127,7 @@ def _same_file(one: str, other: str) -> bool:
 def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
     """Yield temporary paths for files; all files are renamed to `paths` only if the block succeeds.
 
-    A job on other machines does not see this machine's folders: it writes to `paths` directly.
+    A job on other machines does not see the folders of this machine: it writes to `paths` directly.
     """
     if not paths or not here or any(map(has_scheme, paths)):
         yield list(paths)
@@ -150,7 +153,7 @@ def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
 
 @contextmanager
 def told(path: str) -> Iterator[None]:
-    """Make a system error in the block name the output as the user knows it, not the temporary file."""
+    """While the block runs, make system errors name the output as the user knows it, no temporary file."""
     try:
         yield
     except OSError as error:
@@ -182,7 +185,7 @@ def renames_noted(places: Sequence[Path], finals: Sequence[Path]) -> Iterator[No
 
 
 def tell_of_unfinished(finals: Sequence[Path]) -> None:
-    """Print on stderr which outputs beside these come from a run that was killed between two renames.
+    """Print on stderr which of these outputs come from a run that was killed between two renames.
 
     A note of a run that renamed none of its outputs, or all of them, is removed.
     """
@@ -219,7 +222,7 @@ def _are(names: Sequence[str]) -> str:
 
 
 def _ending(path: str) -> str:
-    """Return the ending that decides the format: of the user's path, not of a link's target."""
+    """Return the ending that decides the format: the ending of the user's path, not of a link's target."""
     return "".join(Path(path.lower()).suffixes[-2 if path.lower().endswith(".gz") else -1 :])
 
 

@@ -42,19 +42,19 @@ AT_ONCE = "max"
 
 _FILE_RECORDS = 100_000
 _LOOK_SECONDS = 0.1
-"""Seconds of sleep, at most, between two checks whether the job was asked to end."""
+"""The most seconds of sleep between two checks whether the job was asked to end."""
 
 _NAP_SECONDS = 0.001
 _TELL_SECONDS = 10.0
 
 
 class Sink:
-    """Lines on stdout, flushed; the base class of other destinations of lines."""
+    """Writes lines to stdout and flushes them; the base class of other destinations of lines."""
 
     def put(self, lines: Sequence[str]) -> None:
         """Write lines; readers see the lines soon after.
 
-        Raises BrokenPipeError where stdout has no reader any more.
+        Raises BrokenPipeError if stdout has no reader any more.
         """
         write_out("\n".join([*lines, ""]).encode())
 
@@ -66,7 +66,7 @@ class Sink:
 
 
 class FolderSink(Sink):
-    """Lines as files part-000001.jsonl, ... in a folder; each file gets its name when it is complete.
+    """Writes lines as files part-000001.jsonl, ... in a folder; each file gets its name when it is complete.
 
     A file is complete after `seconds`, or with 100,000 records. After the last file, the file `_END` is made.
     """
@@ -111,7 +111,7 @@ class FolderSink(Sink):
 
 
 class TopicSink(Sink):
-    """Lines as messages of a Kafka topic; the client spreads the messages over the partitions."""
+    """Sends lines as messages of a Kafka topic; the client spreads the messages over the partitions."""
 
     def __init__(self, topic: KafkaTopic) -> None:
         self._topic = topic
@@ -154,11 +154,13 @@ class TopicSink(Sink):
 
 @dataclass
 class Schedule:
-    """When records are due: the first at once, another d / speed seconds later.
+    """The times at which records are due.
 
-    speed  seconds of event time in a second; inf: all records are due
+    The first is due at once, each later record d / speed seconds after it.
+
+    speed  seconds of event time in a second; inf = all records are due
     first  the event time of the first record, microseconds
-    begun  the moment at which it is due, on the monotonic clock
+    begun  the moment at which the first record is due, on the monotonic clock
     """
 
     speed: float
@@ -178,7 +180,10 @@ class Schedule:
 
 @dataclass
 class Played:
-    """Figures of a replay: records, seconds taken, the greatest delay, and the delay of the last record."""
+    """The figures of a replay.
+
+    Records, seconds taken, the greatest delay, and the delay of the last record.
+    """
 
     records: int = 0
     seconds: float = 0.0
@@ -229,7 +234,9 @@ def play(
     limit: float = math.inf,
     stop: StopOnSignal | None = None,
 ) -> Played:
-    """Write records when they are due, `speed` seconds of event time per second; inf: without waiting.
+    """Write records when they are due, `speed` seconds of event time per second.
+
+    If `speed` is inf, write them without waiting.
 
     Records that are due together are written together. Ends after `limit` records, or at `stop`'s signal.
     """

@@ -1,4 +1,4 @@
-"""`rocsteady roll-up`: roll-up rows of rows of measures that are there."""
+"""`rocsteady roll-up`: makes roll-up rows from existing rows of measures."""
 
 from __future__ import annotations
 

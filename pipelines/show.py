@@ -1,4 +1,4 @@
-"""`rocsteady show`: a line for every model of rows that are there, worst first, for people."""
+"""`rocsteady show`: prints a line for every model of existing rows, the worst model first."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def import_command(options: argparse.Namespace) -> int:
 def _tell_of_unknown(models: Sequence[str], export: Export, spread: Export, shards: Shards) -> None:
     """Print which of these models have no state in an export, so that their new own shards are empty.
 
-    Only if one is empty are the names of all models read.
+    The names of all models are read only if a new own shard is empty.
     """
 
     def is_unknown(model: str) -> bool:
@@ -161,7 +161,7 @@ def _tell_of_unknown(models: Sequence[str], export: Export, spread: Export, shar
 
 
 def _own_after(own: Sequence[str], given: Sequence[str], taken: Sequence[str], folder: str) -> list[str]:
-    """Return the models with a shard of their own, after adding `given` to `own` and removing `taken`."""
+    """Return the models that have a shard of their own, with `given` added and `taken` removed."""
     wrong_given = [model for model in given if model in own or given.count(model) > 1]
     wrong_taken = [model for model in taken if model not in own or taken.count(model) > 1]
     for option, wrong in (("--own-shard", wrong_given), ("--no-own-shard", wrong_taken)):
@@ -183,7 +183,7 @@ def _in_words(step: Step) -> str:
 # ---- rocsteady inspect
 
 _LARGEST = 10
-"""The most models that a description names: those with the largest state."""
+"""The most models that a description names: the models with the largest state."""
 
 
 def inspect_command(options: argparse.Namespace) -> int:
@@ -286,13 +286,13 @@ def _position_lines(positions: dict[int, tuple[str, object]]) -> list[str]:
 
 
 def _added(position: object) -> list[tuple[str, str, object]]:
-    """Return the positions of partitions that were added while the job ran, as they stand in a position."""
+    """Return the positions of added partitions that a position holds."""
     added = position.get("added") if isinstance(position, dict) else None
     return [("  added", str(name), at) for name, at in added.items()] if isinstance(added, dict) else []
 
 
 def _position_words(position: object) -> str:
-    """Say in words where a reader stands. Raises CorruptBytesError."""
+    """Return in words where a reader stands. Raises CorruptBytesError for a position that is damaged."""
     if not isinstance(position, dict) or "offset" not in position:
         return f"at {json.dumps(position)}"
     with reading("a position"):

@@ -32,7 +32,7 @@ class OnSignal(ABC):
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in self._numbers:
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: the signal stays ignored
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup, the signal stays ignored
                     self._before[number] = signal.signal(number, self._take)
         return self
 
@@ -42,13 +42,13 @@ class OnSignal(ABC):
 
     @abstractmethod
     def _take(self, number: int, frame: FrameType | None) -> None:
-        """Take a signal."""
+        """Store a signal that came."""
 
 
 class StopOnSignal(OnSignal):
     """A context in which the first SIGINT or SIGTERM sets `signal`; a second signal interrupts.
 
-    The system continues a wait after a signal. So a caller that waits must wait briefly and ask `is_asked`.
+    The system continues a wait after a signal. So a caller must wait only briefly, and then ask `is_asked`.
     """
 
     def __init__(self) -> None:
@@ -82,11 +82,12 @@ class Interruptible(OnSignal):
 
     The context records the signal, because an engine may turn the exception into another error. After a
     signal, any error counts as the signal's consequence. A second signal ends the process at once, if the
-    command owns the process. A second KeyboardInterrupt would come during the engine's shutdown: it left a
-    gRPC traceback, or a process that never ended.
+    command owns the process. A second KeyboardInterrupt would come during the engine's shutdown: it once left
+    a gRPC traceback, and once a process that never ended.
 
-    Where C code calls Python, it ignores what Python raises. LLVM calls Python when it has compiled a kernel,
-    which takes seconds, so a signal of that time was mostly lost. The exception is then raised once more.
+    If C code calls Python, it ignores the exceptions that Python raises. LLVM calls Python when it has
+    compiled a kernel, which takes seconds, so a signal at that time was mostly lost. The exception is then
+    raised once more.
     """
 
     def __init__(self, *, ends_process: bool) -> None:
@@ -115,7 +116,7 @@ class Interruptible(OnSignal):
         raise KeyboardInterrupt
 
     def _take_ignored(self, ignored: sys.UnraisableHookArgs) -> None:
-        """Take an exception that nothing can catch: if a signal raised it, raise it again, soon."""
+        """Take an exception that nothing can catch: if a signal raised it, raise it again a moment later."""
         if isinstance(ignored.exc_value, KeyboardInterrupt):
             # When the timer ends, the C code has returned.
             self._again = threading.Timer(_AGAIN_SECONDS, self._interrupt_again)
@@ -157,7 +158,8 @@ class SignalsHeld(OnSignal):
 def _end_at_once(number: int) -> NoReturn:
     """End this process and its children, such as Prism, with the exit status of a signal and a message."""
     say("interrupted once more; hidden files of unfinished outputs may be left")
-    for children in Path("/proc/self/task").glob("*/children"):  # on Linux; elsewhere a terminal tells them
+    # on Linux; elsewhere a terminal sends them the signal
+    for children in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in children.read_text().split():
                 os.kill(int(child), signal.SIGTERM)

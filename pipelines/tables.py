@@ -44,7 +44,7 @@ _SHOWN = 20
 
 
 def _check_output(options: argparse.Namespace, content: str) -> None:
-    """Raise ConfigError or InputError where the one output of a command cannot be written.
+    """Raise ConfigError or InputError if the one output of a command cannot be written.
 
     content  what the output holds
     """
@@ -69,7 +69,10 @@ def rows_command(options: argparse.Namespace) -> int:
 
 
 def compared_measures(option: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the measures that an option names, each once. Raises ConfigError for one that says nothing."""
+    """Return the measures that an option names, each once.
+
+    Raises ConfigError for a measure that says nothing of which model is better.
+    """
     measures = tuple(dict.fromkeys(names))
     for name in measures:
         if name not in COMPARED:
@@ -113,9 +116,9 @@ def compare_command(options: argparse.Namespace) -> int:
 
 
 def summary(rows: Sequence[ComparisonRow]) -> Iterator[str]:
-    """Yield sentences on the learners that are better than others: by which test and since when.
+    """Yield sentences on the learners that are better than others: with the test, and the moment since when.
 
-    Each measure is read at its `last_usable` checkpoint. Where a later checkpoint exists, a sentence says so.
+    Each measure is read at its `last_usable` checkpoint. If a later checkpoint exists, a sentence says so.
     """
     used: dict[str, int] = {}
     early: dict[int, None] = {}
@@ -158,14 +161,14 @@ def _identity(row: ComparisonRow) -> tuple[str, ...]:
 def _arranged(
     table: pa.Table, over: str, measures: Sequence[str]
 ) -> tuple[list[str], list[str], dict[Checkpoint, dict[str, FloatArray]]]:
-    """Return the learners, the folds, and at each moment the values of each measure, [learner, fold].
+    """Return the learners, the folds, and for each moment the values of each measure, [learner, fold].
 
-    A value is NaN where a learner has no row in a fold at a moment. Raises InputError where nothing can be
+    A value is NaN if a learner has no row in a fold at a moment. Raises InputError if nothing can be
     compared.
 
-    A moment is a grid point (`due`); rows without a grid point are then left out. Where no row has a grid
-    point, a moment is the rows' ordinal. Where some learners have no row in a fold at a moment, only the
-    other learners are compared.
+    A moment is a grid point (`due`); rows without a grid point are then left out. If no row has a grid point,
+    a moment is the rows' ordinal. If some learners have no row in a fold at a moment, only the other learners
+    are compared.
     """
     columns = _slice_columns(table)
     named: Iterator[Any] = map(record_of(table)._make, row_values(table))

@@ -88,7 +88,7 @@ def checkpoint(at: Checkpoint) -> str:
 
 
 def all_dates(*times: FloatArray) -> bool:
-    """Tell whether all moments (microseconds UTC, NaN = missing) are midnights, so that hours say nothing.
+    """Return whether all moments (microseconds UTC, NaN = missing) are midnights, so that hours show nothing.
 
     >>> all_dates(np.array([1380153600_000000.0, np.nan])), all_dates(np.array([1.0]))
     (True, False)
@@ -148,7 +148,7 @@ def number(value: float | None, digits: str) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Write a p-value with three decimals, small ones with four; None is a dash.
+    """Write a p-value with three decimals, a small p-value with four; None is a dash.
 
     >>> p_value(0.0488), p_value(0.00098), p_value(1e-9), p_value(1.0), p_value(None)
     ('0.049', '0.0010', '<0.0001', '1', '–')
@@ -161,7 +161,7 @@ def p_value(p: float | None) -> str:
 
 
 def with_interval(value: float, low: float, high: float) -> str:
-    """Write an AUC and its interval; a dash for an unknown AUC, and no interval where it is unknown.
+    """Write an AUC and its interval; an unknown AUC is a dash, and an unknown interval is left out.
 
     >>> with_interval(0.71154, 0.7, 0.72263), with_interval(0.7, np.nan, np.nan)
     ('0.712 [0.700, 0.723]', '0.700')
@@ -182,7 +182,9 @@ def counted(count: int, noun: str) -> str:
 
 
 def letters(text: str) -> int:
-    """Return the width of a text in letters: wide ones, such as Chinese, count two, combining marks none.
+    """Return the width of a text in letters.
+
+    A wide letter, such as a Chinese one, counts two, a combining mark none.
 
     >>> letters("abc"), letters("\u6f22\u5b57"), letters("e\u0301")
     (3, 4, 1)

@@ -1,7 +1,7 @@
 """Watches a job on a Flink cluster while its launcher waits for the job, and cancels the job on request.
 
 Beam's own `PipelineResult.cancel` only interrupts the job server's thread that waits for the job. The cluster
-is not told, and the job goes on. So this module asks the cluster's REST interface to cancel the job.
+does not hear of it, and the job goes on. So this module asks the cluster's REST interface to cancel the job.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .presets import CLUSTER_SECONDS, NO_ANSWER, Runner, ask_cluster, cluster_ho
 from .servers.processes import polls
 
 CANCEL_SECONDS = 30.0
-"""Seconds that a job may take to be cancelled."""
+"""The most seconds that a job may take to be cancelled."""
 
 _ENDED = ("CANCELED", "FAILED", "FINISHED")
 _WATCH_SECONDS = 2.0
 
 
 class JobWatch:
-    """A context in which a thread reports which job the cluster runs, the job's page, and each new state.
+    """A context in which a thread reports the job that the cluster runs, the job's page, and each new state.
 
-    say  takes each report, a sentence. A job without a cluster of its own has no reports.
+    say  a function that takes each report, a sentence. There are no reports for a job without a cluster.
     """
 
     def __init__(self, runner: Runner, say: Callable[[str], None]) -> None:
@@ -56,24 +56,27 @@ class JobWatch:
             if now[0] != identity:
                 page = f"{cluster_url(self._master)}/#/job/running/{now[0]}/overview"
                 self._say(f"the job {self._name} is {now[0]} on the cluster; its page: {page}")
-            if now[1] not in (state, *_ENDED):  # the launcher says how the job ended
+            if now[1] not in (state, *_ENDED):  # the launcher reports how the job ended
                 self._say(f"the job {self._name}: {now[1]}")
             identity, state = now
 
 
 def _place_of(runner: Runner) -> tuple[str, str]:
-    """Return the address of a job's cluster, as the options name it, and the name of the job."""
+    """Return the address of a job's cluster, as the options give it, and the name of the job."""
     master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
     return master, str(runner.options.view_as(GoogleCloudOptions).job_name)
 
 
 def _named(master: str, name: str) -> list[dict[str, Any]]:
-    """Return the jobs of a name that a cluster knows. Raises an error of NO_ANSWER."""
+    """Return the jobs with a name that a cluster knows. Raises one of the errors in NO_ANSWER."""
     return [job for job in ask_cluster(master, "/jobs/overview")["jobs"] if job["name"] == name]
 
 
 def _newest(master: str, name: str) -> dict[str, Any]:
-    """Return the newest job of a name. Raises an error of NO_ANSWER, ValueError where there is no job."""
+    """Return the newest job with a name.
+
+    Raises one of the errors in NO_ANSWER, ValueError if there is no job.
+    """
     return max(_named(master, name), key=lambda job: int(job["start-time"]))
 
 
@@ -93,8 +96,8 @@ def restarted(runner: Runner) -> str:
 def leave(runner: Runner) -> str | None:
     """Cancel a job, or leave it running, when its launcher ends; return a sentence about the job.
 
-    A job whose Python code runs in this process (LOOPBACK) is cancelled: it would only fail without this
-    process. Any other job on a cluster goes on. Returns None for a job that ends with this process anyway.
+    A job whose Python code runs in this process (LOOPBACK) is cancelled: it would fail without this process.
+    Any other job on a cluster goes on. Returns None for a job that ends with this process in any case.
     """
     master, name = _place_of(runner)
     portable = runner.options.view_as(PortableOptions)
@@ -116,7 +119,7 @@ def leave(runner: Runner) -> str | None:
 
 
 def cancel(runner: Runner) -> str | None:
-    """Cancel a job on its cluster; return a sentence about the job, None where there is no cluster to ask."""
+    """Cancel a job on its cluster; return a sentence about the job, or None if there is no cluster to ask."""
     master, name = _place_of(runner)
     if runner.kind != "flink" or cluster_host(master) is None:
         return None

@@ -40,7 +40,7 @@ _OPEN = (
 
 @contextmanager
 def on_this_machine() -> Iterator[None]:
-    """Make new gRPC servers of this process listen on 127.0.0.1 alone, while the block runs.
+    """While the block runs, make new gRPC servers of this process listen only on 127.0.0.1.
 
     Beam announces each of these servers as "localhost", so no other machine needs to reach the server.
     """
@@ -64,12 +64,14 @@ def _listen_here(listen: Any, address: str) -> int:
 
 
 def close_ports(kind: str, options: PipelineOptions) -> str | None:
-    """Make the server that takes a job listen on this machine alone; return a warning where it stays open.
+    """Make the server that takes a job listen on this machine alone.
+
+    Return a warning if it stays open to others.
 
     kind     the kind of the runner
     options  the pipeline's options; they are changed in place
 
-    A job server that runs already is not examined.
+    A job server that runs already is not checked.
     """
     said = options.get_all_options(retain_unknown_options=True)
     if said["job_endpoint"]:
@@ -90,7 +92,7 @@ def _close_job_server(options: PipelineOptions) -> str | None:
     try:
         jar = Path(server.local_jar(server.path_to_jar(), options.view_as(JobServerOptions).jar_cache_dir))
     except (OSError, RuntimeError, ValueError):
-        return None  # Beam asks for the jar once more and reports the error itself
+        return None  # Beam asks for the jar again and reports the error itself
     folder = servers_folder() / "closed"
     try:
         if cluster_host(flink.flink_master.strip()) is None:
@@ -115,7 +117,7 @@ def _written(folder: Path) -> Path:
 
 
 def _is_closed_prism(place: str | None) -> bool:
-    """Tell whether a Prism was compiled by `get prism`. False for a Prism that Beam has yet to download."""
+    """Return whether `get prism` compiled a Prism. False for a Prism that Beam has not downloaded yet."""
     try:
         with (
             Path(place or os.devnull).open("rb") as program,

@@ -1,7 +1,7 @@
 """Checks before a job whether everything that its runner needs is present, and names each remedy.
 
 The checks start, change and fetch nothing. The exception is `probe`: it runs a job of one element, which
-reports what only workers know, such as whether a worker can import rocsteady.
+reports facts that only workers know, such as whether a worker can import rocsteady.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Finding:
 
     what    the requirement's name: "Java", "cluster"
     good    whether the requirement is met
-    said    what the check found, and the command that mends a requirement that is not met
+    said    the finding of the check, and the command that is the remedy for a requirement that is not met
     """
 
     what: str
@@ -72,7 +72,7 @@ def findings(runner: Runner) -> Iterator[Finding]:
 
 
 def problem(runner: Runner) -> str | None:
-    """Return a sentence about the first requirement that is not met; None where a job can start."""
+    """Return a sentence about the first requirement that is not met; None if a job can start."""
     return next((f"{found.what}: {found.said}" for found in findings(runner) if not found.good), None)
 
 
@@ -153,7 +153,7 @@ def _cluster(master: str, options: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("cluster", False, missing)
         return
     asked = options["flink_version"]
-    # A job service knows the version of its own Flink.
+    # The job service knows the version of its own Flink.
     minor = minor_of(version)
     fits = minor == asked or bool(options["job_endpoint"])
     there = f"Flink {version} at {url}"
@@ -248,9 +248,11 @@ def _of_dataflow(options: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _credentials(options: dict[str, Any]) -> Finding:
-    """Ask Google's library for credentials: of a file, of gcloud, or of a machine at Google itself.
+    """Ask Google's library for credentials.
 
-    Where there are none, the library waits some seconds for the answer of a machine at Google.
+    Credentials of a file, of gcloud, or of a machine at Google itself.
+
+    If there are none, the library waits some seconds for the answer of a machine at Google.
     """
     if options["no_auth"]:
         return Finding("credentials", True, "none, as --no_auth says")
@@ -265,7 +267,7 @@ def _credentials(options: dict[str, Any]) -> Finding:
 
 
 def _checked(what: str, good: bool, said: str, missing: str) -> Finding:
-    """Return a finding. It says `said` if the requirement is met (`good`), else `missing`."""
+    """Return a finding. It says `said` if the requirement is met (`good`), otherwise `missing`."""
     return Finding(what, good, said if good else missing)
 
 

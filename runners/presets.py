@@ -1,9 +1,9 @@
 """Chooses the Beam runner of a job and the runner's options.
 
-`local` is the in-process engine of Beam's DirectRunner, named directly: `DirectRunner` itself first looks
-for another engine, which it would download. Any other runner's name is handed to Beam unchanged. Every option
-that Beam knows is handed on, too. An option that Beam does not know is an error here; Beam would only log a
-line. `PRESETS` adds options that a runner works better with, unless the user set the same option.
+`local` is the in-process engine of Beam's DirectRunner, named directly: `DirectRunner` itself first looks for
+another engine, which it would download. The name of any other runner goes to Beam unchanged. Every option
+that Beam knows also goes to Beam. An option that Beam does not know is an error here; Beam would only log a
+line. `PRESETS` adds options with which a runner works better, unless the user set the same option.
 """
 
 from __future__ import annotations
@@ -39,27 +39,28 @@ CLUSTER_SECONDS = 5.0
 """Seconds that a cluster, or a job server, may take to answer."""
 
 NO_ANSWER = (OSError, ValueError, KeyError, TypeError)
-"""Errors where a cluster does not answer, or where its answer is not Flink's."""
+"""Errors of a cluster that does not answer, or whose answer is not Flink's."""
 
 PRESETS: dict[str, dict[str, str]] = {
     "flink": {
         # Milliseconds. A longer interval repeats more work after a failure, a shorter one costs more
         # checkpoints.
         "checkpointing_interval": "10000",
-        # A bundle costs up to a millisecond for every key in it. Flink hands elements to a worker in pieces
+        # A bundle costs up to a millisecond for every key in it. Flink gives elements to a worker in pieces
         # of 1 MB and at the end of the bundle, so packets and rows wait for that end.
         "max_bundle_size": "1000",
         "max_bundle_time_mills": "100",
         # Off by default: without this cache every bundle reads all of a shard's state again.
         "max_cache_memory_usage_mb": "100",
-        # Off by default: Flink then stores in a checkpoint what a bundle emits while the checkpoint is made.
-        # With that default, rows stopped for good both times that a TaskManager was killed, though the
-        # readers went on to the end. With this option, in benchmarks.faults, all rows came.
+        # Off by default: Flink then stores in a checkpoint the outputs of a bundle that it emits while the
+        # checkpoint is made. With that default, rows stopped for ever both times that a TaskManager was
+        # killed, though the readers went on to the end. With this option, in benchmarks.faults, all rows
+        # came.
         "finish_bundle_before_checkpointing": "",
     },
     "dataflow": {"max_cache_memory_usage_mb": "100"},
 }
-"""Options of Beam that are added per kind of runner unless the user set them; "" marks a switch."""
+"""Options of Beam that are added for each kind of runner, unless the user set them; "" marks a switch."""
 
 FLINK_VERSIONS: Sequence[str] = tuple(FlinkRunnerOptions.PUBLISHED_FLINK_VERSIONS)
 """Versions of Flink, to the minor one, for which Beam has a job server."""
@@ -87,11 +88,16 @@ _REFUSED = {
 }
 
 JOB_LABELS = "job_labels"
-"""Our name for Beam's option `--labels`, the labels of a job on Dataflow: `evaluate` has one itself."""
+"""Our name for Beam's option `--labels`, the labels of a job on Dataflow, because `evaluate` has an option of
+this name itself.
+"""
 
 
 class RunnerError(ValueError):
-    """A runner or an option is not valid; the text names the runner or option, and the remedy."""
+    """Raised for a runner or an option that is not valid.
+
+    The text names the runner or option, and the remedy.
+    """
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,10 @@ class Runner:
 
 
 def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
-    """Return the runner of a name, with Beam's own options from `flags`; raise RunnerError."""
+    """Return the runner of a name, with Beam's own options from `flags`.
+
+    Raise RunnerError for a name or an option that is not valid.
+    """
     beam_name = _BEAM_NAMES.get(name, name)
     refuse_unknown(flags)
     kind = _kind_of(beam_name, flags)
@@ -125,7 +134,8 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
     options = PipelineOptions([flag.replace(f"--{JOB_LABELS}=", "--labels=", 1) for flag in (*flags, *added)])
     named = options.view_as(GoogleCloudOptions)
     if kind == "flink" and named.job_name is None:
-        named.job_name = f"rocsteady-{uuid.uuid4().hex[:12]}"  # by which the job is found on its cluster
+        # the name by which the job is found on its cluster
+        named.job_name = f"rocsteady-{uuid.uuid4().hex[:12]}"
     if kind == "local":
         mode = options.get_all_options().get("direct_running_mode")
         return Runner(name, kind, mode != "multi_processing", True, FnApiRunner(), options, added)
@@ -143,7 +153,10 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
 
 
 def _kind_of(beam_name: str, flags: Sequence[str]) -> str:
-    """Return the kind of a runner. PortableRunner may stand for any kind, so its job service is asked."""
+    """Return the kind of a runner.
+
+    PortableRunner may stand for any kind, so the function asks its job service.
+    """
     if beam_name in _LOCAL:
         return "local"
     class_name = beam_name.rpartition(".")[2]
@@ -153,7 +166,7 @@ def _kind_of(beam_name: str, flags: Sequence[str]) -> str:
 
 
 def _serves_flink(endpoint: str) -> bool:
-    """Tell whether a job service knows Flink's options; False where it does not answer."""
+    """Return whether a job service knows Flink's options; False if it does not answer."""
     if endpoint in ("", "embed"):
         return False
     try:
@@ -195,14 +208,14 @@ def _said(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_cluster(said: Mapping[str, str]) -> dict[str, str]:
-    """Return the options by which our job server knows the Flink cluster of a job."""
+    """Return the options that tell our job server the Flink cluster of a job."""
     added = {}
     master = said.get("flink_master", "[auto]")
     version = said.get("flink_version")
     if not version and cluster_host(master) is not None:
         with suppress(*NO_ANSWER):
             version = str(ask_cluster(master)["flink-version"])
-    if version and (minor := minor_of(version)) in FLINK_VERSIONS:  # preflight tells of others
+    if version and (minor := minor_of(version)) in FLINK_VERSIONS:  # preflight reports any other version
         added["flink_version"] = minor
     if added.get("flink_version", FLINK_MINOR) == FLINK_MINOR:
         jar = _fetched(job_server_jar)
@@ -212,7 +225,7 @@ def _of_cluster(said: Mapping[str, str]) -> dict[str, str]:
 
 
 def minor_of(version: str) -> str:
-    """Return a version of Flink without its patch.
+    """Return a version of Flink without its patch number.
 
     >>> minor_of("1.19.3"), minor_of("2.0")
     ('1.19', '2.0')
@@ -228,14 +241,14 @@ def _fetched(path: Callable[[], Path]) -> str | None:
 
 
 def cluster_host(master: str) -> str | None:
-    """Return the host of a Flink cluster; None where the job server runs a cluster of its own."""
+    """Return the host of a Flink cluster; None if the job server runs a cluster of its own."""
     if master in ("[local]", "[auto]"):
         return None
     return urllib.parse.urlparse(master if "://" in master else f"//{master}").hostname or ""
 
 
 def cluster_is_here(master: str, endpoint: str | None) -> bool:
-    """Tell whether a Flink cluster is on this machine.
+    """Return whether a Flink cluster is on this machine.
 
     `master` may name no cluster ("[auto]", "[local]"). Then the cluster is where its job server is.
 
@@ -249,7 +262,7 @@ def cluster_is_here(master: str, endpoint: str | None) -> bool:
 
 
 def cluster_url(master: str) -> str:
-    """Return the address of a Flink cluster's REST.
+    """Return the address of a Flink cluster's REST interface.
 
     >>> cluster_url("localhost:8081"), cluster_url("https://flink.example.com")
     ('http://localhost:8081', 'https://flink.example.com')
@@ -260,7 +273,7 @@ def cluster_url(master: str) -> str:
 def ask_cluster(master: str, path: str = "/overview", method: str = "GET") -> Any:
     """Return a Flink cluster's JSON answer to a REST request; the default path describes the cluster itself.
 
-    Raises OSError or ValueError where the cluster does not answer.
+    Raises OSError or ValueError if the cluster does not answer.
     """
     request = urllib.request.Request(f"{cluster_url(master)}{path}", method=method)
     try:
@@ -306,7 +319,7 @@ def refuse_unknown(flags: Sequence[str]) -> None:
             raise RunnerError(f"option {name}: {why}")
     for flag in unknown:
         if flag == "--":
-            continue  # argparse leaves it there where files stand before the options and after them
+            continue  # argparse leaves it there if files stand before the options and after them
         name = flag.split("=")[0]
         if name.startswith("-"):
             raise RunnerError(_unknown(name, parser._option_string_actions))
@@ -328,7 +341,7 @@ def _beam_parser() -> Any:
     from apache_beam.options.pipeline_options import _BeamArgumentParser
 
     parser: Any = _BeamArgumentParser(allow_abbrev=False, add_help=False)
-    parser.error = _refuse  # argparse's own prints the text and exits
+    parser.error = _refuse  # argparse's own method would print the text and exit
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(parser)
     for name in (JOB_LABELS, *_FLINK_VALUES, *_REFUSED):

@@ -39,7 +39,7 @@ class _Checked:
 
     Flink begins a job again after each error of a worker, so an error that stays would never end the job.
 
-    error  what `check` raised; None = nothing
+    error  the error that `check` raised; None if it raised none
     """
 
     def __init__(self, runner: Runner, check: Callable[[], None] | None) -> None:
@@ -71,14 +71,15 @@ def run_pipeline(
 ) -> PipelineResult:
     """Run a pipeline to its end, and return Beam's result, which has the job's metrics.
 
-    check  is called from time to time while a job runs on Flink; an error that it raises ends the job
+    check  a function that is called from time to time while a job runs on Flink; an error that it raises ends
+           the job
 
-    Raises RocsteadyError, with the reason in a sentence, where the job fails.
+    Raises RocsteadyError, with the reason in a sentence, if the job fails.
     """
     result = None
     complain = threading.excepthook
     threads_may_fail = False
-    # a thread that lost its connection says nothing: the job reports its own failure or interruption
+    # A thread that lost its connection prints nothing: the job reports its own failure or interruption.
     threading.excepthook = lambda told: None if isinstance(told.exc_value, grpc.RpcError) else complain(told)
     if (warning := close_ports(runner.kind, pipeline.options)) is not None:
         say(warning)
@@ -129,13 +130,13 @@ def _silence_threads() -> None:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Tell whether the connection to the server that runs the job, or hands it to a cluster, was lost."""
+    """Return whether the connection to the server that runs the job, or gives it to a cluster, was lost."""
     return isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
 
 
 @contextmanager
 def _signals_are_ours() -> Iterator[None]:
-    """Make Beam's new job servers pass SIGINT on to our handler only, while the block runs.
+    """While the block runs, make Beam's new job servers pass SIGINT only to our handler.
 
     Beam's own handler (2.77) stops the server while the handler holds a lock. A second Ctrl-C ran the handler
     again in the same thread. The second run waited for ever for the lock of the first run.
@@ -162,7 +163,7 @@ def _stop_job_server() -> None:
 
 
 def starts_no_job(runner: Runner) -> str | None:
-    """Return what a run does instead of starting a job: a sentence, or None for a run that starts one."""
+    """Return, in a sentence, what a run does instead of starting a job; None if the run starts a job."""
     if runner.kind != "dataflow":
         return None
     if runner.options.view_as(TestOptions).dry_run:

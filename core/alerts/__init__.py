@@ -4,5 +4,5 @@
 and `rule_sets` has the rules of one table. `surely` has the condition on evidence, with its rate of false
 alarms. `table` (`AlertTable`) applies rules to rows: `series` has the state of one model, slice and class,
 `watch` decides for one rule, and `caps` counts the alerts that were told. `rows` has the records of rows and
-alerts, and `messages` the messages of alerts.
+alerts, and `messages` writes the messages of alerts.
 """

@@ -1,4 +1,4 @@
-"""The columns that rules may name, and the kinds of rows that have them."""
+"""The columns that rules may name, and the kinds of rows that have these columns."""
 
 from __future__ import annotations
 
@@ -9,26 +9,21 @@ from ..errors import ConfigError
 from ..process.near_names import near_names
 from ..rows.class_columns import MEANS_NUMBERS
 from ..rows.columns import COUNT_COLUMNS, MASS_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from ..rows.measure_table import CLASS_TABLE, MEASURE_TABLE, POSITIVE_MEASURES
 from ..rows.pairs import PAIR_NUMBERS
 from ..rows.roll_ups import GROUP_NUMBERS
-from ..settings.measure_names import MEASURES, RANKING_MEASURES
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, *MEANS_NUMBERS, "drift")
-"""Columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
+"""The columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
 
 A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches groups, or columns of rows of
 pairs (`PAIR_NUMBERS`), and then watches pairs.
 """
 
-OF_ONE_CLASS = frozenset(
-    (
-        *MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES],
-        "members_surely_below", "tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd",
-    )
-)  # fmt: skip
+OF_ONE_CLASS = frozenset((*MASS_COLUMNS[1:], *POSITIVE_MEASURES, "members_surely_below"))
 """Columns that are null in the row of all classes, and in its roll-up: they need a positive class."""
 
-TESTED = ("auc", *(name for name in MEANS_NUMBERS if f"{name}_low" in MEANS_NUMBERS))
+TESTED = tuple(measure.name for measure in (*MEASURE_TABLE, *CLASS_TABLE) if measure.interval)
 """Columns that have an interval, by which a change is tested."""
 
 Kind = Literal["row", "roll-up row", "pair row"]
@@ -36,7 +31,7 @@ Kind = Literal["row", "roll-up row", "pair row"]
 
 
 def kind_of(columns: Iterable[str]) -> Kind:
-    """Return the kind of rows that have columns of rules, which are of one kind."""
+    """Return the kind of rows that have the columns of a rule, all of one kind."""
     first = next(iter(columns), "")
     return "roll-up row" if first in GROUP_NUMBERS else "pair row" if first in PAIR_NUMBERS else "row"
 

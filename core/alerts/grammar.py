@@ -1,6 +1,6 @@
 """The grammar of an alert's rule, as `--alert` takes it.
 
-Words stand apart, comparisons need not:
+Words stand apart, but comparisons need no blanks:
 
     rule      = condition [held] ["until" limit [held]] [scope] [cap]
     condition = limit | change | surely
@@ -14,10 +14,10 @@ Words stand apart, comparisons need not:
     test      = ("model" | "slice" | "class" | "group") ("=" | "!=" | "like" | "not" "like") TEXT
     cap       = "at" "most" N "a" "day"
 
-COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`). Or it is one of a roll-up row
-(`GROUP_NUMBERS`) or of a pair row (`PAIR_NUMBERS`): the rule then watches groups, or pairs. DURATION is 90s,
-30m, 2h or 7d, PERIOD is START..END of RFC 3339 times, dates or months (no zone = UTC), the end exclusive.
-TEXT stands in quotes and may hold any character; a quote within the TEXT is doubled: 'it''s'.
+COLUMN is a column of a row that holds numbers (`RULE_COLUMNS`). Or COLUMN is a column of a roll-up row
+(`GROUP_NUMBERS`) or of a pair row (`PAIR_NUMBERS`): the rule then watches groups or pairs. DURATION is 90s,
+30m, 2h or 7d. PERIOD is START..END of RFC 3339 times, dates or months (without a zone they are UTC); the end
+is exclusive. TEXT stands in quotes and may hold any character; a quote within the TEXT is doubled: 'it''s'.
 
     auc_high < 0.8 for 3 rows                   in three rows, the whole interval is below 0.8
     kappa_m < 0 for 2h until kappa_m > 0.1      hysteresis
@@ -67,10 +67,10 @@ from .rules import (
 from .surely import REMEDY_RATE, Rate, Surely, parse_budget
 
 _WORD = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[<>=!]+|[^\s<>=!']+")
-"""A text in quotes, or a text that is not closed; a comparison; any other word."""
+"""Matches a text in quotes, or a text that is not closed; a comparison; any other word."""
 
 _END = ""
-"""The word behind the last word of a rule."""
+"""Stands for the word behind the last word of a rule."""
 
 _PARTS = ["for", "until", "where", "at"]
 """The words that begin the parts of a rule behind its condition, in the order of the parts."""
@@ -82,7 +82,7 @@ _EXAMPLES = f"such as {_RULES}"
 def parse_alert(text: str) -> AlertRule:
     """Read a rule; the grammar stands at the head of this module. O(words).
 
-    Raises ConfigError, which names the text, the word that is wrong and what would do.
+    Raises ConfigError, which names the text, the wrong word and what is allowed there.
 
     >>> parse_alert("auc<0.80 until auc > .82").until
     Limit(column='auc', comparison='>', number=0.82)
@@ -98,7 +98,9 @@ def parse_alert(text: str) -> AlertRule:
 
 
 def parse_reference(text: str) -> Span | Period:
-    """Read a span or a period as it stands behind `against` in a rule. Raises ConfigError.
+    """Read a span or a period as it stands behind `against` in a rule.
+
+    Raises ConfigError for any other text.
 
     >>> str(parse_reference("7d")), str(parse_reference("2026-01-01..2026-02-01"))
     ('7d', '2026-01-01..2026-02-01')
@@ -222,7 +224,7 @@ class _Words:
         return Change(column, direction, by or 0.0, against)
 
     def _by_against(self, column: str, direction: Direction) -> tuple[float | None, Span | Period]:
-        """Read the size of a change, None if it is left out, and its reference."""
+        """Read the size of a change and its reference; the size is None if the rule has none."""
         by = None
         if self._takes("by"):
             by = self._number(f"{column} {direction} by")
@@ -234,7 +236,7 @@ class _Words:
         return by, self._against()
 
     def reference(self) -> Span | Period:
-        """Read a reference, and nothing behind the reference."""
+        """Read a reference, with no word behind the reference."""
         found = self._against()
         if self._words[0] != _END:
             raise ConfigError(f"{self._words[0]!r} stands behind {found}; {REMEDY_SPAN}, or a period")

@@ -16,7 +16,7 @@ def message_of(alert: AlertRow, rule: AlertRule, streak: int, half_width: float 
     """Return the message of an alert: a sentence with the event, the place, the figures and the rule.
 
     streak      number of rows of the streak that opened or closed the alert
-    half_width  half the width of the difference's interval; None if the rule is no change, or if its
+    half_width  half the width of the difference's interval; None if the rule is no change, or if the
                 difference has no interval
     """
     name = name_text(alert.model) + (f" [{name_text(alert.slice)}]" if alert.slice else "")

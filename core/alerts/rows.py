@@ -1,7 +1,7 @@
 """The input and the output of alert rules: rows with the columns that rules read, and records of alerts.
 
-`WatchedRows` are rows in columns, reduced to the columns that the rules of a job read: 76 bytes a row and 8
-for each column, while a whole row takes 400.
+`WatchedRows` are rows in columns, reduced to the columns that the rules of a job read. A row takes 76 bytes
+and 8 for each column, while a whole row takes 400.
 
 Wire form, version 1: a frame (encoding/fields.py) with magic "RSAB"; payload: columns (u32 count, texts),
 keys (u32 count; each a u8, its number of texts, and its texts), rows u32, key codes i32, integers i64 (nine a
@@ -38,32 +38,35 @@ VERSION = 1
 _HALF_WIDTH = "_half_width"
 
 Key = tuple[str, ...]
-"""Model and slice. Of a model with a score of each class also the class, or "" for the row of all classes."""
+"""The names of a row: the model and the slice. For a model with a score of each class, also the class, or ""
+for the row of all classes.
+"""
 
 
 class AlertRow(NamedTuple):
     """An alert that opens or closes at a row. Times are microseconds UTC.
 
-    (rule, model, slice, class_, pane, row) is its identity: a sink that receives an alert twice keeps it
-    once. In tables `class_` is the column `class`.
+    The identity of an alert is (rule, model, slice, class_, pane, row): a sink that receives an alert twice
+    keeps one copy. In tables `class_` is the column `class`.
 
     rule             the rule in its canonical spelling
     state            "open" or "closed"
-    model, slice     whose rows the rule watches; `model` is the group of a roll-up row, and of a pair row a
-                     name such as "v2 against v1"
-    class_           the class of the row; None: the row of a model with one score, or that of all classes
+    model, slice     the model and the slice whose rows the rule watches; for a roll-up row `model` is the
+                     group, and for a pair row a name such as "v2 against v1"
+    class_           the class of the row; None for the row of a model with one score, and for the row of all
+                     classes
     pane_start, pane_end
                      the Beam window of the rows, if the input is windowed
     row, time        the row at which the alert opened or closed; `time` is the row's `due`, or else its
                      `time`
-    since_row        of an alert that opens, the first row of its streak; of an alert that closes, the row at
-                     which the alert opened
+    since_row        if the alert opens, the first row of its streak; if the alert closes, the row at which
+                     the alert opened
     since_time       the time of `since_row`
     column, value    the column of the condition that decided, and its value in the row
-    limit            the limit of the condition; of a change, the size that the rule asks for
-    reference_row    of a change, the row with which the row was compared
-    reference_value  of a change, the value in that row; of `surely drops`, the bound that the period gave, on
-                     which the promise is conditional
+    limit            the limit of the condition; for a change, the size that the rule asks for
+    reference_row    for a change, the row with which the row was compared
+    reference_value  for a change, the value in that row; for `surely drops`, the bound that the period gave,
+                     on which the promise is conditional
     message          a sentence for people
     """
 
@@ -87,13 +90,13 @@ class AlertRow(NamedTuple):
 
 
 SomeRows = Rows | Sequence[MeasureRow] | Sequence[ClassRow] | Sequence[RollUpRow] | Sequence[PairRow]
-"""Rows that rules watch: rows in columns, single rows, roll-up rows, or pair rows."""
+"""The rows that rules watch: rows in columns, single rows, roll-up rows, or pair rows."""
 
 
 class WatchedRows(NamedTuple):
-    """n rows with the columns that rules read.
+    """Any number n of rows with the columns that rules read.
 
-    columns    names of the columns of `numbers`: `watched_columns`
+    columns    names of the columns of `numbers`, by `watched_columns`
     keys       the `Key`s that occur
     key_codes  int32[n], the index in `keys` of each row's key
     integers   int64[n, len(INTEGER_COLUMNS)]; NO_TIME stands for null
@@ -108,7 +111,10 @@ class WatchedRows(NamedTuple):
 
     @classmethod
     def of(cls, rows: SomeRows, columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows. O(cells). Raises InputError for rows of another kind than the columns are."""
+        """Make watched rows from rows of any form. O(cells).
+
+        Raises InputError if the columns belong to another kind of rows.
+        """
         if isinstance(rows, ClassRows):
             rows = rows.rows
         if isinstance(rows, Rows):
@@ -124,7 +130,10 @@ class WatchedRows(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: Rows, columns: Sequence[str]) -> WatchedRows:
-        """Make watched rows from rows in columns. O(cells). Raises InputError for columns of other rows."""
+        """Make watched rows from rows in columns. O(cells).
+
+        Raises InputError if the columns belong to another kind of rows.
+        """
         check_kind("row", columns)
 
         def number(name: str) -> FloatArray:
@@ -148,7 +157,7 @@ class WatchedRows(NamedTuple):
     ) -> WatchedRows:
         """Make watched rows from single rows, roll-up rows or pair rows. O(cells), in Python.
 
-        Raises InputError for rows of another kind than that of the columns.
+        Raises InputError if the columns belong to another kind of rows.
         """
         watched = [_watched(row) for row in records]
         for kind in {kind for kind, _ in watched}:
@@ -183,7 +192,7 @@ class WatchedRows(NamedTuple):
     def covered(self, rules: Sequence[AlertRule]) -> WatchedRows:
         """Return the rows that at least one rule covers. O(rows + keys * rules).
 
-        Raises InputError for rows without classes and a rule that needs classes.
+        Raises InputError if a rule needs classes and the rows have none.
         """
         for rule in rules:
             if (part := rule.needs_classes) and any(len(key) == 2 for key in self.keys):
@@ -197,7 +206,10 @@ class WatchedRows(NamedTuple):
         return self if inside.all() else self.take(np.flatnonzero(inside[self.key_codes]))
 
     def in_order_of_time(self) -> WatchedRows:
-        """Return the rows by `due`, or else `time`; of one time by slice, then class; those without first."""
+        """Return the rows in order of `due`, or else of `time`.
+
+        Rows of one time are in order of slice, then of class; rows without a time come first.
+        """
         moments = np.where(self._times("due") == NO_TIME, self._times("time"), self._times("due"))
         places = {names: place for place, names in enumerate(sorted({key[1:] for key in self.keys}))}
         ranks = np.array([places[key[1:]] for key in self.keys])
@@ -207,7 +219,7 @@ class WatchedRows(NamedTuple):
         return self.integers[:, INTEGER_COLUMNS.index(name)]
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of the rows."""
         parts = [struct.pack("<I", len(self.columns)), *map(packed_text, self.columns)]
         parts.append(struct.pack("<I", len(self.keys)))
         parts += map(packed_key, self.keys)
@@ -221,7 +233,7 @@ class WatchedRows(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes) -> WatchedRows:
-        """Read the wire form. Raises a `WireError` for any other bytes."""
+        """Read rows from their wire form. Raises a `WireError` for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, "a record of watched rows"))
         with reading("a record of watched rows"):
             columns = tuple(reader.text() for _ in range(reader.number("<I")))
@@ -237,7 +249,7 @@ class WatchedRows(NamedTuple):
 
 
 def check_kind(kind: Kind, columns: Sequence[str]) -> None:
-    """Raise InputError if the columns of rules are those of other rows."""
+    """Raise InputError if the columns that rules name belong to another kind of rows."""
     if kind != (wanted := kind_of(columns)):
         raise InputError(
             f"a {kind} was given to rules that watch {wanted}s, such as a rule on {columns[0]}; give "
@@ -289,7 +301,8 @@ def _key_of(row: Any) -> Key:
     if isinstance(row, ClassRow):
         of_class = (row.class_ or "",)
     elif isinstance(row, _RollUp) and row.roll_up.class_ is not None:
-        of_class = (row.roll_up.class_,)  # the roll-up of all classes is like one of models with one score
+        # the roll-up of all classes has the key of a roll-up of models with one score
+        of_class = (row.roll_up.class_,)
     return (row.model, row.slice, *of_class)
 
 
@@ -319,10 +332,10 @@ def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:
 
 
 def half_width_of(rule: AlertRule) -> str | None:
-    """Return the column of `WatchedRows` with half the width of the interval of a rule's value.
+    """Return the name of the column of `WatchedRows` with half the width of the interval of a rule's value.
 
-    Rows lack such a column. It is NaN where the value must not be compared. None: the rule compares no
-    interval.
+    Rows of measures lack such a column. The column is NaN where the value must not be compared. None if the
+    rule compares no interval.
     """
     if isinstance(rule.opens, Change) and rule.opens.tested:
         return f"{rule.opens.column}{_HALF_WIDTH}"
@@ -338,7 +351,7 @@ def numbers_of(columns: Sequence[str], number: Callable[[str], FloatArray], n: i
             mean, low, high = (number(end) for end in (auc, f"{auc}_low", f"{auc}_high"))
             if auc == "auc":
                 rarer = np.minimum(number("positives"), number("negatives"))
-            else:  # a mean over other classes is another figure; how many events each has, no row says
+            else:  # a mean over other classes is another figure; no row says how many events each class has
                 rarer = np.where(number("classes_absent") > 0, 0.0, np.nan)
             numbers[:, place] = comparable_half_width(mean, low, high, rarer)
         else:

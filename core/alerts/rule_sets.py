@@ -1,4 +1,4 @@
-"""The rules of one table: whether they go together, and the budget of false alarms that they share."""
+"""The rules of one table: checks that they go together, and shares the budget of false alarms among them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .surely import REMEDY_BUDGET, REMEDY_RATE, Rate, Surely
 
 
 def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
-    """Return the rules of a table. Raises ConfigError if `rules` is empty, or has a rule twice."""
+    """Return the rules of a table. Raises ConfigError if there are no rules, or if a rule is there twice."""
     for rule in rules:
         if not isinstance(rule, AlertRule):
             raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
@@ -33,9 +33,12 @@ def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
 
 
 def with_budget(rules: Iterable[AlertRule], budget: Rate | None) -> list[AlertRule]:
-    """Return rules in which every `surely` has a rate: those without one share the budget evenly.
+    """Return the rules, and give a rate to every `surely` that has none.
 
-    Raises ConfigError if a rule has no rate and there is no budget, or if a budget is left over.
+    The rules without a rate share the budget evenly.
+
+    Raises ConfigError if a rule has no rate and there is no budget, or if all rules have a rate and there is
+    a budget.
     """
     rules = list(rules)
     sharing = [rule for rule in rules if isinstance(rule.opens, Surely) and rule.opens.rate is None]
@@ -54,7 +57,7 @@ def with_budget(rules: Iterable[AlertRule], budget: Rate | None) -> list[AlertRu
 
 
 def _at(rule: AlertRule, rate: Rate) -> AlertRule:
-    """Return a rule with a rate, if the rule is on evidence and has none."""
+    """Return a rule with a rate, if the rule is on evidence and has no rate."""
     if isinstance(rule.opens, Surely) and rule.opens.rate is None:
         return replace(rule, opens=replace(rule.opens, rate=rate))
     return rule

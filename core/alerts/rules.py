@@ -1,4 +1,6 @@
-"""The rules that open and close alerts: checked when made, and written in one spelling (see `grammar`).
+"""The rules that open and close alerts.
+
+A rule is checked when it is made, and is written in one spelling (see `grammar`).
 
 `AlertTable` applies rules to rows; its module defines their meaning.
 """
@@ -36,14 +38,17 @@ _NAMES_OF: dict[Kind, tuple[NameColumn, ...]] = {
     "roll-up row": ("group", "class"),
     "pair row": ("model", "slice"),
 }
-"""The names that a rule may test, by the kind of its rows."""
+"""The columns of names that a rule may test, for each kind of rows."""
 _COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 REMEDY_SPAN = "give a number of rows, such as 3 rows, or a duration, such as 30m, 2h or 7d"
 REMEDY_WHERE = "give a test of model, slice, class or group, such as slice = '' or model like 'team1/*'"
 
 
 def finite(value: Any, what: str) -> float:
-    """Return a finite number, with 0 for -0. Raises ConfigError with the name `what` for any other value."""
+    """Return a finite number, with 0 in place of -0.
+
+    Raises ConfigError, which names `what`, for any other value.
+    """
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ConfigError(f"{what} is {value!r}; give a finite number")
     return float(value) + 0.0
@@ -53,7 +58,7 @@ def finite(value: Any, what: str) -> float:
 class Span:
     """A number of rows, or a duration of row time.
 
-    count  1 or more
+    count  the number, 1 or more
     unit   what `count` counts: "rows", or "time" for microseconds
 
     >>> str(Span(3)), str(Span(1)), str(Span(7_200_000_000, "time"))
@@ -103,7 +108,7 @@ class Limit:
         return f"{self.column} {self.comparison} {number_text(self.number)}"
 
     def holds(self, value: float) -> bool | None:
-        """Return whether a value satisfies the comparison; None for NaN."""
+        """Return whether a value satisfies the comparison; None if the value is NaN."""
         return None if math.isnan(value) else bool(_COMPARED[self.comparison](value, self.number))
 
     def meets(self, other: Limit) -> bool:
@@ -120,14 +125,18 @@ class Limit:
 
 @dataclass(frozen=True)
 class Change:
-    """A condition that compares a column with its value in an earlier row: lower (drops) or higher (rises).
+    """A condition that compares a column with its value in an earlier row.
+
+    The condition holds if the value is now lower (drops) or higher (rises).
 
     column     a column of rows that holds numbers, such as "auc"
     direction  "drops" or "rises"
-    by         0 or more: the difference must exceed `by`. For the AUC, and for a mean of the classes' AUCs,
-               the whole interval of the difference must exceed `by`; other columns have no interval
-    against    a span: compares with the latest row at least that far back whose window shares no event with
-               this row's window; or a period: compares with the last row whose window lies within the period
+    by         0 or more: the difference must be greater than `by`. For the AUC, and for a mean of the
+               classes' AUCs, the whole interval of the difference must be above `by`; other columns have no
+               interval
+    against    a span, so that the row is compared with the latest row at least that far back whose window
+               shares no event with this row's window; or a period, so that the row is compared with the last
+               row whose window lies within the period
 
     >>> from rocsteady import parse_alert
     >>> parse_alert("auc drops by 0.02 against 500 rows").opens
@@ -164,7 +173,7 @@ class Change:
 
     @property
     def tested(self) -> bool:
-        """Whether the difference has an interval."""
+        """Whether the difference of two values has an interval."""
         return self.column in TESTED
 
     def __str__(self) -> str:
@@ -174,12 +183,12 @@ class Change:
 
 @dataclass(frozen=True)
 class NameTest:
-    """A test of the name of the model, slice, class or group: one of the tests behind `where`.
+    """A test of the name of a model, slice, class or group: one of the tests behind `where`.
 
-    column      "model", "slice" or "class"; of a rule on groups "group"
+    column      "model", "slice" or "class"; "group" for a rule on groups
     comparison  "=", "!=", "like" or "not like"
     text        the whole name, or for `like` and `not like` a pattern of `fnmatch`: `*` is any text, `?` any
-                character, `[ab]` one of the characters, `[*]` the character `*`. Case counts.
+                character, `[ab]` one of the characters, `[*]` the character `*`. Upper and lower case differ.
 
     >>> str(NameTest("model", "like", "team's/*")), NameTest("slice", "=", "").holds("region=NZ")
     ("model like 'team''s/*'", False)
@@ -206,7 +215,7 @@ class NameTest:
         return f"{self.column} {self.comparison} '{self.text.replace(QUOTE, QUOTE * 2)}'"
 
     def holds(self, name: str) -> bool:
-        """Return whether a name of the column passes the test."""
+        """Return whether a name in the column passes the test."""
         if "like" in self.comparison:
             return fnmatchcase(name, self.text) == (self.comparison == "like")
         return (name == self.text) == (self.comparison == "=")
@@ -218,12 +227,13 @@ class AlertRule:
 
     opens       the condition that opens the alert
     held        for how many rows, or how long, `opens` must hold before the alert opens
-    until       the condition that closes an open alert; None: the alert closes at the first row where
+    until       the condition that closes an open alert; None if the alert closes at the first row where
                 `opens` is false
     until_held  for how many rows, or how long, `until` must hold
     where       the tests that a model and a slice must pass, or the rule does not watch their rows; kept
                 sorted, each test once
-    a_day       at most so many alerts that open are told, of a model on a day (UTC); None: all are told
+    a_day       how many of the alerts that open for a model on one day (UTC) are told, at most; None if all
+                alerts are told
 
     Raises ConfigError for a rule that would open and close on the same value, and for a rule whose tests no
     name passes.
@@ -275,8 +285,8 @@ class AlertRule:
     def covers(self, model: str, slice_: str, *class_: str) -> bool:
         """Return whether the rule watches the rows of `model` and of its slice `slice_`. O(tests).
 
-        model   of a rule on groups the name of the group, of a rule on pairs that of the pair
-        class_  of a model with a score of each class, the class of the rows; "": the rows of all classes
+        model   the name of a model; for a rule on groups, of a group; for a rule on pairs, of a pair
+        class_  the class of the rows, if the model has a score of each class; "" for the rows of all classes
         """
         of_class = any(class_)
         if of_class or (class_ and self.kind == "row"):
@@ -291,15 +301,19 @@ class AlertRule:
 
     @property
     def watches_classes(self) -> bool:
-        """Whether the rule watches, of a model with classes, the rows of each class, and not of all classes.
+        """Whether the rule watches the rows of single classes of a model with classes.
 
-        It does so if it names a column that the row of all classes lacks, or tests `class`.
+        If not, it watches the row of all classes. The rule watches single classes if it names a column that
+        the row of all classes lacks, or tests `class`.
         """
         return not OF_ONE_CLASS.isdisjoint(self.columns) or self.tests_class
 
     @property
     def needs_classes(self) -> str | None:
-        """Return the part of the rule that only models with a score of each class have; None = no part."""
+        """Return the part of the rule that only models with a score of each class have.
+
+        None if no part needs classes.
+        """
         means = [column for column in self.columns if column in MEANS_NUMBERS]
         return next(iter(means), "where class" if self.tests_class and self.kind == "row" else None)
 
@@ -348,7 +362,7 @@ class AlertRule:
 
     @property
     def needs_times(self) -> str | None:
-        """Return the part of the rule that needs event times; None = no part needs them."""
+        """Return the part of the rule that needs event times; None if no part needs event times."""
         spans: list[tuple[str, Span | Period]] = [("for", self.held), ("for", self.until_held)]
         if isinstance(self.opens, Change):
             spans.insert(0, ("against", self.opens.against))
@@ -360,7 +374,7 @@ class AlertRule:
 
 
 def _refuse_contradiction(tests: tuple[NameTest, ...]) -> None:
-    """Raise ConfigError where the one name that passes an `=` fails another test of its column."""
+    """Raise ConfigError if one name passes an `=`, and fails another test of the same column."""
     for test in tests:
         for other in tests:
             if test.comparison == "=" and other.column == test.column and not other.holds(test.text):

@@ -1,4 +1,4 @@
-"""The state of one (model, slice, class, pane) in an `AlertTable`: which row is next, and what waits."""
+"""The state of one (model, slice, class, pane) in an `AlertTable`: which row is next, and which rows wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROW = struct.Struct("<6q")
 _UNTOLD = struct.Struct("<?")
 
 Pane = tuple[int, int]
-"""Start and end of a Beam window; NO_TIME: no pane."""
+"""The start and the end of a Beam window; NO_TIME if there is no pane."""
 
 
 def row_bytes(columns: int) -> int:
@@ -26,9 +26,11 @@ def row_bytes(columns: int) -> int:
 
 @dataclass(slots=True)
 class Series:
-    """The state of a key: ordinal of the next row to apply, rows that came early, and watches.
+    """The state of the rows of one model, slice, class and pane.
 
-    watches  by the place of their rule; only rules that cover the key have a watch
+    It has the ordinal of the next row to apply, the rows that came early, and the watches of rules.
+
+    watches  the watch of each rule, by the place of the rule; only rules that cover the rows have a watch
     """
 
     watches: dict[int, Watch]
@@ -37,9 +39,9 @@ class Series:
 
     @classmethod
     def begun(cls, names: Sequence[str], rules: Mapping[int, AlertRule]) -> tuple[Series, int]:
-        """Return a series without rows, and the length of its wire form with the names.
+        """Return a series without rows, and the length in bytes of its wire form with the names.
 
-        rules  those that cover the names, by place
+        rules  the rules that cover the names, by place
         """
         size = len(packed_key(names)) + _KEY.size
         watches = {}
@@ -50,7 +52,7 @@ class Series:
         return cls(watches), size
 
     def pack(self, pane: Pane, rules: Sequence[AlertRule]) -> Iterator[bytes]:
-        """Yield the wire form behind the names."""
+        """Yield the part of the wire form that stands behind the names."""
         yield _KEY.pack(*pane, self.next_row, len(self.waiting))
         for *integers, numbers in self.waiting.values():
             yield _ROW.pack(*integers)
@@ -62,12 +64,15 @@ class Series:
 
     @staticmethod
     def read_head(reader: Reader) -> tuple[Pane, int, int]:
-        """Read the pane, the next row, and how many rows wait."""
+        """Read the head of a wire form: the pane, the next row, and how many rows wait."""
         start, end, next_row, waiting = reader.numbers(_KEY.format)
         return (start, end), next_row, waiting
 
     def read(self, reader: Reader, waiting: int, columns: int, rules: Sequence[AlertRule]) -> None:
-        """Read what stands behind the head. Raises ValueError for content that no series has."""
+        """Read the part of a wire form that stands behind the head.
+
+        Raises ValueError for content that no series has.
+        """
         for _ in range(waiting):
             integers = reader.numbers(_ROW.format)
             row = WatchedRow._make((*integers, reader.numbers(f"<{columns}d")))

@@ -1,10 +1,10 @@
 """AlertTable: the state machine of a shard of models that applies alert rules to rows.
 
 The result of a rule for one row
-    A limit holds, or does not. A change `COLUMN drops by X against REFERENCE` holds iff value(reference) -
-    value(row) > X; of the AUC, iff the whole interval of that difference, at the confidence of the rows, is
-    above X: difference - root(half width^2 + half width of the reference^2) > X (`rows.differences`).
-    `rises` is the same with the opposite sign.
+    A limit holds if the comparison of the column with the number is true. A change `COLUMN drops by X against
+    REFERENCE` holds iff value(reference) - value(row) > X; for the AUC, iff the whole interval of the
+    difference, at the confidence of the rows, is above X: difference - root(half width^2 + half width of the
+    reference^2) > X (`rows.differences`). `rises` is the same with the opposite sign.
 
     The reference is an earlier row of the same (model, slice, pane) whose window shares no event with the
     row's, and, of the AUC, that can be compared (FEWEST events of a class, an interval with a width):
@@ -28,21 +28,21 @@ From rows to alerts
     A streak begins at a row where the condition holds and ends at a row where it does not. `for N rows`: the
     alert opens at the N-th row of the streak at which the condition holds; `for DURATION`: at the first row
     at least DURATION after the streak's first row by row time (`due`, or else `time`). An open alert closes
-    at the first row at which the condition does not hold; with `until`, once the `until` condition has held
-    for its own rows or duration, counted from the row after the opening. A row never both opens and closes an
-    alert. An alert that is open at the end of the input stays open.
+    at the first row at which the condition does not hold; with `until`, as soon as the `until` condition has
+    held for its own rows or duration, counted from the row after the opening. A row never both opens and
+    closes an alert. An alert that is open at the end of the input stays open.
 
 Order
     In each (model, slice, class, pane), rows are applied by their ordinals 0, 1, 2, ..., whatever their order
-    of arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end
-    of the input, waiting rows are applied although rows before them are missing.
+    of arrival: early rows wait, and repeated rows are dropped. So alerts are a function of the set of rows.
+    At the end of the input, waiting rows are applied although rows before them are missing.
 
 Scope and cap
-    A rule watches the rows of the models, slices and classes that its `where` covers. Of a model with a score
-    of each class, a rule watches either the row of all classes or the row of each class
-    (`AlertRule.watches_classes`). Other rows cost no state, and do
-    not count as rows that were watched. `at most N a day` decides which alerts are told, not which open
-    (`caps`). An alert beyond the cap is told neither when it opens nor when it closes, on whatever day.
+    A rule watches the rows of the models, slices and classes that its `where` covers. For a model with a
+    score of each class, a rule watches either the row of all classes or the row of each class
+    (`AlertRule.watches_classes`). Other rows need no state, and do not count as watched rows. `at most N a
+    day` decides which alerts are told, not which alerts open (`caps`). An alert beyond the cap is told
+    neither when it opens nor when it closes, on whatever day.
 
 Snapshot, version 1: a frame (encoding/fields.py) with magic "RSAL". Payload: rules (u32 count, texts), then
 keys (u32 count). Each key: a u8, the number of its texts; model and slice (texts), and the class of a model
@@ -94,13 +94,12 @@ _Place = tuple[Key, Pane]
 class AlertTable:
     """The alerts of many models, slices and classes: a `StateMachine` whose records are packed `WatchedRows`.
 
-    rules  one or more distinct rules; the rows must have their columns (`watched_columns`)
+    rules  one or more distinct rules; the watched rows must have the columns of the rules (`watched_columns`)
 
-    A row costs 2.5 microseconds, 0.4 more for every limit and 2 for every change. State, on the wire: 54
-    bytes for every rule and key that the rule covers, and of a change 48 for each row between a row and its
-    reference, up to 4,096.
-    Raises ConfigError for an empty or repeated set of rules; `apply` raises a `WireError` for bytes that are
-    no record.
+    A row takes 2.5 microseconds, 0.4 more for every limit and 2 more for every change. On the wire, the state
+    takes 54 bytes for every rule and key that the rule covers. A change takes 48 bytes more for each row
+    between a row and its reference, for up to 4,096 rows. Raises ConfigError for an empty or repeated set of
+    rules; `apply` raises a `WireError` for bytes that are not a record.
 
     >>> table = AlertTable([parse_alert("auc < 0.8 for 2 rows")])
     >>> from rocsteady import Rows
@@ -134,7 +133,10 @@ class AlertTable:
         self._series_bytes = self._waiting = self._references = 0
 
     def apply(self, record: bytes) -> list[AlertRow]:
-        """Take packed `WatchedRows`, or the `EndOfInput`; return the alerts of the rows that were applied."""
+        """Apply packed `WatchedRows`, or the `EndOfInput`.
+
+        Return the alerts of the rows that were applied.
+        """
         if record[:4] == WORD_MAGIC:
             word = unpack_record(record)
             if not isinstance(word, EndOfInput):
@@ -149,7 +151,7 @@ class AlertTable:
         return list(self._taken(rows))
 
     def watch(self, rows: SomeRows) -> list[AlertRow]:
-        """Take rows that are not packed, as in a notebook or a service; return their alerts."""
+        """Apply rows that are not packed, as in a notebook or a service; return their alerts."""
         return list(self._taken(WatchedRows.of(rows, self.columns)))
 
     def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
@@ -207,7 +209,7 @@ class AlertTable:
                 yield alert
 
     def _watched(self, key: _Place, place: int, watch: Watch, row: WatchedRow) -> AlertRow | None:
-        """Apply one rule to a row; return the alert that opens or closes, or None."""
+        """Apply one rule to a row; return the alert if it opens or closes, else None."""
         rule, value = self.rules[place], row.numbers[self._opens[place]]
         reference = None
         if isinstance(rule.opens, Limit):
@@ -233,7 +235,10 @@ class AlertTable:
     def _alert(
         self, key: _Place, place: int, watch: Watch, row: WatchedRow, reference: Reference | None
     ) -> AlertRow | None:
-        """Open or close the alert of a rule; return its record, or None if the rule's cap keeps it untold."""
+        """Open or close the alert of a rule.
+
+        Return its record, or None if the cap of the rule lets no more alerts be told.
+        """
         rule, ((model, slice_, *class_), pane) = self.rules[place], key
         opens = not watch.is_open
         if opens:
@@ -284,11 +289,11 @@ class AlertTable:
         return dict(self._counts)
 
     def gauges(self) -> dict[str, int]:
-        """Return how many models, slices and panes are watched."""
+        """Return how many models, slices and panes the table watches."""
         return {"alert_series": len(self._series)}
 
     def snapshot_bytes(self) -> int:
-        """Return the length of `to_bytes()` in bytes. O(rules)."""
+        """Return the length of `to_bytes()` in bytes, without packing the state. O(rules)."""
         rules = sum(len(packed_text(text)) for text in self._texts)
         waiting = self._waiting * row_bytes(len(self.columns))
         references = self._references * REFERENCE_BYTES
@@ -299,7 +304,7 @@ class AlertTable:
         return 2_000 + 5 * self.snapshot_bytes()
 
     def describe(self) -> str:
-        """Describe the state in words."""
+        """Describe the state of the table in words."""
         waiting = self._waiting
         return lines_text(
             [
@@ -310,7 +315,10 @@ class AlertTable:
         )
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot. A table loaded from the snapshot gives the same later alerts. O(state)."""
+        """Return a snapshot of the table. A table loaded from the snapshot gives the same later alerts.
+
+        O(state).
+        """
         parts = [struct.pack("<I", len(self.rules)), *map(packed_text, self._texts)]
         parts.append(struct.pack("<I", len(self._series)))
         for (names, pane), series in self._series.items():
@@ -321,7 +329,7 @@ class AlertTable:
 
     @classmethod
     def from_bytes(cls, data: bytes, rules: Sequence[AlertRule] | None = None) -> AlertTable:
-        """Read a snapshot, `data`. Without `rules`, the rules of the snapshot are used.
+        """Read a table from a snapshot, `data`. Without `rules`, the rules of the snapshot are used.
 
         Raises OtherConfigurationError if the snapshot has other rules than `rules`, a `WireError` for any
         other bytes.

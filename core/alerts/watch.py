@@ -28,11 +28,14 @@ from .rules import Change, Limit, Span
 from .surely import Figures, Surely
 
 MOST_REFERENCES = 4_096
-"""Most rows that wait to become a reference, of a rule and key: 200 KB. With more rows, every second row is
-dropped. A reference may then lie further back than the rule says, by up to the new distance between rows."""
+"""The most rows that wait to become a reference, for one rule and key: 200 KB. With more rows, every second
+row is dropped. Then a reference may lie further back than the rule asks, by up to the new distance between
+rows.
+"""
 
 MOST_BEGINNINGS = 16
-"""Most rows that are kept to name the row with which evidence began to grow: of an estimate, a rough one."""
+"""The most rows that are kept to name the row with which evidence began to grow: the row is a rough estimate.
+"""
 
 _STATE = struct.Struct("<??6qI")
 _REFERENCE = struct.Struct("<4q2d")
@@ -41,11 +44,11 @@ STATE_BYTES, REFERENCE_BYTES, SURE_BYTES = _STATE.size, _REFERENCE.size, _SURE.s
 
 
 class WatchedRow(NamedTuple):
-    """A row with the columns that rules read; NO_TIME for a null time.
+    """A row, reduced to the columns that rules read; NO_TIME for a null time.
 
     moment  the row's `due`, or else its `time`
-    begin   number of events before the row's window
-    since   time before the row's window
+    begin   the number of events before the row's window
+    since   the time before the row's window
     """
 
     row: int
@@ -58,7 +61,7 @@ class WatchedRow(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A row that later rows may be compared with; half_width is 0 if its value has no interval."""
+    """A row with which later rows may be compared; half_width is 0 if its value has no interval."""
 
     row: int
     moment: int
@@ -76,12 +79,13 @@ class Reference(NamedTuple):
 
 @dataclass(slots=True)
 class Sure:
-    """What a rule remembers of the evidence (`surely`).
+    """The evidence that a rule on evidence remembers (`surely`).
 
-    mark    while no alert is open, the logarithm of the baseline; else the greatest evidence since then
-    latest  the evidence of the latest row that has some
-    limit   the evidence at which the latest row's decision changes; it is not stored
-    bound   the bound that the period of the rule gave, of the latest row; it is not stored
+    mark    while no alert is open, the logarithm of the baseline; else the greatest evidence since the alert
+            opened
+    latest  the evidence of the latest row that has evidence
+    limit   the evidence at which the latest row's decision changes; the limit is not stored
+    bound   the bound that the period of the rule gave, by the latest row; the bound is not stored
     """
 
     mark: float = 0.0
@@ -90,16 +94,19 @@ class Sure:
     bound: float | None = None
 
     def turn(self, is_open: bool) -> None:
-        """Begin anew: behind an alert with the baseline of the latest row."""
+        """Set `mark` again when an alert opens or closes.
+
+        Behind a closed alert the baseline is the latest row's evidence, or 0 if that is less.
+        """
         self.mark = self.latest if is_open else max(0.0, self.latest)
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of this evidence."""
         return _SURE.pack(self.mark, self.latest)
 
     @classmethod
     def read(cls, reader: Reader) -> Sure:
-        """Read the wire form; ValueError for numbers that no rule remembers."""
+        """Read the evidence from its wire form; raises ValueError for numbers that no rule remembers."""
         sure = cls(*reader.numbers(_SURE.format))
         if not (math.isfinite(sure.mark) and math.isfinite(sure.latest)):
             raise ValueError("a rule remembers evidence that is not finite")
@@ -108,13 +115,15 @@ class Sure:
 
 @dataclass(slots=True)
 class Watch:
-    """The state of one rule: whether its alert is open and since when, the present streak, and references.
+    """The state of one rule for one series of rows.
 
-    references      the reference and the rows that may become it, oldest first; after the first of them,
-                    their ordinals are multiples of `stride`
-    opened_against  the reference of an open alert: it stays until the alert closes
+    It says whether the rule's alert is open and since when, and has the present streak and the references.
+
+    references      the reference and the rows that may become the reference, oldest first; the ordinals of
+                    the rows behind the first are multiples of `stride`
+    opened_against  the reference of an open alert: this reference stays until the alert closes
     untold          whether the open alert is beyond the cap of its rule, so that its closing is not told
-    sure            of a rule on evidence, what it remembers of the evidence
+    sure            the evidence that the rule remembers, if the rule is on evidence
     """
 
     is_open: bool = False
@@ -131,16 +140,22 @@ class Watch:
 
     @property
     def kept(self) -> int:
-        """Number of references held."""
+        """The number of references that the watch holds."""
         return len(self.references) + (self.opened_against is not None)
 
     @property
     def period_bound(self) -> float | None:
-        """The bound that a rule's period gave, of the latest row; None: the rule has none."""
+        """The bound that the period of the rule gave, by the latest row.
+
+        None if the rule has no such bound.
+        """
         return None if self.sure is None else self.sure.bound
 
     def goes_on(self, holds: bool | None, row: WatchedRow, held: Span) -> bool:
-        """Add a row to the streak; return whether the streak is long enough. `holds` None: no result."""
+        """Add a row to the streak; return whether the streak is long enough.
+
+        If `holds` is None, the condition has no result for the row.
+        """
         if holds is None or (held.unit == "time" and row.moment == NO_TIME):
             return False
         if not holds:
@@ -152,7 +167,7 @@ class Watch:
         return (row.moment - self.streak_time if held.unit == "time" else self.streak) >= held.count
 
     def turn(self, row: WatchedRow, reference: Reference | None) -> None:
-        """Open the alert if it is closed, else close it."""
+        """Open the alert if it is closed, else close the alert."""
         self.is_open = not self.is_open
         self.opened_against = reference if self.is_open else None
         self.opened_row, self.opened_time, self.streak = row.row, row.moment, 0
@@ -160,10 +175,10 @@ class Watch:
             self.sure.turn(self.is_open)
 
     def is_sure(self, surely: Surely, row: WatchedRow, figures: Figures) -> bool | None:
-        """Return whether an alert on evidence opens, or stays open; None = no result (`surely`).
+        """Return whether an alert on evidence opens, or stays open; None if there is no result (`surely`).
 
-        `streak_row` is the first row behind the beginning of the evidence's growth, as this row estimates it.
-        Rows that may be that row are `references`; of many, every second one is dropped.
+        `streak_row` is the row at which the evidence began to grow, as the latest row estimates it. The rows
+        that may become `streak_row` are `references`; if there are many, every second row is dropped.
         """
         assert self.sure is not None
         sure = self.sure
@@ -189,7 +204,7 @@ class Watch:
         return figures.evidence >= sure.limit
 
     def limit_of(self, decided: Limit | Change | Surely) -> float:
-        """Return the limit of the latest row's value, or for a change, the limit of its size."""
+        """Return the limit of the latest row's value, or for a change the limit of the size of the change."""
         if isinstance(decided, Surely):
             assert self.sure is not None
             return self.sure.limit
@@ -198,9 +213,9 @@ class Watch:
     def changed(
         self, change: Change, row: WatchedRow, value: float, half_width: float
     ) -> tuple[bool | None, Reference | None]:
-        """Return whether a value has changed (None = no result), and the reference.
+        """Return whether a value has changed, and the reference; the first is None if there is no result.
 
-        The row is kept: it may become a reference of later rows.
+        The row is kept, because it may become the reference of later rows.
 
         half_width  half the width of the value's interval: 0 = no interval, NaN = do not compare the value
         """
@@ -245,7 +260,10 @@ class Watch:
             held.extend((first, *rest))
 
     def pack(self) -> Iterator[bytes]:
-        """Yield the wire form: `_STATE`, the `Sure`, a `_REFERENCE` of each; the open alert's is the last."""
+        """Yield the wire form of the watch: `_STATE`, the `Sure`, and a `_REFERENCE` for each reference.
+
+        The reference of the open alert comes last.
+        """
         against = self.opened_against
         yield _STATE.pack(
             self.is_open, against is not None, self.opened_row, self.opened_time, self.streak,
@@ -258,7 +276,9 @@ class Watch:
 
     @classmethod
     def read(cls, reader: Reader, *, of_evidence: bool) -> Watch:
-        """Read the wire form. Raises ValueError or struct.error for bytes that `pack` cannot have written.
+        """Read a watch from its wire form.
+
+        Raises ValueError or struct.error for bytes that `pack` cannot have written.
 
         of_evidence  whether the rule is on evidence
         """

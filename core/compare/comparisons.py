@@ -6,9 +6,9 @@ the folds in which all have a value (Friedman), with the critical difference of 
 If a test cannot be made, its row says why. McNemar's and DeLong's test are made in single folds
 (`fold_pairs`).
 
-Every p-value is for a single test of one pair. `p_holm` is corrected for the pairs of its test, measure, fold
-and checkpoint. It is corrected neither for tests at many checkpoints (`p_anytime` is), nor for folds that
-share one stream.
+Every p-value is for a single test of one pair. `p_holm` is corrected for all pairs of the same test, measure,
+fold and checkpoint. No p-value is corrected for tests at many checkpoints, except `p_anytime`. No p-value is
+corrected for folds that share one stream.
 """
 
 from __future__ import annotations
@@ -21,26 +21,20 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
+from ..rows.measure_table import CLASS_TABLE, MEASURE_TABLE
 from .significance import SignTest, WilcoxonTest, check_level, friedman_nemenyi, holm, sign_test, wilcoxon
 
-LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))
+LOWER_IS_BETTER = frozenset(measure.name for measure in MEASURE_TABLE if measure.better == "lower")
 """Measures whose smaller values are better."""
 
-OF_CLASSES = ("auc_macro", "auc_weighted", "auc_m", "worst_class_auc", "worst_pair_auc")
+OF_CLASSES = tuple(measure.name for measure in CLASS_TABLE)
 """Measures that only models with a score of each class have, in the row of all classes."""
 
-COMPARED = frozenset(
-    (
-        *LOWER_IS_BETTER, *OF_CLASSES, "accuracy", "auc", "average_precision", "balanced_accuracy", "cmd",
-        "f1", "g_mean", "h", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "ks", "mcc", "partial_auc",
-        "partial_auc_mcclish", "polynomial_auc", "precision", "recall", "specificity", "tn", "tp",
-        "tpr_at_fpr",
-    )
-)  # fmt: skip
+COMPARED = frozenset(measure.name for measure in (*MEASURE_TABLE, *CLASS_TABLE) if measure.better)
 """Measures by which learners can be compared: of two values, one is better."""
 
 FEW_FOLDS = 6
-"""Least number of pairs with which the sign test or Wilcoxon's test can reach .05."""
+"""The least number of pairs with which the sign test or Wilcoxon's test can reach the level .05."""
 
 
 class ComparisonRow(NamedTuple):
@@ -49,23 +43,28 @@ class ComparisonRow(NamedTuple):
     (checkpoint, slice, measure, test, learner_a, learner_b) is its identity.
 
     checkpoint           the ordinal of the compared rows, or of their moment.
-    time, seq            the greatest of the compared rows; time in microseconds UTC, None without times.
-    slice                "" of tests over folds; such as "fold=3" of "mcnemar" and "delong", in one fold.
+    time, seq            the greatest of the compared rows; time is in microseconds UTC, or None if the rows
+                         have no times.
+    slice                "" for tests over folds; such as "fold=3" for "mcnemar" and "delong", which are tests
+                         in one fold.
     measure              the measure that was compared.
-    learner_a, learner_b the two that are compared; "" of "friedman", which compares all at once
+    the learners that are compared; "" for "friedman", which compares all learners at once
     test                 "sign", "wilcoxon", "friedman", "nemenyi", "mcnemar" or "delong"
     folds                number of folds in which all compared learners have a value
-    statistic, p_value   of the test; of "nemenyi" the difference of the average ranks, and no p-value
-    p_anytime            of "mcnemar": holds at all checkpoints up to this one at once (`McnemarEvidence`)
-    p_holm               p_value, corrected for the pairs of this test
-    wins_a, wins_b       folds in which that learner was better; of "mcnemar", instances that only the other
-                         learner got wrong
-    rank_a, rank_b       average ranks, 1 is best; only of "nemenyi"
-    critical_difference  difference above which two average ranks differ at level alpha; only of "nemenyi"
+    statistic, p_value   the statistic and the p-value of the test; for "nemenyi" the difference of the
+                         average ranks, and no p-value
+    p_anytime            for "mcnemar", a p-value that holds at all checkpoints up to this one at once
+                         (`McnemarEvidence`)
+    p_holm               p_value, corrected for all pairs of this test
+    wins_a, wins_b       the numbers of folds in which learner a, or learner b, was better; for "mcnemar", the
+                         numbers of instances that only the other learner got wrong
+    rank_a, rank_b       the average ranks of the two learners, 1 is best; only for "nemenyi"
+    critical_difference  the difference above which two average ranks differ at level alpha; only for
+                         "nemenyi"
     better               the learner that is better at level alpha, by p_holm or by the critical difference;
-                         "" = no learner
+                         "" if neither learner is better
     alpha                the level of the test
-    reason               why there is no result, or why the result needs care; None = no remark
+    reason               why there is no result, or why the result needs care; None if there is no remark
     """
 
     checkpoint: int
@@ -97,13 +96,15 @@ class FoldMean(NamedTuple):
     (checkpoint, model, measure) is its identity.
 
     checkpoint          the ordinal of the rows
-    time, seq           the greatest of the rows; time in microseconds UTC, None without times
+    time, seq           the greatest of the rows; time is in microseconds UTC, or None if the rows have no
+                        times
     model               the name of the learner
-    measure             the measure
+    measure             the name of the measure
     folds               number of folds that have a value
     mean, least, greatest
-                        of the folds' values
-    standard_deviation  of the folds' values (divided by folds - 1); None for a single fold
+                        the mean of the folds' values
+    standard_deviation  the standard deviation of the folds' values (divided by folds - 1); None for a single
+                        fold
     """
 
     checkpoint: int
@@ -119,7 +120,7 @@ class FoldMean(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """The checkpoint of a comparison; for the fields see `ComparisonRow`."""
+    """The checkpoint of a comparison: `ComparisonRow` describes the fields."""
 
     checkpoint: int
     time: int | None
@@ -127,7 +128,7 @@ class Checkpoint(NamedTuple):
 
 
 DESCRIPTIVE = "descriptive: folds share one stream"
-"""Remark on Friedman's test and the critical difference over folds of one stream."""
+"""The remark on Friedman's test and the critical difference over folds of one stream."""
 
 
 def blank_row(
@@ -141,12 +142,15 @@ def blank_row(
 
 
 def leader(row: ComparisonRow, margin: float) -> str:
-    """Return the learner that leads in a row, by the margin of the first over the second; "" = neither."""
+    """Return the name of the learner that leads in a row, by the margin of the first learner over the second.
+
+    The name is "" if neither learner leads.
+    """
     return row.learner_a if margin > 0 else row.learner_b if margin < 0 else ""
 
 
 def noted(row: ComparisonRow, note: str) -> ComparisonRow:
-    """Return the row with a note after its reason."""
+    """Return the row with a note behind its reason."""
     return row._replace(reason=note if row.reason is None else f"{row.reason}; {note}")
 
 
@@ -159,9 +163,11 @@ def compare_learners(
     *,
     of_one_stream: bool = False,
 ) -> list[ComparisonRow]:
-    """Return tests of k learners over n folds: tests of pairs, by test, then Friedman's, then Nemenyi's.
+    """Return the rows of tests of k learners over n folds.
 
-    values         [k, n] of the measure, NaN where it is undefined
+    First come the tests of pairs, sorted by test, then Friedman's test, then Nemenyi's tests.
+
+    values         float64[k, n] of the measure, NaN where the measure is undefined
     of_one_stream  whether the folds share one stream: Friedman's and Nemenyi's rows then say that they are
                    descriptive
 
@@ -195,7 +201,8 @@ _Comparison = TypeVar("_Comparison", bound=Hashable)
 def found_since(found: Iterable[tuple[_Comparison, int, str]]) -> dict[_Comparison, int]:
     """Return, for every comparison, the first checkpoint since which its result has not changed.
 
-    found  (comparison, checkpoint, better learner), in order of checkpoints; a comparison is any key
+    found  (comparison, checkpoint, better learner) for each row, in order of checkpoints; a comparison is any
+           key
 
     O(n).
 
@@ -215,8 +222,8 @@ def last_usable(folds: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
     folds  (checkpoint, number of folds in which all compared learners have a value), of any number of tests
 
     If some folds end early, the last checkpoints have few folds or none, and no test there can show a
-    difference. FEW_FOLDS are enough, or the most folds of any checkpoint if that number is less. None if no
-    checkpoint has two folds. O(n).
+    difference. FEW_FOLDS are enough folds; if no checkpoint has so many, the most folds of any checkpoint are
+    enough. None if no checkpoint has two folds. O(n).
 
     >>> last_usable([(0, 8), (1, 8), (2, 3), (3, 0)]), last_usable([(0, 4), (1, 4)]), last_usable([(0, 1)])
     ((1, 8), (1, 4), None)
@@ -232,7 +239,7 @@ def last_usable(folds: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
 
 
 def check_measure(measure: str) -> None:
-    """Raise ConfigError unless learners can be compared by a measure (`COMPARED`)."""
+    """Raise ConfigError unless learners can be compared by a measure (one of `COMPARED`)."""
     if measure not in COMPARED:
         raise ConfigError(
             f"measure {measure!r} does not say who is better; compare by one of {', '.join(sorted(COMPARED))}"
@@ -276,7 +283,8 @@ def _pair(
 def corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """Return rows of one test with p-values corrected for all of these rows (Holm).
 
-    `better` must name the leading learner; it is kept if its lead is significant, else "".
+    `better` must name the leading learner of each row; the name stays if the lead is significant, else it
+    becomes "".
     """
     adjusted = adjusted_of([row.p_value for row in rows])
     return [
@@ -286,7 +294,10 @@ def corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 
 
 def adjusted_of(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return p-values corrected for all of them (Holm); None, a test without a result, stays None."""
+    """Return p-values, each corrected for the number of all of them (Holm).
+
+    None, for a test without a result, stays None.
+    """
     adjusted = iter(holm([p for p in p_values if p is not None]).tolist())
     return [None if p is None else next(adjusted) for p in p_values]
 

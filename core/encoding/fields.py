@@ -1,4 +1,4 @@
-"""Payloads: fields written and read one after another, and a frame around them.
+"""Writes and reads payloads: fields one after another, and a frame around them.
 
 The frame has a kind, a version, a length and a checksum. Its wire form, little-endian: magic 4 bytes, version
 u16, reserved u16 (0), mark, payload length u64, crc32 of the payload u32, payload. The mark is 0 bytes or
@@ -19,46 +19,50 @@ from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, T
 
 
 class Reader:
-    """Reads the fields of a payload in order. Raises ValueError if a field goes beyond the payload's end."""
+    """Reads the fields of a payload in order.
+
+    Every method raises ValueError if a field goes beyond the payload's end.
+    """
 
     def __init__(self, payload: memoryview) -> None:
         self.payload = payload
         self.at = 0
 
     def read(self, size: int) -> memoryview:
-        """Return the next `size` bytes."""
+        """Return the next `size` bytes of the payload."""
         if size > len(self.payload) - self.at:
             raise ValueError(f"{size} bytes are announced where {len(self.payload) - self.at} are left")
         self.at += size
         return self.payload[self.at - size : self.at]
 
     def numbers(self, form: str) -> tuple[Any, ...]:
-        """Return the next fields, of a `struct` format."""
+        """Return the next fields, as numbers, by the `struct` format `form`."""
         return struct.unpack(form, self.read(struct.calcsize(form)))
 
     def number(self, form: str) -> int:
-        """Return the next field, a whole number of a `struct` format."""
+        """Return the next field, a whole number, by the `struct` format `form`."""
         return int(self.numbers(form)[0])
 
     def text(self) -> str:
-        """Return the next text, as written by `packed_text`."""
+        """Return the next text, as `packed_text` wrote it."""
         return str(self.read(self.number("<I")), "utf-8", "surrogatepass")
 
     def sized(self) -> bytes:
-        """Return a copy of the next bytes, as written by `packed_bytes`."""
+        """Return a copy of the next bytes, as `packed_bytes` wrote them."""
         return bytes(self.read(self.number("<Q")))
 
     def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
         """Return a copy of the next `count` values as an array."""
         data = self.read(count * np.dtype(dtype).itemsize)
-        return np.frombuffer(data, dtype).copy()  # kernels write to the array; frombuffer is read-only
+        # kernels write to the array; an array of frombuffer is read-only
+        return np.frombuffer(data, dtype).copy()
 
     def counted_array(self, dtype: str) -> npt.NDArray[Any]:
-        """Return a copy of the next array, as written by `packed_array`."""
+        """Return a copy of the next array, as `packed_array` wrote it."""
         return self.array(dtype, self.number("<Q"))
 
     def rest(self) -> memoryview:
-        """Return all that has not been read."""
+        """Return all bytes of the payload that were not read yet."""
         return self.read(len(self.payload) - self.at)
 
     def end(self) -> None:
@@ -68,18 +72,21 @@ class Reader:
 
 
 def packed_text(text: str) -> bytes:
-    """Return the wire form of a text: its length in bytes as u32, then UTF-8, lone surrogates too."""
+    """Return the wire form of a text.
+
+    The wire form has the length in bytes as u32, then the text in UTF-8, with lone surrogates too.
+    """
     data = text.encode("utf-8", "surrogatepass")
     return struct.pack("<I", len(data)) + data
 
 
 def packed_bytes(data: bytes) -> bytes:
-    """Return the wire form of bytes: their length as u64, then the bytes."""
+    """Return the wire form of bytes: the number of bytes as u64, then the bytes."""
     return struct.pack("<Q", len(data)) + data
 
 
 def packed_array(values: npt.NDArray[Any], dtype: str) -> bytes:
-    """Return the wire form of an array (n,): n as u64, then its values in little-endian `dtype`."""
+    """Return the wire form of an array of shape (n,): n as u64, then its values in little-endian `dtype`."""
     return struct.pack("<Q", len(values)) + np.ascontiguousarray(values, dtype).tobytes()
 
 
@@ -96,8 +103,8 @@ def framed(magic: bytes, version: int, payload: bytes, mark: bytes = b"") -> byt
 def framed_size(data: bytes, magic: bytes, version: int, what: str, mark_bytes: int = 0) -> int:
     """Return the length in bytes of the frame at the start of `data`; `what` names the frame in errors.
 
-    Raises a `WireError` if `data` does not begin with a frame, or ends within it. The checksum is not
-    checked.
+    Raises a `WireError` if `data` does not begin with a frame, or ends within it. The function does not check
+    the checksum.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise ForeignBytesError(f"{type(data).__name__} is not {what}; give the bytes that rocsteady wrote")
@@ -144,7 +151,7 @@ def packed_key(key: Sequence[str]) -> bytes:
 def read_key(reader: Reader, fewest: int = 2) -> tuple[str, ...]:
     """Read a key that `packed_key` wrote. Raises ValueError for another number of names.
 
-    fewest  the number of names of a key without a class
+    fewest  the number of names of a key that has no class
     """
     number = reader.number("<B")
     if number not in (fewest, fewest + 1):

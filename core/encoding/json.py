@@ -1,7 +1,7 @@
-"""Reading of JSON and numbers from stored bytes, which may be wrong even if their checksum is right.
+"""Reads JSON and numbers from stored bytes, which may be wrong even if their checksum is right.
 
 Whoever can write bytes can write their checksum too. So depth and size are limited before Python's reader
-begins, and every error of a reader becomes a `CorruptBytesError` with the name of the bytes.
+begins. Every error of a reader becomes a `CorruptBytesError` with the name of the bytes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 from ..errors import CorruptBytesError, MissingPackageError, OtherConfigurationError, WireError
 
 MOST_BYTES = 64 << 20
-"""Most bytes of a JSON text. The largest text that rocsteady writes is a manifest: 200 bytes a shard."""
+"""The most bytes of a JSON text. The largest text that rocsteady writes is a manifest: 200 bytes a shard."""
 
 MOST_NESTED = 32
-"""Most lists and objects nested in each other. rocsteady writes six at most."""
+"""The most lists and objects that are nested in each other. rocsteady writes at most six levels."""
 
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[\[{]|[\]}]', re.DOTALL)
 """Matches a text in quotes, or a bracket. Possessive quantifiers do not backtrack, so a search is linear."""
@@ -59,7 +59,7 @@ def read_json(text: str | bytes | memoryview, what: str) -> Any:
 
 
 def read_object(text: str | bytes | memoryview, what: str) -> dict[str, Any]:
-    """Return the value of a JSON text that is an object; see `read_json`."""
+    """Return the value of a JSON text that is an object, read as by `read_json`."""
     content = read_json(text, what)
     if not isinstance(content, dict):
         raise contradiction(what, f"it is a {type(content).__name__} and not an object")
@@ -67,7 +67,9 @@ def read_object(text: str | bytes | memoryview, what: str) -> dict[str, Any]:
 
 
 def whole(value: object, least: int = -_INT64, most: int = _INT64 - 1) -> int:
-    """Return a whole number within [least, most], by default int64's range; ValueError for any other value.
+    """Return a value that is a whole number within [least, most]; by default the range of int64 is allowed.
+
+    Raises ValueError for any other value.
 
     >>> whole(7, 0)
     7
@@ -78,7 +80,7 @@ def whole(value: object, least: int = -_INT64, most: int = _INT64 - 1) -> int:
 
 
 def text_of(value: object) -> str:
-    """Return a text; ValueError for any other value."""
+    """Return a value that is a text; raises ValueError for any other value."""
     if not isinstance(value, str):
         raise ValueError(f"{str(value)[:40]!r} is no text")  # noqa: TRY004 - of all wrong content
     return value
@@ -90,7 +92,7 @@ def reading(what: str) -> Iterator[None]:
 
     what  names the bytes in the error, such as "the state of a label join"
 
-    The package's own errors for bytes, another configuration or a missing package are not changed.
+    The package's own errors for bytes, another configuration or a missing package pass unchanged.
     """
     try:
         yield
@@ -101,7 +103,10 @@ def reading(what: str) -> Iterator[None]:
 
 
 def contradiction(what: str, why: object) -> CorruptBytesError:
-    """Return the error for bytes whose content contradicts itself; `why` says how."""
+    """Return the error for bytes whose content contradicts itself.
+
+    `why` says how the content contradicts itself.
+    """
     if isinstance(why, KeyError):
         why = f"it lacks {why}"
     return CorruptBytesError(

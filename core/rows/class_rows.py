@@ -1,4 +1,4 @@
-"""Rows of models with more than two classes: a named tuple for each, and many of them."""
+"""The rows of models with more than two classes: a named tuple for each row, and a sequence of many rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .columns import TEXT_COLUMNS
 from .display import figures
 from .rows import Rows
 
-if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
+if TYPE_CHECKING:  # type checkers alone import these: an evaluation needs neither pyarrow nor pandas
     from .arrow import DataFrame, Table
 
 
@@ -22,7 +22,8 @@ class ClassRow(NamedTuple):
 
     (model, slice, class_, pane, row) is the row's identity: a sink that gets a row twice keeps one copy.
 
-    class_        the class of which the row is: its events against all others. None: the row of all classes
+    class_        the class of the row: the row counts the events of this class against all others. None for
+                  the row of all classes
     model, slice, row, seq, time, due, pane_start, pane_end, window_events, window_start, window_end, drift,
     reason, config
                   as in `MeasureRow`
@@ -31,7 +32,8 @@ class ClassRow(NamedTuple):
     pair_aucs     as in `ClassMeans`
 
     Further fields are the masses in the window (`weight`, `positives`, `negatives`, `prevalence`) and the
-    measures. In the row of all classes, those of scores and those that need a positive class are None.
+    measures. In the row of all classes, the measures of scores and the measures that need a positive class
+    are None.
 
     >>> import rocsteady as rs
     >>> ev = rs.MulticlassEvaluator(["a", "b"], every=rs.EveryEvents(4))
@@ -52,6 +54,7 @@ class ClassRow(NamedTuple):
     window_events: int
     window_start: int | None
     window_end: int | None
+    # <measures of a row>
     weight: float | None
     positives: float | None
     negatives: float | None
@@ -95,6 +98,7 @@ class ClassRow(NamedTuple):
     kappa_per: float | None
     mcc: float | None
     cmd: float | None
+    # </measures of a row>
     auc_macro: float | None
     auc_macro_low: float | None
     auc_macro_high: float | None
@@ -129,9 +133,9 @@ class ClassRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassRows(Sequence[ClassRow]):
-    """The rows of a model with classes; a named tuple is made when one is asked for.
+    """The rows of a model with classes; a named tuple is made only when a caller takes a row.
 
-    rows  the same rows in columns, with the class of each
+    rows  the same rows in columns, with the class of each row
     """
 
     rows: Rows
@@ -147,12 +151,12 @@ class ClassRows(Sequence[ClassRow]):
 
     @property
     def columns(self) -> ClassColumns:
-        """The classes of the rows, and what they say of all classes."""
+        """The classes of the rows, and the means of each row over all classes."""
         return self.rows.classes or ClassColumns((), self.rows.key_codes, [])
 
     @property
     def codes(self) -> Int32Array:
-        """The number of the class of each row; -1: the row is of all classes."""
+        """The number of the class of each row; -1 for the row of all classes."""
         return self.columns.codes
 
     @overload
@@ -173,20 +177,23 @@ class ClassRows(Sequence[ClassRow]):
         return (self[index] for index in range(len(self)))
 
     def of_model(self) -> ClassRows:
-        """Return the rows of all classes, without those of single classes."""
+        """Return the rows of all classes, without the rows of single classes."""
         return ClassRows(self.rows.take((self.codes < 0).nonzero()[0]))
 
     def of_class(self, name: str) -> ClassRows:
-        """Return the rows of the class of this `name`. Raises InputError for an unknown class."""
+        """Return the rows of the class of this `name`.
+
+        Raises InputError if there is no class of this name.
+        """
         if name not in self.columns.names:
             raise InputError(f"class {name!r} is none of the classes of these rows")
         code = self.columns.names.index(name)
         return ClassRows(self.rows.take((self.codes == code).nonzero()[0]))
 
     def to_arrow(self) -> Table:
-        """Return a pyarrow.Table: the columns that every sink writes, times as UTC. O(cells)."""
+        """Return a pyarrow.Table: it has the columns that every sink writes, with times in UTC. O(cells)."""
         return self.rows.to_arrow()
 
     def to_pandas(self) -> DataFrame:
-        """Return a pandas.DataFrame; see `Rows.to_pandas`."""
+        """Return a pandas.DataFrame: times and nulls have the forms of `Rows.to_pandas`."""
         return self.rows.to_pandas()

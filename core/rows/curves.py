@@ -10,14 +10,17 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, Int64Array
 
 RESOLUTION = 200
-"""Number of steps of each axis. A thinned curve drops points nearer than a step: no picture shows them."""
+"""The number of steps on each axis. A thinned curve drops points that are nearer to each other than a step:
+no picture shows them.
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RocCurve:
     """The ROC curve of one window: points (FP, TP) from the highest score down, from (0, 0) to (N, P).
 
-    threshold    float64[n]; a point counts the events with "score >= threshold". +inf at the first point.
+    threshold    float64[n]; a point counts the events with "score >= threshold". The threshold is +inf at the
+                 first point.
     tp, fp       float64[n], masses of positives and negatives at or above the threshold.
     on_hull      bool[n]; strict vertices of the convex hull, the first and the last point among them.
     block_score  float64[n]; at a vertex the mean score of the events between the vertex before and this
@@ -26,11 +29,12 @@ class RocCurve:
     positives, negatives  masses of the classes in the window.
 
     By default a curve is thinned: a point within 1/200 of the point before it, in both rates, is left out,
-    unless the point is a vertex of the hull. A curve of all points has one for each score of the window, and
-    its trapezoids add up to the AUC. `ModelEvaluator.curve` and the setting `curves_points` choose.
+    unless the point is a vertex of the hull. A curve of all points has one point for each score of the
+    window, and its trapezoids add up to the AUC. `ModelEvaluator.curve` and the setting `curves_points`
+    choose which points a curve has.
 
     The arrays are read-only. The curve of an empty window has one point, (0, 0). In a window of one class the
-    rates of the other class are undefined, NaN, and the hull is the first and the last point.
+    rates of the other class are undefined (NaN), and the hull has only the first and the last point.
 
     >>> import rocsteady as rs
     >>> ev = rs.ModelEvaluator()
@@ -60,11 +64,11 @@ class RocCurve:
             object.__setattr__(self, name, array)
 
     def __len__(self) -> int:
-        """Return the number of points."""
+        """Return the number of points of the curve."""
         return len(self.threshold)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both curves are the same to the last bit."""
+        """Return whether two curves are the same to the last bit."""
         return isinstance(other, RocCurve) and self._content() == other._content()
 
     def __hash__(self) -> int:
@@ -97,7 +101,10 @@ class RocCurve:
 
     @property
     def calibration(self) -> Calibration:
-        """The isotonic calibration of the scores: a block for each hull edge, the highest scores first."""
+        """The isotonic calibration of the scores.
+
+        There is a block for each edge of the hull, the block of the highest scores first.
+        """
         tp, fp = np.diff(self.tp[self.on_hull]), np.diff(self.fp[self.on_hull])
         return Calibration(self.block_score[self.on_hull][1:], tp / (tp + fp), tp + fp)
 
@@ -105,9 +112,9 @@ class RocCurve:
 class Calibration(NamedTuple):
     """Blocks of the isotonic calibration (PAV), for a reliability diagram.
 
-    score           mean score of a block.
-    positive_share  share of positives in a block; it falls from block to block.
-    events          mass of a block.
+    score           the mean score of a block.
+    positive_share  the share of positives in a block; the share falls from block to block.
+    events          the mass of the events of a block.
     """
 
     score: FloatArray
@@ -116,18 +123,19 @@ class Calibration(NamedTuple):
 
 
 class WindowCurve(NamedTuple):
-    """The curve of a (model, slice) at one moment. `Rows.curves` has the curves.
+    """The curve of a (model, slice) at one moment. `Rows.curves` has such curves.
 
     (model, slice, class_, pane, seq) is the curve's identity: a sink that gets a curve twice keeps one copy.
     Times are microseconds UTC.
 
-    model, slice  whose curve it is
+    model, slice  the model and the slice of the curve
     pane          the start and the end of the Beam window, or None
-    seq           how many events were applied so far
-    time          the greatest event time that was applied, or None
+    seq           how many events of the model and slice were applied so far
+    time          the greatest event time that was applied; None without event times
     config        a hash of all settings that change values
-    curve         the points
-    class_        with a score of each class, the class against all others; None: the model has one score
+    curve         the points of the curve
+    class_        for a model with a score of each class, the class that the curve compares with all others;
+                  None if the model has one score
     """
 
     model: str
@@ -143,7 +151,7 @@ class WindowCurve(NamedTuple):
 def points_kept(tp: FloatArray, fp: FloatArray, on_hull: BoolArray) -> Int64Array:
     """Return the places of the points of a whole curve that remain when the curve is thinned, ascending.
 
-    tp, fp, on_hull  of all points of one curve, as in `RocCurve`
+    tp, fp, on_hull  the masses and the marks of all points of one curve, as in `RocCurve`
 
     O(points). `measures.curve` says which points remain.
     """

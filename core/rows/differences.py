@@ -27,8 +27,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..arrays import FloatArray, Int64Array
-from ..events.times import NO_TIME
+from ..arrays import NO_TIME, FloatArray, Int64Array
 
 Times = TypeVar("Times", FloatArray, Int64Array)
 
@@ -37,7 +36,10 @@ FEWEST = 30
 
 
 def first_time(window_start: Times, time: Times) -> Times:
-    """Return, for each window, the time before which rows are apart from it; null without times."""
+    """Return for each window the time before which the windows of other rows are apart from the window.
+
+    The time is null if there are no times.
+    """
     unknown = np.isnan(window_start) if window_start.dtype.kind == "f" else window_start == NO_TIME
     return np.where(unknown, time, window_start)
 
@@ -45,9 +47,10 @@ def first_time(window_start: Times, time: Times) -> Times:
 def comparable_half_width(
     auc: FloatArray, low: FloatArray, high: FloatArray, rarer: FloatArray
 ) -> FloatArray:
-    """Return half the width of each AUC's interval; NaN if the window is not to be compared. O(n).
+    """Return half the width of each AUC's interval; NaN if the window must not be compared. O(n).
 
-    rarer  events of the rarer class; NaN = not known, which excludes no window
+    rarer  the number of events of the rarer class in each window; NaN if it is not known, which excludes no
+           window
 
     >>> auc, low, high = np.array([0.85, 0.97]), np.array([0.8, 0.92]), np.array([0.9, 1.0])
     >>> comparable_half_width(auc, low, high, np.full(2, 50.0)).round(6)
@@ -59,5 +62,5 @@ def comparable_half_width(
 
 
 def half_width_of_difference(one: float, other: float) -> float:
-    """Return the half width of a difference's interval, at the same level as the two given half widths."""
+    """Return the half width of a difference's interval, at the confidence of the two given half widths."""
     return math.hypot(one, other)

@@ -1,9 +1,9 @@
-"""How the figures of measures, rows and evaluators look in a console and in a notebook.
+"""Shows the figures of measures, rows and evaluators in a console and in a notebook.
 
 Numbers are rounded for display only: fields stay exact. Null measures are left out, and the reason says why
 they are null. No function here applies an event. No function raises, whatever the state of the shown object.
 Names of models and slices come from users. In tables, `name_text` (process/console.py) makes names visible
-and short; notebooks get HTML's escapes too. Lines of one record show names as Python literals.
+and short; notebooks get the escapes of HTML, too. Lines of one record show names as Python literals.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .columns import COUNT_COLUMNS, TIME_COLUMNS, reason_clauses, reasons_by_measure
+from .measure_table import CLASS_TABLE, CONTENT_TABLE, MEASURE_TABLE
 
-_COUNTS = frozenset((*COUNT_COLUMNS, "weight", "positives", "negatives", "tp", "fp", "tn", "fn", "cmd"))
-_SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
-"""Fields in units of the score, or without an upper end: shown with significant digits, not decimals."""
+_DIGITS = {measure.name: measure.digits for measure in (*MEASURE_TABLE, *CONTENT_TABLE)}
 
-_BOUNDED = ("auc", "auc_macro", "auc_weighted", "auc_m")
+_BOUNDED = tuple(measure.name for measure in (*MEASURE_TABLE, *CLASS_TABLE) if measure.interval)
 """The measures whose figures have their intervals."""
 _BOUNDS = frozenset(f"{name}_{end}" for name in _BOUNDED for end in ("low", "high"))
 
@@ -28,26 +27,29 @@ HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
 
 _WIDTH = 100
 _LISTED = 10
-"""Most values of a list, such as that of classes, that are shown."""
+"""The most values of a list, such as the list of classes, that are shown."""
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
 def figure(name: str, value: Any) -> str:
-    """Return a field as it is shown: counts whole, fractions to four decimals, scores to six digits.
+    """Return the value of a field as it is shown.
+
+    Counts are shown as whole numbers, fractions with four decimals, scores with six digits.
 
     >>> figure("auc", 2 / 3), figure("weight", 12_000.0), figure("ks_threshold", 1e-9)
     ('0.6667', '12,000', '1e-09')
     """
     if name in TIME_COLUMNS:
         return _moment(value)
-    if name in _COUNTS:
+    digits = "count" if name in COUNT_COLUMNS else _DIGITS.get(name)
+    if digits == "count":
         return f"{value:,.0f}"
     if isinstance(value, tuple) and len(value) > _LISTED:
         return f"{str(value[:_LISTED])[:-1]}, ... {len(value):,} in all)"
     if isinstance(value, bool) or not isinstance(value, float):
         return str(value)
-    return f"{value:.6g}" if name in _SCORES else f"{value:.4f}"
+    return f"{value:.6g}" if digits == "score" else f"{value:.4f}"
 
 
 def _moment(microseconds: int) -> str:
@@ -59,7 +61,7 @@ def _moment(microseconds: int) -> str:
 
 
 def figures(record: tuple[Any, ...], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return (name, figure) of the fields of a named tuple that are there and not null.
+    """Return the (name, figure) of those fields of a named tuple that exist and are not null.
 
     The ends of the interval of an AUC are part of the AUC's figure.
     """
@@ -77,7 +79,7 @@ def figures(record: tuple[Any, ...], names: Iterable[str]) -> list[tuple[str, st
 
 
 def reasons_of(names: Sequence[str], reason: str | None) -> str | None:
-    """Return the part of a row's reason that concerns some measures.
+    """Return the clauses of a row's reason that concern some measures.
 
     >>> reasons_of(("auc", "kappa"), "auc, h: one class in window; kappa: chance agreement is certain")
     'auc: one class in window; kappa: chance agreement is certain'
@@ -87,6 +89,9 @@ def reasons_of(names: Sequence[str], reason: str | None) -> str | None:
 
 
 def folded(text: str) -> list[str]:
-    """Return lines of at most `_WIDTH` characters, broken at blanks; a null byte is a no-break blank."""
+    """Return the lines of a text, with at most `_WIDTH` characters each, broken at blanks.
+
+    A null byte stands for a blank at which no line breaks.
+    """
     lines = textwrap.wrap(text, _WIDTH - 3, break_long_words=False, break_on_hyphens=False)
     return ["  " + line.replace("\0", " ") for line in lines]

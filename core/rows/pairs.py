@@ -17,7 +17,9 @@ EMPTY = "no difference lies in all intervals so far, so the difference has chang
 
 
 class PairRow(NamedTuple):
-    """A model and another one, `against`, over the instances that both scored. Times are microseconds UTC.
+    """The row of a model and another model, `against`, over the instances that both models scored.
+
+    Times are microseconds UTC.
 
     (model, against, slice, pane, row) is its identity. None stands for null, and `reason` says why.
 
@@ -25,8 +27,9 @@ class PairRow(NamedTuple):
     slice           "" for all instances, else such as "country=NZ"
     row             the number of the row among those of its pair, slice and pane, from 0
     seq             how many instances both models have scored so far
-    time            the greatest event time of these; None without event times
-    due             the point of the grid of times at which the row is due; None of rows on no grid
+    time            the greatest event time of these instances; None without event times
+    due             the point of the grid of times at which the row is due; None for rows that are not on a
+                    grid
     pane_start, pane_end
                     the Beam window, if the input is windowed
     window_events   how many instances the window holds
@@ -38,18 +41,20 @@ class PairRow(NamedTuple):
                     the AUC of each model over the window's instances
     difference      auc - auc_against
     difference_low, difference_high
-                    DeLong's interval of the difference, of this window alone
-    p               the two-sided p-value of no difference, of this window and one look alone
+                    DeLong's interval of the difference, for this window alone
+    p               the two-sided p-value of the hypothesis that there is no difference, for a single look at
+                    this window
     anytime_low, anytime_high
-                    an interval of the difference over all instances since the beginning, that holds at all
-                    rows at once (`core/pairs/anytime.py`)
-    verdict         "better" or "worse" as soon as that interval lies above 0 or below 0, else "undecided";
-                    "contradicted" once the intervals have no value in common
-    anytime_events  how many instances the interval is about
-    anytime_blocks  in how many blocks they are: with 1, all pairs of them count exactly
+                    an interval of the difference over all instances since the beginning; all such intervals
+                    hold together, in all rows (`core/pairs/anytime.py`)
+    verdict         "better" or "worse" as soon as the last interval lies above 0 or below 0, else
+                    "undecided"; "contradicted" as soon as the intervals have no value in common
+    anytime_events  the number of instances that this interval is about
+    anytime_blocks  the number of blocks in which these instances are: in one block, all pairs of instances
+                    count exactly
     only_model, only_against
-                    how many instances so far were scored by one of the models alone
-    reason          why values are None, or are to be read with care; None: no remark
+                    how many instances so far only the model, or only the other model, has scored
+    reason          why values are None, or need care; None if there is no remark
     config          a hash of the settings that change values
     """
 
@@ -91,9 +96,9 @@ _BETWEEN = " against "
 
 
 def pair_name(model: str, against: str) -> str:
-    r"""Return the name of a pair, such as "v2 against v1". Other models have other names.
+    r"""Return the name of a pair, such as "v2 against v1". Two pairs never have the same name.
 
-    In the name of a model, a backslash is doubled, and one more stands before each "against".
+    In the name of a model every backslash is doubled, and a backslash stands before each "against".
 
     >>> pair_name("v2", "v1"), pair_name("for or against", "v1")
     ('v2 against v1', 'for or \\against against v1')
@@ -103,7 +108,9 @@ def pair_name(model: str, against: str) -> str:
 
 
 def models_of(name: str) -> tuple[str, str]:
-    r"""Return the model and the champion of a pair's name. Raises ValueError for any other text.
+    r"""Return the names of the model and of the champion from a pair's name.
+
+    Raises ValueError for any other text.
 
     >>> models_of("v2 against v1"), models_of("for or \\against against v1")
     (('v2', 'v1'), ('for or against', 'v1'))

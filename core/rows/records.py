@@ -1,4 +1,4 @@
-"""Named tuples of measures: the measures of a window now, and one row."""
+"""Named tuples of measures: the measures of the present window, and one row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from .display import figure, figures, folded
 
 
 class Measures(NamedTuple):
-    """The measures of a window now. A field is None if undefined or not asked for; `reason` says why.
+    """The measures of the present window. A field is None if the measure is undefined or was not asked for.
+
+    `reason` says why.
 
     Masses count events (or sum weights); rates and measures are fractions; thresholds are scores. The fields
     are columns of `MeasureRow`.
@@ -25,6 +27,7 @@ class Measures(NamedTuple):
     """
 
     window_events: int
+    # <measures of a window>
     weight: float | None = None
     positives: float | None = None
     negatives: float | None = None
@@ -68,6 +71,7 @@ class Measures(NamedTuple):
     kappa_per: float | None = None
     mcc: float | None = None
     cmd: float | None = None
+    # </measures of a window>
     reason: str | None = None
 
     def __repr__(self) -> str:
@@ -94,14 +98,14 @@ class MeasureRow(NamedTuple):
     row           the number of the row among those of its model, slice and pane, from 0
     seq           how many events of the model and slice were applied so far
     time          the greatest event time that was applied; None without event times
-    due           the point of the grid of times at which the row is due; None of rows that are not on a grid
+    due           the point of the grid of times at which the row is due; None for rows that are not on a grid
     pane_start, pane_end
                   the start and the end of the Beam window, if the input is windowed
     window_events how many events the window holds
     window_start, window_end
                   the least and the greatest event time in the window; None without event times
-    drift         whether an adaptive window shrank since the row before; None of other windows
-    reason        why measures that were asked for are None, or are to be read with care; None: no remark
+    drift         whether an adaptive window became smaller since the row before; None for other windows
+    reason        why measures that were asked for are None, or need care; None if there is no remark
     config        a hash of all settings that change values, 12 hexadecimal digits
 
     Further fields are the masses in the window (`weight`, `positives`, `negatives`, `prevalence`) and the
@@ -125,6 +129,7 @@ class MeasureRow(NamedTuple):
     window_events: int
     window_start: int | None
     window_end: int | None
+    # <measures of a row>
     weight: float | None
     positives: float | None
     negatives: float | None
@@ -168,6 +173,7 @@ class MeasureRow(NamedTuple):
     kappa_per: float | None
     mcc: float | None
     cmd: float | None
+    # </measures of a row>
     drift: bool | None
     reason: str | None
     config: str

@@ -1,4 +1,4 @@
-"""The record of a roll-up row: what the rows of a group of models or slices say together at one moment."""
+"""The record of a roll-up row: the measures of the rows of a group of models or slices at one moment."""
 
 from __future__ import annotations
 
@@ -7,45 +7,48 @@ from typing import NamedTuple
 from .display import figures
 
 ALL_MODELS = "models"
-"""The group of all models, and the word that asks for it."""
+"""The name of the group of all models, and the word by which a user asks for this group."""
 
 
 class RollUpRow(NamedTuple):
-    """One roll-up row: a group of models, or of the slices of a model, at one grid point. None is null.
+    """One roll-up row: a group of models, or of the slices of a model, at one grid point.
+
+    None stands for null.
 
     (group, class_, pane, row) is its identity: a sink that gets a row twice keeps one copy. Times are
     microseconds UTC. `core.fleet.formulas` defines the numbers. In tables `class_` is the column `class`.
 
     group            "models", a pattern of models such as "team1/*", or "model=NAME,slice=COLUMN"
-    class_           of models with a score of each class, the class whose rows are rolled up; None: the rows
-                     of all classes, whose AUC is `auc_macro`, or of models with one score
+    class_           for models with a score of each class, the class whose rows are rolled up; None for the
+                     rows of all classes, whose AUC is `auc_macro`, or of models with one score
     row              the number of the row among those of its group and pane, from 0
     due              the point of the grid of times
     pane_start, pane_end
                      the Beam window of the rows, if the input is windowed
-    members          models or slices that count: their AUC has an interval with a width
-    members_silent   those of `members` that have no row at `due`: their last row counts
-    members_without  models or slices that do not count
+    members          how many models or slices count: a member counts if its AUC has an interval with a width
+    members_silent   how many of these `members` have no row at `due`: their last row counts
+    members_without  how many models or slices do not count
     without_reason   the commonest reason why a member does not count
     auc_mean, auc_mean_low, auc_mean_high
                      the mean of the members' AUC, and its interval at the confidence of the rows
     auc_by_events, auc_by_events_low, auc_by_events_high
                      the mean with the members' events as weights
     auc_random, auc_random_low, auc_random_high
-                     the mean with 1 / (variance + tau2) as weights: of AUCs that differ between members. It
-                     needs two members; its interval is null for members that may depend on each other
+                     the mean with 1 / (variance + tau2) as weights, for AUCs that differ between members.
+                     This mean needs two members; its interval is null for members that may depend on each
+                     other
     heterogeneity_q, heterogeneity_p
                      Cochran's Q, and the probability of a greater Q if all members have one AUC
     i2               the share of the spread between members that is not chance
     tau2             the variance of the AUC between members
-    worst, best      the member furthest below, and above, the mean of the others
+    worst, best      the member with the AUC furthest below, or above, the mean of the others
     worst_auc, best_auc
-                     its AUC
+                     the AUC of this member
     worst_gap, best_gap
-                     its AUC less the inverse-variance mean of the others
+                     the AUC of this member less the inverse-variance mean of the others
     worst_gap_low, worst_gap_high, best_gap_low, best_gap_high
-                     the interval of the gap, corrected for the number of members
-    worst_p, best_p  the p-value of the gap, corrected for the number of members (Holm)
+                     the interval of this gap, corrected for the number of members
+    worst_p, best_p  the p-value of this gap, corrected for the number of members (Holm)
     members_below, members_above
                      how many members are below, and above, the mean of the others by the corrected p-value
     members_surely_below, surely_below
@@ -53,10 +56,11 @@ class RollUpRow(NamedTuple):
                      the share 1 - confidence is wrong in the mean), and their names, joined by ", "; null
                      without `evidence` in the members' rows (`evaluate --evidence-below`)
     auc_low_decile, auc_median
-                     quantiles of the members' AUC: 0.1 and 0.5
-    intervals        "independent": intervals hold for members that share no events; "dependent": for any
-    reason           why columns are null, or are to be read with care; None: no remark
-    config           that of the members' rows
+                     the quantiles 0.1 and 0.5 of the members' AUCs
+    intervals        "independent" if intervals hold for members that share no events; "dependent" if
+                     intervals hold for any members
+    reason           why columns are null, or need care; None if there is no remark
+    config           the hash of the settings of the members' rows
     """
 
     group: str

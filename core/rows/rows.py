@@ -1,8 +1,8 @@
 """Many rows of measures in columns.
 
-`Rows` is columnar because a dense stream makes more rows than Python can make objects. A (model, slice) is a
-code. Numbers stand in two matrices. A null measure has a code for its reason (`REASONS`). A `MeasureRow` is
-made only when a caller iterates or takes one row.
+`Rows` is columnar, because a dense stream makes more rows than Python can make objects. Each (model, slice)
+is a code. Numbers stand in two matrices. Each null measure has a code for its reason (`REASONS`). A
+`MeasureRow` is made only when a caller iterates or takes one row.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
-from ..events.times import NO_TIME
+from ..arrays import NO_TIME, FloatArray, Int8Array, Int32Array, Int64Array
 from ..process.console import name_text
-from ..settings.measure_names import MEASURES
 from .class_columns import ClassColumns
 from .columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
 from .display import HEADLINES, figures
+from .measure_table import MEASURES
 from .records import MeasureRow, Measures
 
-if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
+if TYPE_CHECKING:  # type checkers alone import these: an evaluation needs neither pyarrow nor pandas
     from .arrow import DataFrame, Table
     from .curves import WindowCurve
 
@@ -32,11 +31,13 @@ _NAMES = ("model", "slice", "class")
 _PREVIEWED = ("seq", "time", "window_events", "auc_macro", "auc_m", *HEADLINES)
 _NAME_WIDTH = 40
 _ENDS = 5
-"""Number of rows that a preview shows from the beginning, and from the end."""
+"""The number of rows that a preview shows from the beginning, and from the end."""
 
 
 def with_failures(reason: str | None, failures: int) -> str | None:
-    """Add to a reason the number of events so far at which the learner failed. No window holds these events.
+    """Return a reason with the number of events so far at which the learner failed.
+
+    No window holds these events.
 
     >>> with_failures("auc: one class in window", 2)
     'the learner failed at 2 events; auc: one class in window'
@@ -57,7 +58,7 @@ def _number(value: float) -> float | None:
 
 @dataclass(eq=False, repr=False)
 class Rows(Sequence[MeasureRow]):
-    """n rows in columns.
+    """Any number n of rows in columns.
 
     keys      the (model, slice) pairs of the rows
     key_codes int32[n], the place of each row's pair in `keys`
@@ -66,12 +67,14 @@ class Rows(Sequence[MeasureRow]):
     reasons   int8[n, len(MEASURES)], codes of `REASONS`
     drift     int8[n]: 1, 0, or -1 for null
     config    the hash of the settings that made the rows
-    curves    curves that fell due with the same events, with or without rows (`EvaluatorSettings.curves`)
-    failures  int64[n] for rows of a trained learner: the number of events so far at which the learner failed.
-              None for other rows
+    curves    the curves that fell due after the same events, with or without rows
+              (`EvaluatorSettings.curves`)
+    failures  int64[n], for the rows of a trained learner: the number of events so far at which the learner
+              failed. None for other rows
     settled   (shard, number of shards, since, until): all rows of the shard with `due` in (since, until] are
-              among these rows. None: nothing is said
-    classes   for rows of models with classes: the class of each row, and what a row says of all classes
+              among these rows. None if these rows need not be all rows of a shard
+    classes   for rows of models with classes, else None: the class of each row, and the means of each row
+              over all classes
     """
 
     keys: tuple[tuple[str, str], ...]
@@ -88,7 +91,7 @@ class Rows(Sequence[MeasureRow]):
 
     @classmethod
     def empty(cls, config: str = "") -> Rows:
-        """Return an instance without rows."""
+        """Return an object without rows."""
         return cls.blank(0, (), config)
 
     @classmethod
@@ -106,7 +109,7 @@ class Rows(Sequence[MeasureRow]):
 
     @classmethod
     def concat(cls, parts: Sequence[Rows]) -> Rows:
-        """Concatenate rows, and their curves. All parts must have the same configuration."""
+        """Concatenate rows, and their curves. All parts must come from the same settings."""
         parts = [part for part in parts if len(part) or part.curves]
         if not parts:
             return cls.empty()
@@ -169,7 +172,7 @@ class Rows(Sequence[MeasureRow]):
         return f"Rows: {len(self):,} of {len(self.keys):,} (model, slice){of}{curves}"
 
     def _preview(self) -> tuple[list[str], list[list[str]], int]:
-        """Return column names, the cells of the first and the last rows, and how many rows lie between."""
+        """Return column names, the cells of the first and the last rows, and the number of rows between."""
         n = len(self)
         shown = range(n) if n <= 2 * _ENDS else [*range(_ENDS), *range(n - _ENDS, n)]
         records = [self[index] for index in shown]
@@ -203,8 +206,11 @@ class Rows(Sequence[MeasureRow]):
         return self.numbers[:, NUMBER_COLUMNS.index(name)]
 
     def reason_texts(self) -> list[str | None]:
-        """Return the column `reason`. Rows share few combinations of codes; each is put into words once."""
-        # np.unique(axis=0) took 5 s for 100,000 rows where this takes 0.13 s, and 1 ms for one row
+        """Return the column `reason`. Rows share few combinations of codes.
+
+        Each combination is put into words once.
+        """
+        # np.unique(axis=0) took 5 s for 100,000 rows, and this takes 0.13 s, and 1 ms for one row
         codes, width = self.reasons.tobytes(), self.reasons.shape[1]
         keys = [codes[start : start + width] for start in range(0, len(codes), width)]
         texts = {key: reason_text(key) for key in set(keys)}
@@ -250,7 +256,7 @@ class Rows(Sequence[MeasureRow]):
     def __getitem__(self, index: slice) -> Rows: ...
 
     def __getitem__(self, index: int | slice) -> MeasureRow | Rows:
-        """Return one row as a record, or several rows as `Rows` that share these arrays.
+        """Return one row as a record, or several rows as `Rows` that share the arrays of this object.
 
         Several rows have no curves: a curve belongs to no row.
 
@@ -275,7 +281,10 @@ class Rows(Sequence[MeasureRow]):
         return self._part(places)
 
     def by_name(self) -> Rows:
-        """Return the rows by model and slice, those of one (model, slice) in their order; the same curves."""
+        """Return the rows sorted by model and slice, where rows of one (model, slice) keep their order.
+
+        The curves stay the same.
+        """
         order = sorted(range(len(self.keys)), key=self.keys.__getitem__)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
@@ -294,7 +303,7 @@ class Rows(Sequence[MeasureRow]):
         return (self._row(index, reasons[index]) for index in range(len(self)))
 
     def to_arrow(self) -> Table:
-        """Return a pyarrow.Table: the columns that every sink writes, times as UTC. O(cells).
+        """Return a pyarrow.Table: it has the columns that every sink writes, with times in UTC. O(cells).
 
         >>> Rows.blank(2, [("a", "")], "").to_arrow().num_rows
         2
@@ -304,9 +313,9 @@ class Rows(Sequence[MeasureRow]):
         return rows_to_table(self)
 
     def to_pandas(self) -> DataFrame:
-        """Return a pandas.DataFrame: times as datetime64[us, UTC], null numbers as NaN, drift nullable.
+        """Return a pandas.DataFrame: times are datetime64[us, UTC], null numbers NaN, drift is nullable.
 
-        Raises MissingPackageError, which is also an ImportError, without pandas.
+        Raises MissingPackageError, which is also an ImportError, if pandas is missing.
 
         >>> Rows.blank(2, [("a", "")], "").to_pandas().model.tolist()
         ['a', 'a']
@@ -317,7 +326,10 @@ class Rows(Sequence[MeasureRow]):
 
 
 def _aligned(line: Sequence[str], widths: Sequence[int], texts: int) -> str:
-    """Return one line of a preview; the first `texts` cells are aligned left, the other cells right."""
+    """Return one line of a preview.
+
+    The first `texts` cells are aligned to the left, the other cells to the right.
+    """
     cells = [
         text.ljust(width) if i < texts else text.rjust(width)
         for i, (text, width) in enumerate(zip(line, widths, strict=True))

@@ -1,4 +1,4 @@
-"""The model that others are compared with, and which events are one instance of two models."""
+"""The model with which others are compared, and the events that are one instance of two models."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from .windows import is_count
 
 @dataclass(frozen=True)
 class Against:
-    """Which model the others are compared with, and which events are one instance.
+    """The choice of the model that others are compared with, and of the events that are one instance.
 
-    champion  the name of the model; if there are `columns`, the column of its scores
+    champion  the name of the model; if there are `columns`, the name of the column of its scores
     columns   all columns of scores, if a record has the scores of several models. Their models are named
               COLUMN, or MODEL/COLUMN; each is compared with the champion of the same MODEL
-    by_record whether the events of one record are an instance; else the events of one id are
-    within    microseconds that may lie between the times of two events of an id; None: any time
+    whether the events of one record are an instance; else the events with one id are an instance
+    within    the most microseconds between the times of the two events of an id; None if any time may lie
+              between them
     """
 
     champion: str

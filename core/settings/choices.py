@@ -16,7 +16,7 @@ from .windows import Emission, EveryEvents, EverySeconds, Window, is_count, pars
 
 
 class MeasureChoices(TypedDict, total=False):
-    """The settings that decide what a row says of a window, and the curves, as keywords of functions."""
+    """The settings that decide which measures and curves a window has, as keywords of functions."""
 
     measures: tuple[str, ...] | list[str] | str | None
     priors: float | Literal["window"]
@@ -47,7 +47,7 @@ class EvaluatorChoices(MeasureChoices, total=False):
 
 
 class SettingsChoices(EvaluatorChoices, total=False):
-    """The fields of `EvaluatorSettings`, as keywords."""
+    """The fields of `EvaluatorSettings`, as keywords of functions."""
 
     positive: str | None
 
@@ -58,17 +58,19 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "measures": lambda text: tuple(name.strip() for name in text.split(",")),
     **{name: each.parse for name, each in declared(EvaluatorSettings).items() if each.parse},
 }
-"""What reads a setting from a text of the command line."""
+"""The function that reads a setting from a text of the command line, by the setting's name."""
 
 Settings = TypeVar("Settings")
 
 
 def read_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords as `EvaluatorSettings` takes them; it knows keywords that are no settings, too.
+    """Return keywords in the form that `EvaluatorSettings` takes.
 
-    A text is read as the command line reads it. A number is a number of events, and a timedelta the step of
-    a grid of times. A window, an emission or a cost that is None is left out: it stays as it is. Raises
-    ConfigError for what cannot be read.
+    Keywords that are no settings stay unchanged.
+
+    A text is read as the command line reads it. A number is a number of events, and a timedelta the step of a
+    grid of times. A window, an emission or a cost that is None is left out, so that its default, or its
+    present value, stays. Raises ConfigError for a value that cannot be read.
 
     >>> read_choices({"window": "last:500", "every": 10, "cost": None, "time": "ts"})
     {'window': LastEvents(k=500), 'every': EveryEvents(n=10), 'time': 'ts'}
@@ -103,9 +105,9 @@ def read_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_with(choices: Mapping[str, Any], settings: Settings | None, kind: type[Settings]) -> Settings:
-    """Return settings with some of their fields chosen anew; see `read_choices`.
+    """Return settings in which some fields have new values, in the forms that `read_choices` reads.
 
-    settings  None: the defaults
+    settings  None for the defaults
     kind      the class of the settings
 
     Raises ConfigError for settings of another class.
@@ -116,7 +118,7 @@ def settings_with(choices: Mapping[str, Any], settings: Settings | None, kind: t
 
 
 def check_kind(settings: Any, kind: type) -> None:
-    """Raise ConfigError for settings that are neither None nor of a class."""
+    """Raise ConfigError unless settings are None or of the class `kind`."""
     if not (settings is None or isinstance(settings, kind)):
         raise ConfigError(
             f"settings={settings!r}: give {kind.__name__}(...), or a setting by its keyword, such as "

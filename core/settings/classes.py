@@ -1,7 +1,7 @@
-"""The one rule of which values are one class, and the classes of a job.
+"""The one rule that decides which values are one class, and the classes of a job.
 
-Every door (files, frames, Beam, joins, learners, evaluators) compares the `class_text` of labels, predicted
-classes, the positive class and names of classes:
+Every part that takes labels (files, frames, Beam, joins, learners, evaluators) compares the `class_text` of
+labels, predicted classes, the positive class and names of classes:
 
     number               its value: 1, 1.0, "1", "01" and "1e0" are the class "1"
     true, false          1 and 0, in any case, as booleans or as words
@@ -24,7 +24,7 @@ MINUS_ONE, ZERO, ONE = "-1", "0", "1"
 def class_text(value: object) -> str:
     """Return the text by which a class is compared: two values are one class if their texts are equal.
 
-    The exception is -1 beside 1; see the module.
+    The exception is -1 together with 1: the module says when -1 is the class 0.
 
     >>> class_text(1.0), class_text(" 1 "), class_text(True), class_text("UP"), class_text(0.5)
     ('1', '1', '1', 'UP', '0.5')
@@ -34,15 +34,15 @@ def class_text(value: object) -> str:
 
 
 def class_name(value: object) -> str:
-    """Return the name of a class as rows show the name: `class_text`, but "true" and "false" stay words.
+    """Return the name of a class as rows show it: its `class_text`, but "true" and "false" stay words.
 
     >>> class_name("1.0"), class_name(True), class_name("UP")
     ('1', 'true', 'UP')
     """
     if hasattr(value, "item"):
-        value = value.item()  # a scalar of numpy
+        value = value.item()  # value is a scalar of numpy
     elif hasattr(value, "as_py"):
-        value = value.as_py()  # a scalar of Arrow
+        value = value.as_py()  # value is a scalar of Arrow
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace")
     text = str(value).strip()
@@ -64,7 +64,8 @@ def class_name(value: object) -> str:
 def named_classes(names: Iterable[str]) -> dict[str, str]:
     """Return the name of each class by the texts that labels and predictions may have for the class.
 
-    names  the names of all classes. Of 1 and 0 alone, -1 is the class 0, and of 1 and -1 alone, 0 is -1.
+    names  the names of all classes. If the names are 1 and 0, then -1 is the class 0; if they are 1 and -1,
+           then 0 is the class -1.
 
     >>> named_classes(["true", "false"])
     {'1': 'true', '0': 'false', '-1': 'false'}
@@ -78,7 +79,9 @@ def named_classes(names: Iterable[str]) -> dict[str, str]:
 
 
 def are_one(labels: Collection[str], predicted: Collection[str]) -> bool:
-    """Return whether -1 and 0 are one class: only they and 1 are there, and each side has one of the two.
+    """Return whether -1 and 0 are one class.
+
+    This is so if labels and predictions have only the classes -1, 0 and 1, and each side has either -1 or 0.
 
     >>> are_one(["1", "-1"], ["1", "0"]), are_one(["1", "-1", "0"], ["1", "0"]), are_one(["2", "-1"], ["0"])
     (True, False, False)
@@ -89,9 +92,9 @@ def are_one(labels: Collection[str], predicted: Collection[str]) -> bool:
 
 
 def shared_classes(labels: Collection[str], predicted: Collection[str], positive: str | None) -> set[str]:
-    """Return the classes that labels and predictions have in common, all as `class_text`.
+    """Return the classes that labels and predictions have in common, as `class_text`.
 
-    positive  the positive class, or None: where another class than 1 is positive, -1 is not 0
+    positive  the positive class, or None: if another class than 1 is positive, -1 is not the class 0
     """
     common = {*labels} & {*predicted}
     return common | {ZERO} if positive in (None, ONE) and are_one(labels, predicted) else common
@@ -102,7 +105,7 @@ class Classes:
     """The classes of the models of a job, which have a score of each class.
 
     names        the names of the classes, in the order of the scores
-    multi_label  whether an event may be of any number of classes
+    multi_label  whether an event may be of none, one or several classes
     """
 
     names: tuple[str, ...]

@@ -12,9 +12,9 @@ from .windows import number_text, read_number
 
 @dataclass(frozen=True)
 class BetaCost:
-    """H-measure with the cost of a false positive distributed as Beta(a, b) on [0, 1] (Hand 2009).
+    """An H-measure where the cost of a false positive has the distribution Beta(a, b) on [0, 1] (Hand 2009).
 
-    a, b  above 0. Beta(2, 2) has its mode at equal costs
+    a, b  numbers above 0. Beta(2, 2) has its mode at equal costs
 
     >>> str(BetaCost(2, 2))
     'beta:2,2'
@@ -36,13 +36,13 @@ class BetaCost:
         return f"beta:{number_text(self.a)},{number_text(self.b)}"
 
     def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  all costs have this method
-        """Return (a, b), whatever the share of positives, `prevalence`, is."""
+        """Return (a, b), for any share of positives `prevalence`."""
         return self.a, self.b
 
 
 @dataclass(frozen=True)
 class UniformCost:
-    """H-measure with every cost of a false positive equally likely: Beta(1, 1).
+    """An H-measure where every cost of a false positive is equally likely: the distribution is Beta(1, 1).
 
     >>> str(UniformCost())
     'uniform'
@@ -52,20 +52,20 @@ class UniformCost:
         return "uniform"
 
     def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  all costs have this method
-        """Return (1, 1), whatever the share of positives, `prevalence`, is."""
+        """Return (1, 1), for any share of positives `prevalence`."""
         return 1.0, 1.0
 
 
 @dataclass(frozen=True)
 class SeverityCost:
-    """H-measure by severity ratio: the cost of a false positive divided by the cost of a false negative.
+    """An H-measure by severity ratio: the cost of a false positive divided by the cost of a false negative.
 
     ratio  a number above 0, "balanced", or None
 
-    With a number r the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). With None, r is positives
-    over negatives in the window, hence Beta(2, 1 + negatives/positives). This is the default of R's hmeasure
-    (Hand & Anagnostopoulos 2014). "balanced" is the other recommendation of these authors: Beta(1 + share of
-    positives, 1 + share of negatives).
+    With a number r, the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). With None, r is positives
+    over negatives in the window, so the costs follow Beta(2, 1 + negatives/positives). None is the default of
+    R's hmeasure (Hand & Anagnostopoulos 2014). "balanced" is the other recommendation of these authors:
+    Beta(1 + share of positives, 1 + share of negatives).
 
     >>> str(SeverityCost()), str(SeverityCost(0.1)), str(SeverityCost("balanced"))
     ('severity', 'severity:0.1', 'severity:balanced')
@@ -88,7 +88,7 @@ class SeverityCost:
         return "severity:balanced" if self.ratio == "balanced" else f"severity:{number_text(self.ratio)}"
 
     def beta(self, prevalence: float) -> tuple[float, float]:
-        """Return (a, b) at `prevalence`, a share of positives strictly between 0 and 1."""
+        """Return (a, b) for `prevalence`, a share of positives strictly between 0 and 1."""
         if self.ratio == "balanced":
             return 1.0 + prevalence, 2.0 - prevalence
         ratio = prevalence / (1.0 - prevalence) if self.ratio is None else self.ratio
@@ -99,7 +99,9 @@ Cost = BetaCost | UniformCost | SeverityCost
 
 
 def parse_cost(text: str) -> Cost:
-    """Read `beta:2,2`, `uniform`, `severity`, `severity:0.1` or `severity:balanced`.
+    """Read a distribution of costs from a text.
+
+    The text is such as `beta:2,2`, `uniform`, `severity`, `severity:0.1` or `severity:balanced`.
 
     >>> parse_cost("severity:0.1")
     SeverityCost(ratio=0.1)

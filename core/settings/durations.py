@@ -26,7 +26,7 @@ LONGEST = 2**61
 def is_numpy_duration(value: Any) -> bool:
     """Return whether a value is a `numpy.timedelta64`, which `numbers` takes for a whole number.
 
-    The class is not asked for, because numpy takes long to import and `--help` needs none of it.
+    The function does not import the class, because numpy takes long to import and `--help` does not need it.
     """
     return getattr(getattr(value, "dtype", None), "kind", None) == "m"
 
@@ -48,7 +48,8 @@ def microseconds(duration: Duration, what: str) -> int:
     (604800000000, 500000)
     """
     remedy = "a duration is a number of seconds above 0, or a text such as '7d', '12h', '30m' or '0.5s'"
-    if isinstance(duration, str):  # as on a command line, where '5' is no duration: a unit is needed
+    # a text is read as on a command line, where '5' is no duration: a unit is needed
+    if isinstance(duration, str):
         remedy = "give a number and its unit (us, ms, s, m, h, d), such as '7d', '12h', '30m' or '0.5s'"
     if isinstance(duration, timedelta):
         micros = duration // timedelta(microseconds=1)
@@ -69,7 +70,7 @@ def microseconds(duration: Duration, what: str) -> int:
 
 
 def duration_text(micros: int) -> str:
-    """Return a duration's text, in the largest unit of which it is a whole number.
+    """Return the text of a duration, in the largest unit of which the duration is a whole number.
 
     >>> duration_text(604_800_000_000), duration_text(5_400_000_000), duration_text(250_000), duration_text(0)
     ('7d', '90m', '250ms', '0s')
@@ -83,7 +84,7 @@ def duration_text(micros: int) -> str:
 def parse_lateness(text: str, what: str = "lateness") -> int:
     """Read how late an event may come: a duration, or 0. Returns microseconds.
 
-    what  names the duration in errors
+    what  the name of the duration in errors
 
     >>> parse_lateness("10m"), parse_lateness("0s"), parse_lateness("0")
     (600000000, 0, 0)
@@ -95,7 +96,7 @@ def parse_lateness(text: str, what: str = "lateness") -> int:
 
 
 def lateness_of(duration: Duration, what: str) -> int:
-    """Return a duration in whole microseconds, which may be 0; see `microseconds`.
+    """Return a duration in whole microseconds, where 0 is allowed; raises as `microseconds` does.
 
     >>> lateness_of(0, "stale"), lateness_of("0s", "stale"), lateness_of(timedelta(minutes=1), "stale")
     (0, 0, 60000000)

@@ -1,8 +1,8 @@
-"""The settings of the evaluation of one model. Immutable, and checked when made.
+"""The settings of the evaluation of one model. An object is immutable, and checked when made.
 
 `setting` declares a setting at its field of a dataclass: the default, the help text and the rules, in one
-place. Options of the command line, Beam YAML, hashes and stored states read these declarations. So their code
-does not name single settings.
+place. Options of the command line, Beam YAML, hashes and stored states read these declarations. So the code
+for these does not name single settings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from .windows import Emission, EveryEvents, LastEvents, Window, check_emission, 
 _KEY = "declared"
 
 Change = Callable[[Any, Any, Any], str]
-"""Says why a setting of a snapshot cannot change from one value to another; the empty text if it can."""
+"""Says why a setting of a snapshot cannot change from one value to another; says the empty text if the
+setting can change.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,13 @@ class Declared:
     """The declaration of a setting, beside its name, its type and its default.
 
     about       the help text of the command line, without the default.
-    metavar     the placeholder of the value in the help text; None: the setting's name in capitals.
-    parse       reads the value from text; None: a number, a switch, or the text of the default.
+    metavar     the placeholder of the value in the help text; None for the setting's name in capitals.
+    parse       reads the value from text; None for a number, a switch, or the text of the default.
     of_rows     whether the setting decides only the values of a row, and not which events the window holds.
-                Then a job may continue from a state that was made with another value.
+                If so, a job may continue from a state that was made with another value.
     needs       the fields that every event must have if the setting is used.
-    keeps       for a duration: the name of the part that a state keeps beside its evaluators for the setting.
+    keeps       only for a duration: the name of the part of a state that the setting needs beside the
+                evaluators.
     change      says why a job with another value cannot continue from a state.
     """
 
@@ -54,17 +57,20 @@ class Declared:
 
 
 def setting(default: object, about: str, **rules: Any) -> Any:
-    """Return the field of a dataclass with this default; `rules` are the other fields of `Declared`."""
+    """Return the field of a dataclass with this default.
+
+    `rules` are the values of the other fields of `Declared`.
+    """
     return field(default=default, metadata={_KEY: Declared(about, **rules)})
 
 
 def declared(settings: type) -> dict[str, Declared]:
-    """Return, by name, the declarations of a dataclass's fields that were made by `setting`."""
+    """Return the declarations that `setting` made for the fields of a dataclass, by name."""
     return {each.name: each.metadata[_KEY] for each in fields(settings) if _KEY in each.metadata}
 
 
 def plain(value: Any) -> Any:
-    """Return the value of a setting for JSON: the value itself, a list for a tuple, or the spelling.
+    """Return the value of a setting for JSON: the value itself, a list for a tuple, or the value's spelling.
 
     >>> plain(0.5), plain((0.0, 0.1))
     (0.5, [0.0, 0.1])
@@ -75,7 +81,7 @@ def plain(value: Any) -> Any:
 
 
 def _begins_anew(snapshot: Any, was: object, now: object) -> str:  # noqa: ARG001
-    """Allow every change: evidence of another bound, of other blocks or of another gap begins anew."""
+    """Allow every change: evidence for another bound, other blocks or another gap begins again."""
     return ""
 
 
@@ -86,7 +92,7 @@ POINTS_THINNED: Literal["thinned"] = "thinned"
 
 
 def parse_partial_fpr(text: str) -> tuple[float, float]:
-    """Read `0:0.1`, a range of false positive rates.
+    """Read a range of false positive rates, such as `0:0.1`.
 
     >>> parse_partial_fpr("0:0.1")
     (0.0, 0.1)
@@ -98,7 +104,10 @@ def parse_partial_fpr(text: str) -> tuple[float, float]:
 
 
 class Points(NamedTuple):
-    """The points of the ROC curve that a row reports: a false positive rate, a cost of a false positive."""
+    """The points of the ROC curve that a row reports.
+
+    One point is at a false positive rate, and one is at a cost of a false positive.
+    """
 
     fpr: float
     cost: float
@@ -110,28 +119,28 @@ class EvaluatorSettings:
 
     window              which events count.
     every               when a row is due.
-    measures            names of measures; "all" = every measure; None = all but those that take a pass over
-                        the window or its hull, such as "average_precision".
-                        "auc" includes its interval, "ks" its threshold and "polynomial_auc" its bound.
+    measures            names of measures; "all" = every measure; None = all but the measures that take a pass
+                        over the window or its hull, such as "average_precision". "auc" includes its interval,
+                        "ks" its threshold and "polynomial_auc" its bound.
     cost                the distribution of misclassification costs in the H-measure.
     priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1).
-    threshold           predicted positive means score >= threshold.
-    confidence          of the AUC interval, in (0, 1).
-    probabilities       the scores are probabilities: Brier score and log loss make sense.
-    at_fpr              the false positive rate of tpr_at_fpr, in [0, 1].
+    threshold           an event is predicted positive if its score >= threshold.
+    confidence          the confidence of the AUC's interval, in (0, 1).
+    probabilities       whether the scores are probabilities: if so, Brier score and log loss have a meaning.
+    at_fpr              the false positive rate at which tpr_at_fpr is read, in [0, 1].
     false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1).
     partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1].
-    flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does.
+    flip_if_below_half  whether the H-measure takes -score while AUC < 0.5, as R's hmeasure does.
     evidence_below      the AUC that the model must have, in (0, 1), or a `PeriodBound` or its text: rows have
-                        evidence that the AUC is below, over all events of the (model, slice). None: no
-                        evidence.
-    evidence_blocks     m: a block of evidence has at least m positives and m negatives, 1 to 100.
+                        the evidence that the AUC is below this bound, over all events of the (model, slice).
+                        None if rows have no evidence.
+    evidence_blocks     m: a block of evidence has at least m positives and m negatives; m is 1 to 100.
     block_gap           a duration: events within the gap behind a full block of evidence are not used for
-                        evidence. None: all events are used.
+                        evidence. None if all events are used.
     positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already.
-    order               how the events were ordered: "position", "arrival", "time" (a total sort), or
-                        "time:10m": by time, and an event that comes later than 10 minutes in its partition
-                        does not count.
+    order               how the events were ordered: "position", "arrival", "time" (all events sorted), or
+                        "time:10m": in order of time, where an event does not count if it comes more than 10
+                        minutes late in its partition.
     curves              n = a ROC curve after every n-th event of a (model, slice), and a curve at the end;
                         "end" = only a curve at the end; None = no curves. A curve takes O(window).
     curves_points       "thinned" = a curve leaves out a point within 1/200 of the point before it, in both
@@ -227,18 +236,24 @@ class EvaluatorSettings:
 
     @property
     def by_time(self) -> bool:
-        """Whether events apply in order of time."""
+        """Whether events are applied in order of time."""
         return self.order.startswith("time")
 
     @property
     def lateness(self) -> int | None:
-        """How late an event may come in order of time, in microseconds; None = any lateness."""
+        """How late an event may come in order of time, in microseconds.
+
+        None if an event may come with any delay.
+        """
         _, limited, text = self.order.partition(":")
         return parse_lateness(text) if limited else None
 
     @property
     def needs_times(self) -> str | None:
-        """Return the setting that needs event times, as on the command line; None = no setting does."""
+        """Return the setting that needs event times, by its name on the command line.
+
+        None if no setting needs them.
+        """
         if (of_both := needs_times(self.window, self.every)) is not None:
             return of_both
         if isinstance(self.evidence_below, PeriodBound):
@@ -252,7 +267,7 @@ class EvaluatorSettings:
 
     @property
     def curve_stride(self) -> int:
-        """Events between curves; 0: there is a curve only at the end, or no curve."""
+        """The number of events between curves; 0 if there is a curve only at the end, or no curve."""
         return self.curves.n if isinstance(self.curves, EveryEvents) else 0
 
     def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
@@ -289,11 +304,14 @@ class EvaluatorSettings:
 
 
 _NO_VALUES = ("measures", "positive", "curves", "curves_points")
-"""Settings that change no value of a row."""
+"""The settings that change no value of a row."""
 
 
 def checked_points(name: str, points: CurvePoints) -> CurvePoints:
-    """Return which points a curve has. Raises ConfigError for another text; `name` is that of the setting."""
+    """Return the choice which points a curve has, after a check. Raises ConfigError for any other text.
+
+    `name` is the name of the setting.
+    """
     if points not in get_args(CurvePoints):
         raise ConfigError(
             f"{name}={points!r}: give 'thinned', for a curve that looks the same as the whole curve, or 'all'"
@@ -302,7 +320,7 @@ def checked_points(name: str, points: CurvePoints) -> CurvePoints:
 
 
 def checked_order(order: str) -> str:
-    """Return the canonical spelling of an order. Raises ConfigError.
+    """Return the canonical spelling of an order. Raises ConfigError for any other text.
 
     >>> checked_order("time:60s")
     'time:1m'
@@ -329,7 +347,7 @@ def config_of(canonical: str) -> str:
 
 
 def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str, positive: str) -> None:
-    """Raise ConfigError for a window that adapts to the ranking of classes if no class is positive.
+    """Raise ConfigError if a window adapts to the ranking of classes and no class is positive.
 
     predicted, positive  the names under which the caller's users know these two settings
     """

@@ -1,4 +1,7 @@
-"""The settings of evidence that a model's AUC is below a bound: the bound, the size of blocks, their gap."""
+"""The settings of evidence that a model's AUC is below a bound.
+
+They are the bound, the size of blocks, and the gap between blocks.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from .windows import number_text
 
 DEFAULT_BLOCKS = 4
 MOST_BLOCKS = 100
-"""Largest m. A bet is at most 1 / (1 - bound), so large blocks are slow, whatever they show."""
+"""The largest m, the number of positives and of negatives in a block. A bet is at most 1 / (1 - bound), so
+evidence of large blocks grows slowly, however low the AUC is.
+"""
 
 _BOUNDS = "give the AUC that the model must have, between 0 and 1, both excluded, such as 0.8"
 _LESS = " less "
@@ -22,8 +27,8 @@ _LESS = " less "
 class PeriodBound:
     """A bound that a period of the stream itself gives: the lower limit of the period's AUC, less a margin.
 
-    period  the events of this time say what AUC the model must have
-    margin  how much less than the lower limit the AUC may be, 0 or more and below 1
+    period  the events of this period give the AUC that the model must have
+    margin  how far below the lower limit the AUC may be: 0 or more, and below 1
 
     >>> from rocsteady import parse_alert
     >>> str(parse_alert("auc surely drops by 0.02 against 2026-01..2026-02").opens.bound)
@@ -50,11 +55,13 @@ class PeriodBound:
 
 
 Bound = float | PeriodBound
-"""The AUC that a model must have: a number, or what a period gives."""
+"""The AUC that a model must have: a number, or the rule by which a period gives the number."""
 
 
 def checked_bound(bound: object, name: str) -> Bound:
-    """Return a bound; a text is read as one. Raises ConfigError, with the name of the setting, for others.
+    """Return a bound; a text is read as a bound.
+
+    Raises ConfigError, with the name of the setting, for any other value.
 
     >>> checked_bound("0.8", "bound"), str(checked_bound("2026-01..2026-02 less 0.02", "bound"))
     (0.8, '2026-01-01..2026-02-01 less 0.02')
@@ -70,7 +77,10 @@ def checked_bound(bound: object, name: str) -> Bound:
 
 
 def _read(text: str, name: str) -> Bound | None:
-    """Return the bound that a text says; None if it says none. Raises ConfigError for a wrong period."""
+    """Return the bound that a text spells; None if the text spells no bound.
+
+    Raises ConfigError for a wrong period.
+    """
     period, _, less = text.strip().partition(_LESS)
     try:
         if ".." in period:
@@ -88,7 +98,7 @@ def bound_text(bound: Bound) -> str:
 
 
 def checked_blocks(blocks: object, name: str) -> int:
-    """Return m as an int. Raises ConfigError, with the name of the setting, for others."""
+    """Return m as an int. Raises ConfigError, with the name of the setting, for any other value."""
     is_whole = isinstance(blocks, numbers.Integral) and not isinstance(blocks, bool)
     if not is_whole or not 1 <= int(blocks) <= MOST_BLOCKS:  # type: ignore[call-overload]
         raise ConfigError(
@@ -99,7 +109,9 @@ def checked_blocks(blocks: object, name: str) -> int:
 
 
 def checked_gap(gap: Duration | None, name: str) -> int:
-    """Return the gap between blocks in microseconds, 0 for None. Raises ConfigError.
+    """Return the gap between blocks in microseconds; 0 if the gap is None.
+
+    Raises ConfigError for a wrong duration.
 
     >>> checked_gap("1h", "gap"), checked_gap(None, "gap")
     (3600000000, 0)
@@ -110,9 +122,9 @@ def checked_gap(gap: Duration | None, name: str) -> int:
 def checked_evidence(
     bound: object, blocks: object, gap: Duration | None
 ) -> tuple[Bound | None, int, str | None]:
-    """Return the bound, m, and the spelling of the gap between blocks. Raises ConfigError.
+    """Return the bound, m, and the spelling of the gap between blocks. Raises ConfigError for a wrong value.
 
-    bound  None: there is no evidence, so that another m than the default, or a gap, is refused
+    bound  None if there is no evidence, so that another m than the default, or a gap, is refused
     """
     checked = None if bound is None else checked_bound(bound, "evidence_below")
     least = checked_blocks(blocks, "evidence_blocks")
@@ -127,9 +139,9 @@ def checked_evidence(
 
 
 def check_evidence(bound: Bound | None, has_weights: bool, evidence: str, weight: str) -> None:
-    """Raise ConfigError for evidence of events with weights.
+    """Raise ConfigError if there is evidence and events have weights.
 
-    bound             the AUC that the model must have; None: there is no evidence
+    bound             the AUC that the model must have; None if there is no evidence
     evidence, weight  the names under which the caller's users know the bound and the column of weights
     """
     if bound is not None and has_weights:

@@ -1,4 +1,4 @@
-"""Periods of time, such as `2026-01-01..2026-02-01`: a rule and a reference name one."""
+"""The periods of time, such as `2026-01-01..2026-02-01`, that rules and references name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class Period:
 
 
 def parse_period(text: str) -> Period:
-    """Read START..END: RFC 3339 times, dates or months; without a zone they are UTC. Raises ConfigError.
+    """Read a period, START..END, from RFC 3339 times, dates or months; without a zone they are UTC.
+
+    Raises ConfigError for any other text.
 
     >>> str(parse_period("2026-01..2026-02")), str(parse_period("2026-01-01T02:00+02:00..2026-01-03"))
     ('2026-01-01..2026-02-01', '2026-01-01..2026-01-03')

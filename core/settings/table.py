@@ -1,6 +1,6 @@
 """The settings of the evaluation of all models of a job: slices, shards, deduplication, idle models.
 
-Also slices of a model: their columns, and their names in rows.
+The module also has the slices of a model: their columns, and their names in rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OTHER = "other"
 
 
 def escape_slice(text: str) -> str:
-    r"""Escape the characters that have a meaning in the name of a slice, `carrier=UA,origin=JFK`.
+    r"""Escape the characters with a meaning in the names of slices, such as `carrier=UA,origin=JFK`.
 
     >>> print(escape_slice("a=b,c"))
     a\=b\,c
@@ -54,7 +54,7 @@ def parse_slice(label: str) -> list[tuple[str, str]]:
 
 
 def is_slice_of(name: str, slices: Iterable[tuple[str, ...]]) -> bool:
-    """Tell whether a name is that of the whole model or of a slice by some of the columns."""
+    """Return whether a name is the name of the whole model, or of a slice by some of the columns."""
     try:
         columns = tuple(column for column, _ in parse_slice(name))
     except ValueError:
@@ -63,7 +63,7 @@ def is_slice_of(name: str, slices: Iterable[tuple[str, ...]]) -> bool:
 
 
 def slice_forms(slices: Iterable[tuple[str, ...]]) -> str:
-    """Return how the names of slices are spelled, of the whole model and of slices by these columns.
+    """Return how the names of slices are spelled: of the whole model, and of slices by these columns.
 
     >>> slice_forms([("carrier",), ("carrier", "origin")])
     "'', carrier=VALUE or carrier=VALUE,origin=VALUE"
@@ -73,7 +73,9 @@ def slice_forms(slices: Iterable[tuple[str, ...]]) -> str:
 
 
 def checked_slices(asked: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return slices as tuples of columns; a single column may be given as text. Raises ConfigError.
+    """Return slices as tuples of columns; a single column may be given as text.
+
+    Raises ConfigError for impossible slices.
 
     >>> checked_slices(("carrier", ("carrier", "origin")))
     (('carrier',), ('carrier', 'origin'))
@@ -94,7 +96,7 @@ def checked_slices(asked: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...
 
 
 class Shards(int):
-    """A number of shards, of which the last ones belong to one model each, or compare models.
+    """A number of shards, of which the last shards belong to one model each, or compare models.
 
     number  the number of shards over which all other models are spread, by a hash of a model's name.
     own     the models that have a shard of their own. Give a model with so many events that other models
@@ -130,7 +132,10 @@ class Shards(int):
 
     @classmethod
     def of(cls, number: int) -> Shards:
-        """Return a number of shards as `Shards`; no model has a shard of its own. Raises ConfigError."""
+        """Return a number of shards as `Shards`; no model has a shard of its own.
+
+        Raises ConfigError for an impossible number.
+        """
         return number if isinstance(number, Shards) else cls(number)
 
     @property
@@ -139,14 +144,14 @@ class Shards(int):
         return int(self) - len(self.own) - self.comparing
 
     def with_comparisons(self, against: Against, comparing: int) -> Shards:
-        """Return these shards and `comparing` more, which compare models with one other."""
+        """Return these shards and `comparing` more shards, which compare models with one other model."""
         return Shards(self.shared, self.own, against, comparing)
 
     def __eq__(self, other: object) -> bool:
         alike = self.own == getattr(other, "own", ()) and self.against == getattr(other, "against", None)
         return int.__eq__(self, other) is True and alike
 
-    def __ne__(self, other: object) -> bool:  # int has its own __ne__
+    def __ne__(self, other: object) -> bool:  # int has its own __ne__, so this class needs one, too
         return not self == other
 
     def __hash__(self) -> int:
@@ -163,7 +168,9 @@ class Shards(int):
 
 
 DEDUPLICATOR, IDLE, OF_CLASSES = "deduplicator", "idle", "classes"
-"""Names of the parts that a table may keep beside evaluators; OF_CLASSES are evaluators with classes."""
+"""The names of the parts that a table may keep beside evaluators; OF_CLASSES are the evaluators of models
+with classes.
+"""
 
 
 def _deduplicate(snapshot: Any, was: str | None, now: str | None) -> str:  # noqa: ARG001
@@ -188,14 +195,15 @@ class TableSettings:
 
     evaluator  the settings with which every (model, slice) is evaluated.
     slices     the slices, each given by one column or by several columns. The whole model always has rows.
-    shards     the number of shards over which the models are spread, or `Shards`. None: one for each model.
-    deduplicate  microseconds within which a second event of a model with the same id does not count.
-                 None: every event counts. Needs times and ids.
-    slice_cap  how many values of a model and a slice have a slice of their own. All later values share
-               one, such as "country=other".
+    shards     the number of shards over which the models are spread, or `Shards`. None for one shard for each
+               model.
+    deduplicate  microseconds within which a second event of a model with the same id does not count. None if
+                 every event counts. The setting needs times and ids.
+    slice_cap  the most values of a model and a column that have a slice of their own. All later values share
+               one slice, such as "country=other".
     idle_ttl   microseconds without an event after which a (model, slice) gives a last row and is dropped.
-               None: never. Needs times.
-    classes    the classes, where an event has a score of each class; None: an event has one score.
+               None if no (model, slice) is ever dropped. The setting needs times.
+    classes    the classes, where an event has a score of each class; None if an event has one score.
     """
 
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
@@ -245,7 +253,7 @@ class TableSettings:
 
     @property
     def parts(self) -> dict[str, int]:
-        """The parts that a state keeps beside its evaluators, each with the microseconds of its setting."""
+        """The names of the parts beside the evaluators in a state, with the microseconds of each setting."""
         spans = {each.keeps: getattr(self, name) for name, each in declared(TableSettings).items()}
         return {part: span for part, span in spans.items() if part and span is not None}
 
@@ -262,7 +270,7 @@ class TableSettings:
         )
 
     def meaning(self) -> dict[str, Any]:
-        """Return, by name, the settings that decide the meaning of a state."""
+        """Return the settings that decide the meaning of a state, by name."""
         slices = [",".join(escape_slice(name) for name in names) for names in self.slices]
         return {
             **json.loads(self.evaluator.canonical()),
@@ -272,7 +280,7 @@ class TableSettings:
         }
 
     def _of_table(self) -> dict[str, Any]:
-        """Return the settings beside the evaluator's and the slices, for JSON."""
+        """Return the settings other than the evaluator's and the slices, for JSON."""
         return {
             "shards": self.shards,
             "own_shards": [] if self.shards is None else [*Shards.of(self.shards).own],
@@ -291,7 +299,10 @@ class TableSettings:
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def to_json(self) -> str:
-        """Return the settings as text, without those of curves: no state depends on these."""
+        """Return the settings as text, without the settings of curves.
+
+        No state depends on the settings of curves.
+        """
         evaluator = {
             **json.loads(self.evaluator.canonical()),
             "positive": self.evaluator.positive,
@@ -320,13 +331,13 @@ class TableSettings:
 
 
 SPANS = {name: each.needs for name, each in declared(TableSettings).items() if each.needs}
-"""The settings that are durations, each with the fields of an event that it needs."""
+"""The settings that are durations, each with the fields of an event that the setting needs."""
 
 
 class TableChoices(TypedDict, total=False):
-    """The settings of `TableSettings`, without evaluator and slices, as keywords of functions that make one.
+    """The settings of `TableSettings`, without evaluator and slices, as keywords of functions that make them.
 
-    Durations are "7d", a number of seconds, or a timedelta.
+    A duration may be a text such as "7d", a number of seconds, or a timedelta.
     """
 
     shards: int | None
@@ -336,7 +347,9 @@ class TableChoices(TypedDict, total=False):
 
 
 def checked_spans(choices: Mapping[str, Any]) -> dict[str, int]:
-    """Return the settings among keywords that are durations, in microseconds. Raises ConfigError.
+    """Return those keywords that are durations, in microseconds.
+
+    Raises ConfigError for a wrong duration, or if `choices` lacks a field of events that a duration needs.
 
     choices  settings, and by "time" and "id" the event's fields that some of these settings need
     """

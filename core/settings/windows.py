@@ -1,4 +1,6 @@
-"""Windows, which say which events count, and emissions, which say when a row is due. Checked when made.
+"""Windows, which decide which events count, and emissions, which decide when a row is due.
+
+A window and an emission are checked when made.
 
 Each object has one spelling, that of the command line (`last:10000`, `last:7d`, ...). `str()` writes the
 spelling; `parse_window` and `parse_every` read it. Code asks a window or an emission for its properties
@@ -22,18 +24,21 @@ ADAPTIVE_EVENTS = 2_000_000
 
 
 def is_count(value: Any) -> bool:
-    """Return whether a value is a whole number, 1 or more, that a counter can hold; also one of numpy's."""
+    """Return whether a value is a whole number, 1 or more, that a counter can hold.
+
+    A whole number of numpy is allowed, too.
+    """
     if isinstance(value, bool) or is_numpy_duration(value):
         return False
     return isinstance(value, numbers.Integral) and 1 <= int(value) < 2**62
 
 
 NEVER_LEAVE, COUNT, DURATION, GIVEN = range(4)
-"""The kinds of rules by which events leave a window; see `EveryWindow.rule`."""
+"""The kinds of rules by which events leave a window; `EveryWindow.rule` describes them."""
 
 
 class EveryWindow:
-    """The base class of windows: their properties, with the values that most windows have."""
+    """The base class of windows: it has their properties, with the values that most windows have."""
 
     @property
     def by_time(self) -> bool:
@@ -47,35 +52,35 @@ class EveryWindow:
 
     @property
     def size(self) -> int | None:
-        """How many events a full window holds; None: the window has no such number."""
+        """How many events a full window holds; None if the window has no such number."""
         kind, number = self.rule
         return number if kind == COUNT else None
 
     @property
     def micros(self) -> int:
-        """How long an event stays, in microseconds; 0: no duration limits its stay."""
+        """How long an event stays, in microseconds; 0 if no duration limits its stay."""
         kind, number = self.rule
         return number if kind == DURATION else 0
 
     @property
     def ticks(self) -> int:
-        """The half-life of an event, in events or in microseconds; 0: events do not fade."""
+        """The half-life of an event, in events or in microseconds; 0 if events do not fade."""
         return 0
 
     @property
     def signal(self) -> Signal | None:
-        """The signal that the window adapts to; None: the window does not adapt."""
+        """The signal that the window adapts to; None if the window does not adapt."""
         return None
 
     @property
     def rule(self) -> tuple[int, int]:
-        """The rule by which events leave, as (kind, number).
+        """The rule by which events leave the window, as (kind, number).
 
-        NEVER_LEAVE  no event leaves, except a faded one
+        NEVER_LEAVE  no event leaves, but a faded event is dropped
         COUNT        the last `number` events stay
         DURATION     the events of the last `number` microseconds stay
-        GIVEN        the signal decides how many events stay; if more than `number` are held, the oldest
-                     sixteenth leaves
+        GIVEN        the signal decides how many events stay; if the window holds more than `number` events,
+                     the oldest sixteenth leaves
         """
         return NEVER_LEAVE, 0
 
@@ -97,7 +102,7 @@ class LastEvents(EveryWindow):
 
     @property
     def rule(self) -> tuple[int, int]:
-        """See `EveryWindow`."""
+        """The rule by which events leave, as in `EveryWindow`."""
         return COUNT, self.k
 
     def __str__(self) -> str:
@@ -106,13 +111,15 @@ class LastEvents(EveryWindow):
 
 @dataclass(frozen=True)
 class LastDuration(EveryWindow):
-    """The window of the events with a time in (t - duration, t]; t is the greatest time applied.
+    """The window of the events with a time in (t - duration, t].
+
+    Here t is the greatest event time that was applied.
 
     Events may come in any order of time: they leave in the order of their times. An event whose time has
-    already left the window counts in `seq` alone. An event in order of time costs O(1) beyond its ranking. A
-    late event moves the m events with later times: O(m).
+    already left the window counts in `seq` alone. An event in order of time costs O(1) beside the cost of its
+    rank. A late event moves the m events with later times: O(m).
 
-    duration  "7d", a number of seconds, or a timedelta; kept in whole microseconds as `micros`
+    duration  a text such as "7d", a number of seconds, or a timedelta; kept in whole microseconds as `micros`
 
     >>> str(LastDuration("7d")), LastDuration(3600).micros
     ('last:7d', 3600000000)
@@ -125,7 +132,7 @@ class LastDuration(EveryWindow):
 
     @property
     def rule(self) -> tuple[int, int]:
-        """See `EveryWindow`."""
+        """The rule by which events leave, as in `EveryWindow`."""
         return DURATION, microseconds(self.duration, "LastDuration")
 
     def __str__(self) -> str:
@@ -134,9 +141,11 @@ class LastDuration(EveryWindow):
 
 @dataclass(frozen=True)
 class Fading(EveryWindow):
-    """All events, each weighing half as much after every half-life: exponential decay, exact.
+    """The window of all events, where each weighs half as much after every half-life.
 
-    half_life  a whole number of events; or a duration, "7d" or a timedelta
+    The decay is exponential and exact.
+
+    half_life  a whole number of events; or a duration: a text such as "7d", or a timedelta
 
     Events whose weight has fallen to 2^-53 of the mass of their own class are dropped. So the window holds
     the events of 40 to 50 half-lives, and a state has as many events. With a half-life of T events, dropping
@@ -169,7 +178,7 @@ class Fading(EveryWindow):
 
     @property
     def ticks(self) -> int:
-        """The half-life in events, or in microseconds."""
+        """The half-life, in events or in microseconds."""
         if isinstance(self.half_life, int):
             return self.half_life
         return microseconds(self.half_life, "Fading(half_life)")
@@ -180,9 +189,12 @@ class Fading(EveryWindow):
 
 @dataclass(frozen=True)
 class Adaptive(EveryWindow):
-    """The window that shrinks when its signal changes: ADWIN (Bifet & Gavalda 2007), over one signal.
+    """A window that becomes smaller when its signal changes.
 
-    delta   nominal probability of a false alarm, in (0, 1). Nominal, as the values are not independent.
+    The detector is ADWIN (Bifet & Gavalda 2007), over one signal.
+
+    delta   the nominal probability of a false alarm, in (0, 1). The probability is nominal, because the
+            values are not independent.
     signal  "placement": how well each event of the rarer class is placed among the other class. The mean
             placement is the AUC. "error": whether the decision at the threshold is wrong. "brier": the
             squared error of a probability. A model with a score of each class has one signal, too.
@@ -208,7 +220,7 @@ class Adaptive(EveryWindow):
 
     @property
     def rule(self) -> tuple[int, int]:
-        """See `EveryWindow`."""
+        """The rule by which events leave, as in `EveryWindow`."""
         return GIVEN, ADAPTIVE_EVENTS
 
     def __str__(self) -> str:
@@ -266,7 +278,7 @@ class EveryEvents:
 
     n: int = 100
     micros: ClassVar[int] = 0
-    """Microseconds between the points of the grid; 0: there is no grid."""
+    """The microseconds between the points of the grid; 0, because there is no grid."""
 
     def __post_init__(self) -> None:
         if not is_count(self.n):
@@ -277,7 +289,7 @@ class EveryEvents:
 
     @property
     def events(self) -> int:
-        """Events between rows; 0: rows are on a grid of times."""
+        """The number of events between rows; 0 if rows are on a grid of times."""
         return self.n
 
     def __str__(self) -> str:
@@ -291,10 +303,10 @@ class EverySeconds:
     The grid points are the multiples of the duration since 1970 UTC. The row for the grid point g (its `due`)
     is made when the clock passes g, that is, when the first event after g comes. Events at g are in the row.
     A window by time is then the window at g: it may change although no event came. If the window did not
-    change, there is no row, however long no event comes. An event with a time before g that comes after the
-    row changes no row that was made.
+    change, there is no row, however long no event comes. An event before g may come after the row of g; it
+    changes no row that was made.
 
-    duration  "1h", a number of seconds, or a timedelta; kept in whole microseconds as `micros`
+    duration  a text such as "1h", a number of seconds, or a timedelta; kept in whole microseconds as `micros`
 
     >>> str(EverySeconds("1h")), EverySeconds(60).micros
     ('1h', 60000000)
@@ -302,14 +314,14 @@ class EverySeconds:
 
     duration: Duration
     events: ClassVar[int] = 0
-    """Events between rows; 0: rows are on a grid of times."""
+    """The number of events between rows; 0, because rows are on a grid of times."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "duration", duration_text(microseconds(self.duration, "EverySeconds")))
 
     @property
     def micros(self) -> int:
-        """The duration in microseconds."""
+        """The step of the grid in microseconds."""
         return microseconds(self.duration, "EverySeconds")
 
     def __str__(self) -> str:
@@ -326,7 +338,7 @@ def check_emission(every: Any) -> None:
 
 
 def parse_every(text: str) -> Emission:
-    """Read a number of events, or a duration.
+    """Read an emission: a number of events, or a duration.
 
     >>> parse_every("100"), parse_every("1h")
     (EveryEvents(n=100), EverySeconds(duration='1h'))
@@ -363,7 +375,9 @@ def number_text(number: float) -> str:
 
 
 def needs_times(window: Window, every: Emission) -> str | None:
-    """Return the one of both that needs event times, as on the command line; None: neither does.
+    """Return the window or the emission that needs event times, as on the command line.
+
+    None if neither the window nor the emission needs them.
 
     >>> needs_times(LastEvents(5), parse_every("1h")), needs_times(LastEvents(5), EveryEvents(5))
     ('every 1h', None)

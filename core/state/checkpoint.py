@@ -1,7 +1,7 @@
-"""A checkpoint: the machines, readers and counts of a job that runs in one process, at one moment.
+"""The checkpoint of a job that runs in one process: its machines, readers and counts at one moment.
 
 Wire form: a frame (encoding/fields.py) with magic "RSCP". The payload has all fields but the machines (text,
-JSON), the number of machines (u32), and the name (text) and snapshot (u64 length, bytes) of each.
+JSON), the number of machines (u32), and the name (text) and the snapshot (u64 length, bytes) of each machine.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _WHAT = "a checkpoint"
 class ReaderPosition(NamedTuple):
     """The position of a reader in its partition.
 
-    name, origin       of the partition
+    name, origin       the name and the origin of the partition
     state              the reader's own state, as text
-    model, model_name  where the names of models come from; an earlier record may have decided that
+    model, model_name  the source of the names of models; an earlier record may have decided the source
     """
 
     name: str
@@ -45,7 +45,7 @@ class ReaderPosition(NamedTuple):
 
     @property
     def added(self) -> list[tuple[int, int]]:
-        """(number, offset) of the partitions that were added to the stream, and that the reader reads, too.
+        """The (number, offset) of each partition that the stream got later and that this reader reads, too.
 
         Raises CorruptBytesError.
         """
@@ -55,7 +55,7 @@ class ReaderPosition(NamedTuple):
             return [(whole(number, 0), whole(offset, 0)) for number, offset, *_ in added]
 
     def in_words(self) -> str:
-        """Say how far the reader has read. Raises CorruptBytesError."""
+        """Return in words how far the reader has read. Raises CorruptBytesError."""
         added = (f", added partition {number} at {offset:,}" for number, offset in self.added)
         return f"{self.name}: at {self.offset:,}{''.join(added)}"
 
@@ -70,8 +70,8 @@ class Checkpoint:
     readers    the positions of the readers, in the order of the partitions' numbers
     counted    what the job has counted, as JSON values
     machines   the snapshot of each state machine, by name
-    ended      whether the job came to the end of its input, and all outputs are complete. There are no
-               machines then
+    ended      whether the job came to the end of its input, and all outputs are complete. Then there are no
+               machines
 
     >>> checkpoint = Checkpoint("1.0", "2026-01-31T12:00:00Z", {}, (), {}, {"evaluators": b"RSST"})
     >>> Checkpoint.unpack(checkpoint.pack()) == checkpoint
@@ -87,7 +87,7 @@ class Checkpoint:
     ended: bool = False
 
     def pack(self) -> bytes:
-        """Return the wire form. O(bytes of the machines)."""
+        """Return the wire form of the checkpoint. O(bytes of the machines)."""
         head = {name: value for name, value in vars(self).items() if name != "machines"}
         parts = [packed_text(json.dumps(head)), struct.pack("<I", len(self.machines))]
         for name, snapshot in self.machines.items():
@@ -96,7 +96,7 @@ class Checkpoint:
 
     @classmethod
     def unpack(cls, data: bytes) -> Checkpoint:
-        """Read the wire form. Raises a `WireError` for other bytes."""
+        """Read a checkpoint from its wire form. Raises a `WireError` for other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, _WHAT))
         with reading(_WHAT):
             head = read_object(reader.text(), _WHAT)
@@ -120,7 +120,7 @@ class Checkpoint:
         return whole(self.counted.get("counts", {}).get("events_read", 0), 0)
 
     def describe(self) -> str:
-        """Describe the checkpoint in words."""
+        """Describe the checkpoint in words, for a person."""
         how = "of a job that came to the end of its input" if self.ended else "of a job that goes on"
         return lines_text(
             [

@@ -1,7 +1,9 @@
-"""The states of models with classes in a table's snapshot: read, replaced, and carried to other settings.
+"""The states of models with classes in a table's snapshot.
 
-The snapshot of such a table has no evaluators, but the states of models as a part of their own. A state holds
-the snapshot of an evaluator of all decisions, and of one for each class.
+The module reads such states, replaces them, and carries them to other settings.
+
+The snapshot of such a table has no evaluators; the states of models are a part of the snapshot. The state of
+a model holds the snapshot of an evaluator of all decisions, and of an evaluator for each class.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ State = EvaluatorState | ClassState
 
 
 def states_of(snapshot: Snapshot) -> Sequence[State]:
-    """Return the state of each (model, slice) of a table. Raises a `WireError` for damaged states."""
+    """Return the state of each (model, slice) in the snapshot of a table.
+
+    Raises a `WireError` for damaged states.
+    """
     if snapshot.settings.classes is None:
         return snapshot.evaluators
     return [ClassState.unpack(state) for state in states_in(snapshot.beside[OF_CLASSES])]
@@ -38,7 +43,10 @@ def with_states(snapshot: Snapshot, states: Sequence[State]) -> Snapshot:
 
 
 def models_of(snapshot: Snapshot) -> list[EvaluatorState]:
-    """Return for each (model, slice) an evaluator that counts all events; with classes, that of decisions."""
+    """Return for each (model, slice) an evaluator that counts all events.
+
+    For a model with classes, this is the evaluator of decisions.
+    """
     return [
         state if isinstance(state, EvaluatorState) else _evaluator_in(state.evaluators[0])
         for state in states_of(snapshot)
@@ -78,7 +86,8 @@ def carried(
     with reading("a snapshot of a model with classes"):
         reader = Reader(memoryview(state.window))
         window.read(reader)
-        signal = bytes(reader.rest())  # of an adaptive window; `MulticlassEvaluator.from_bytes` reads it
+        # the signal of an adaptive window; `MulticlassEvaluator.from_bytes` reads it
+        signal = bytes(reader.rest())
     held = len(evaluators[0].evaluators[0].scores)
     # In a fading window an event of a silent class stays longer than in the evaluator of decisions.
     if held < len(window) and not settings.evaluator.window.ticks:

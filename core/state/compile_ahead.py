@@ -1,9 +1,10 @@
 """Compiles the kernels of a job in a second process: `python -m rocsteady.core.state.compile_ahead`.
 
-Meanwhile, the first process opens files, makes the pipeline or trains models. Then it compiles, too: in the
-order in which events need the kernels, while the second process begins with the largest kernels. The cache
-ensures that no kernel is compiled twice (`core/kernels/cache.py`). Only commands start a second process; a
-worker or an import never does. One second process works at a time for a cache folder.
+Meanwhile, the first process opens files, makes the pipeline or trains models. Then the first process
+compiles, too: it takes the kernels in the order in which events need them, while the second process begins
+with the largest kernels. The cache ensures that no kernel is compiled twice (`core/kernels/cache.py`). Only
+commands start a second process. A worker or an import never starts one. One second process works at a time
+for a cache folder.
 """
 
 from __future__ import annotations
@@ -34,27 +35,29 @@ from ..settings.table import TableSettings
 Settings = EvaluatorSettings | JoinSettings | TableSettings
 
 _OF_WINDOW, _OF_OTHERS = 300, 50
-"""Functions that numba compiles for the first kind of window, and for another kind or a join beside it."""
+"""The numbers of functions that numba compiles for the first kind of window, and for a further kind of window
+or a join.
+"""
 
 
 class _Functions(event.Listener):
-    """Calls a function each time that numba has compiled a function."""
+    """A listener of numba that calls a function each time that numba has compiled a function."""
 
     def __init__(self, note: Callable[[], object]) -> None:
         self._note = note
 
     def on_start(self, event: Any) -> None:
-        """Do nothing."""
+        """Do nothing when numba begins to compile a function."""
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Note the function."""
+        """Note that numba has compiled a function."""
         self._note()
 
 
 class _Second:
     """The second process, as the first process sees it.
 
-    expected  how many functions both processes compile, an estimate
+    expected  about how many functions both processes compile together
     """
 
     def __init__(self, expected: int) -> None:
@@ -63,9 +66,9 @@ class _Second:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, pickled: bytes) -> None:
-        """Start the process with pickled settings. Raises OSError."""
-        # The second process finds the package, and no other module, where this process finds it: with -P, a
-        # module of the working folder cannot take the place of a package.
+        """Start the process with pickled settings. Raises OSError if the process cannot be started."""
+        # The second process finds the package at the place where this process found it, and no other module
+        # there: with -P, a module of the working folder cannot take the place of a package.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         words = [sys.executable, "-P", *["-O"] * sys.flags.optimize, "-m", __name__]
         self._process = subprocess.Popen(
@@ -76,7 +79,7 @@ class _Second:
             stdin.write(pickled)
 
     def share(self) -> float:
-        """Return the share of the functions that are compiled, an estimate below 1."""
+        """Return the share of the functions that are compiled: an estimate below 1."""
         if self._process is not None:
             self._compiled += len(cast(IO[bytes], self._process.stdout).read() or b"")
         return min(self._compiled / self._expected, 0.99)
@@ -86,7 +89,7 @@ class _Second:
         self._compiled += 1
 
     def end(self) -> None:
-        """End the process. A kernel that it has not finished is compiled when it is needed next."""
+        """End the process. A kernel that the process has not finished is compiled when the job needs it."""
         if self._process is None:
             return
         self._process.kill()
@@ -100,15 +103,16 @@ _second: _Second | None = None
 
 
 def share_compiled() -> float | None:
-    """Return the share of a job's functions that are compiled; None where no second process compiles."""
+    """Return the share of a job's functions that are compiled; None if no second process compiles."""
     return None if _second is None else _second.share()
 
 
 @contextmanager
 def compiled_ahead(*settings: Settings) -> Iterator[None]:
-    """Compile the kernels that these settings need in a second process, at the longest until the block ends.
+    """Compile the kernels of these settings in a second process, which ends with the block at the latest.
 
-    Nothing is started if marks in the cache folder say that it has all of them, or if nothing could be kept.
+    No process starts if marks in the cache folder say that it has all of these kernels, or if the folder
+    keeps no kernels.
     """
     global _second
     marks = [(one, _mark_of(one)) for one in settings]
@@ -118,7 +122,7 @@ def compiled_ahead(*settings: Settings) -> Iterator[None]:
         return
     second = _Second(_functions_of(missing))
     try:
-        with suppress(OSError):  # no process can be made: the first process compiles
+        with suppress(OSError):  # no process can be started: the first process compiles
             second.start(pickle.dumps(missing))
             _second = second
         with event.install_listener("numba:compile", _Functions(second.note)):
@@ -138,10 +142,10 @@ def _functions_of(missing: Sequence[Settings]) -> int:
 
 
 def _mark_of(settings: Settings) -> Path | None:
-    """Return the path of the empty file that says: the cache folder has all kernels of these settings.
+    """Return the path of the empty file that marks: the cache folder has all kernels of these settings.
 
-    Its name is a hash of what chooses the kernels, of Python's version and of the processor. None if this
-    process keeps no kernels, or cannot share the work.
+    The file's name is a hash of the settings that choose the kernels, of Python's version and of the
+    processor. None if this process keeps no kernels, or cannot share the work of compiling.
     """
     if CACHE_FOLDER is None or not HAS_LOCKS or not os.access(CACHE_FOLDER, os.W_OK):
         return None
@@ -155,10 +159,11 @@ def _mark_of(settings: Settings) -> Path | None:
 
 
 def _kernels_of(settings: Settings) -> tuple[str, tuple[Any, ...]]:
-    """Return the kind of the kernels that settings need, and what of the settings chooses the kernels.
+    """Return the kind of the kernels that settings need, and the values by which settings choose the kernels.
 
-    Left out are numbers that kernels take as arguments, and the small kernels of deduplication and of idle
-    models: after another job's mark, a job may still have these to compile, which it does alone.
+    Numbers that kernels take as arguments are left out, and so are the small kernels of deduplication and of
+    idle models. After another job's mark, a job may still have to compile these small kernels, which it does
+    alone.
     """
     if isinstance(settings, JoinSettings):
         return "join", (settings.second, settings.deduplicate is None)
@@ -182,9 +187,9 @@ def _kernels_of(settings: Settings) -> tuple[str, tuple[Any, ...]]:
 
 
 def warm_up(settings: Settings, *, largest_first: bool = False) -> None:
-    """Compile the kernels of settings, or load them, and mark in the cache folder that it has them all.
+    """Compile the kernels of settings, or load them, and mark in the cache folder that all of them are there.
 
-    This is what a job does first, in either process.
+    Either process does this first.
     """
     # Imported here, so that a job without a join does not import the join.
     if isinstance(settings, JoinSettings):
@@ -201,19 +206,22 @@ def warm_up(settings: Settings, *, largest_first: bool = False) -> None:
         warm_up_evaluator(settings, largest_first=largest_first)
     mark = _mark_of(settings)
     if mark is not None and are_all_kept():
-        with suppress(OSError):  # without the mark, a second process is started once more
+        with suppress(OSError):  # without the mark, a later job starts a second process once more
             mark.touch()
 
 
 def _tell() -> None:
-    """Tell the first process of a compiled function; end if the cache no longer takes kernels."""
+    """Tell the first process that a function is compiled.
+
+    End the process if the cache takes no more kernels.
+    """
     os.write(1, b".")
     if not are_all_kept():
         os._exit(1)
 
 
 def main() -> None:
-    """Compile what the settings on stdin need."""
+    """Compile the kernels that the settings on stdin need."""
     pickled = sys.stdin.buffer.read()
     if CACHE_FOLDER is None:
         return

@@ -1,10 +1,10 @@
 """A machine that exports its state while the job runs, and imports the state of another job.
 
-Export. Every reader sends a `StateMarker` behind its packets to every shard. A shard holds back the records
-that follow a partition's marker until the markers of all partitions are here, or these have ended. Then the
-shard has applied exactly the packets sent before the markers. It gives its snapshot with the readers'
-positions, which travelled in the markers, and goes on with the records that it held back. (This is Chandy and
-Lamport's cut, as Flink aligns its barriers.)
+First, the export. Every reader sends a `StateMarker` behind its packets to every shard. A shard holds back
+the records that follow a partition's marker until the markers of all partitions have come, or the other
+partitions have ended. By then the shard has applied exactly the packets before the markers. Now the shard
+gives its snapshot with the readers' positions, which came in the markers, and applies the records that it
+held back. (This is Chandy and Lamport's cut, as Flink aligns its barriers.)
 
 The cut needs the packets of a partition in their order, which no runner promises. So a packet that comes
 before its turn waits here, and a marker never arrives after a later packet was applied.
@@ -12,13 +12,13 @@ before its turn waits here, and a marker never arrives after a later packet was 
 A machine hands the marker on to the next step behind all its outputs (`CutMachine.pass_on`), so that the
 states of both steps agree.
 
-Import. A shard may begin with the state of another job, which comes in a `StateImport`. Records that come
-before wait, and are applied behind it, in the order in which they came.
+Second, the import. A shard may begin with the state of another job, which comes in a `StateImport`. Records
+that come before the state wait, and are applied after it, in the order in which they came.
 
-If two exports overlap, only the later export is done: a shard drops the earlier export when a partition sends
-the marker of the later export.
+If two exports overlap, only the later export is completed: a shard drops the earlier export when a partition
+sends the marker of the later export.
 
-All of this is a function of the records, so a shard that is rebuilt in between behaves exactly the same.
+All outputs are a function of the records, so a shard that is rebuilt in between behaves exactly the same.
 """
 
 from __future__ import annotations
@@ -53,35 +53,41 @@ Output = TypeVar("Output")
 class CutMachine(StateMachine[Output], Protocol[Output]):
     """A machine whose input comes in partitions of numbered packets.
 
-    kind  names the step in an export
+    kind  the name of the step in an export
     """
 
     kind: str
 
     def receive(self, content: Record, record: bytes) -> list[Output]:
-        """Apply one record, already read as `content`; see `StateMachine.apply`."""
+        """Apply one record, already read as `content`, and return the outputs.
+
+        In all other ways the method is `StateMachine.apply`.
+        """
 
     @property
     def ledger(self) -> Ledger:
-        """What the partitions of the input have sent."""
+        """The record of what the partitions of the input have sent."""
 
     def waiting(self) -> dict[str, int]:
         """Return how many records wait for later ones, by their kind: "events" or "labels"."""
 
     def pass_on(self, marker: StateMarker) -> list[Output]:
-        """Return the marker for all shards of the next step; the marker takes a packet's number there."""
+        """Return the marker for all shards of the next step.
+
+        There the marker counts as a packet, with a number of its own.
+        """
 
 
 class ExportingMachine(Generic[Output]):
     """A machine around a `CutMachine`: it exports its state at a cut, and may begin with an imported state.
 
     machine  the wrapped machine, new or loaded from a snapshot.
-    load     function that makes a machine from a snapshot.
-    shard    function that returns the shard's number and the number of shards, for the exported state.
-    awaits   whether the state comes in a `StateImport`; until then all records wait. Any other `StateImport`
-             is ignored
+    load     a function that makes a machine from a snapshot.
+    shard    a function that returns the shard's number and the number of shards, for the exported state.
+    awaits   whether the state of another job comes in a `StateImport`; then all records wait until the state
+             has come. Any other `StateImport` is ignored
 
-    If no record waits and no state is awaited, its bytes are those of `machine`.
+    If no record waits and no state is awaited, the bytes of this machine are the bytes of `machine`.
     """
 
     def __init__(
@@ -99,7 +105,8 @@ class ExportingMachine(Generic[Output]):
         self._stopped = False
         self._export = ""
         self._markers: dict[int, StateMarker] = {}
-        # by partition: (packets before a record, the record's place in the order of arrival, the record)
+        # by partition: (number of packets before a record, the record's place in the order of arrival, the
+        # record)
         self._waiting: dict[int, list[tuple[int, int, bytes]]] = {}
         self._came = 0
         self._waiting_bytes = 0
@@ -135,7 +142,10 @@ class ExportingMachine(Generic[Output]):
     # ---- the order of a partition
 
     def _in_turn(self, content: Record, record: bytes) -> list[Output | ShardState]:
-        """Apply a record if its turn has come, and the records that waited for it; otherwise let it wait."""
+        """Apply a record if its turn has come, and the records that waited for it.
+
+        Otherwise keep it until its turn.
+        """
         place = _place_of(content)
         if place is None:
             outputs: list[Output | ShardState] = [*self._machine.receive(content, record)]
@@ -158,7 +168,7 @@ class ExportingMachine(Generic[Output]):
         return _ALL if ledger.has_ended(partition) else ledger.received(partition)
 
     def _wait(self, partition: int, before: int, record: bytes) -> None:
-        """Let a record wait for its turn.
+        """Keep a record until its turn.
 
         A record that waits for an imported state has partition 0, and no packets before it.
         """
@@ -167,7 +177,10 @@ class ExportingMachine(Generic[Output]):
         self._waiting_bytes += len(record)
 
     def _follow(self, partition: int) -> list[Output | ShardState]:
-        """Apply waiting records whose turn has come: of this partition, or of those an export releases."""
+        """Apply the waiting records whose turn has come.
+
+        These are records of this partition, or records that the export no longer holds back.
+        """
         outputs: list[Output | ShardState] = []
         open_ = [partition] if self._waiting else []
         while open_ and not self._stopped:
@@ -183,12 +196,12 @@ class ExportingMachine(Generic[Output]):
         return outputs
 
     def _pass(self, content: Record, record: bytes) -> list[Output | ShardState]:
-        """Let the machine apply a record; a marker also begins to hold back its partition."""
+        """Let the machine apply a record; a marker also begins to hold back the records of its partition."""
         if isinstance(content, StateMarker):
             is_new = self._machine.ledger.received(content.partition) == content.sequence
             if is_new and content.id >= self._export:
                 if content.id > self._export:
-                    self._markers.clear()  # a later export replaces the one before
+                    self._markers.clear()  # a later export replaces the earlier export
                 self._export = content.id
                 self._markers[content.partition] = content
         outputs: list[Output | ShardState] = [*self._machine.receive(content, record)]
@@ -222,7 +235,7 @@ class ExportingMachine(Generic[Output]):
     # ---- as a machine
 
     def wakes_at(self) -> int | None:
-        """Return the moment at which the machine needs a `Clock`; None if it waits for none."""
+        """Return the moment at which the machine needs a `Clock`; None if it waits for no moment."""
         return None if self._awaits or self._stopped else self._machine.wakes_at()
 
     def gauges(self) -> dict[str, int]:
@@ -232,8 +245,8 @@ class ExportingMachine(Generic[Output]):
     def counts(self) -> dict[str, int]:
         """Return the machine's counts since it was made or loaded, with two more of each kind of record.
 
-        `..._taken_up` counts what waited in the imported state, `..._kept` what waited when the export
-        stopped the job. Neither was applied yet.
+        `..._taken_up` counts the records that waited in the imported state, and `..._kept` those that waited
+        when the export stopped the job. Neither kind of record was applied yet.
         """
         return {**self._machine.counts(), **self._counts}
 
@@ -248,10 +261,11 @@ class ExportingMachine(Generic[Output]):
     def to_bytes(self) -> bytes:
         """Return a snapshot of everything that later outputs depend on.
 
-        Wire form if anything waits: a frame (encoding/fields.py) with magic "RSXW". The payload says whether
-        the machine awaits its state, whether it has stopped, which markers are here and of which export they
-        are (text, JSON). Then come the snapshot of the machine (u64 length, bytes) and the records that wait
-        (u32 count; partition i32, packets before it i64, u64 length, bytes each).
+        If no record waits, it is the snapshot of the wrapped machine. Else the wire form is a frame
+        (encoding/fields.py) with magic "RSXW". The payload says whether the machine awaits its state, whether
+        it has stopped, which markers have come, and of which export they are (text, JSON). Then come the
+        snapshot of the machine (u64 length, bytes) and the records that wait (u32 count; partition i32,
+        packets before it i64, u64 length, bytes each).
         """
         waiting = [
             (partition, before, record)
@@ -282,7 +296,7 @@ class ExportingMachine(Generic[Output]):
     ) -> ExportingMachine[Output]:
         """Rebuild a machine that behaves exactly as the machine that gave the bytes.
 
-        new  makes a machine that has seen no record
+        new  a function that makes a machine which has seen no record
 
         Raises what `load` raises, or a `WireError` for other bytes.
         """
@@ -301,7 +315,10 @@ _ALL = 2**63 - 1
 
 
 def _place_of(content: Record) -> tuple[int, int] | None:
-    """Return a record's partition and how many packets come before the record; None = no such place."""
+    """Return a record's partition and how many packets come before the record.
+
+    None if the record has no such place.
+    """
     if isinstance(content, Heartbeat | EndOfPartition):
         return content.partition, content.packets
     if isinstance(content, StateMarker):

@@ -1,4 +1,4 @@
-"""The state of a shard in an export, and the records that wait until a cut has passed all partitions."""
+"""The state of a shard in an export, and the records that wait for a cut to pass all partitions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ VERSION = 1
 class ShardState:
     """The state of one shard of one step, as an export holds it: a file.
 
-    id, folder  of the export
+    id, folder  the id and the folder of the export
     step        the step of the shard: "evaluators" or "join"
-    shard       the shard's number, of `shards`
+    shard       the shard's number, and the number of shards
     positions   the position of each partition's reader: {partition: (source, position)}, in the reader's
                 own form
     snapshot    the snapshot of the shard's machine
@@ -37,7 +37,7 @@ class ShardState:
     snapshot: bytes
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of the state."""
         head = {
             **vars(self),
             "positions": [[number, *said] for number, said in sorted(self.positions.items())],
@@ -47,7 +47,7 @@ class ShardState:
 
     @classmethod
     def unpack(cls, data: bytes) -> ShardState:
-        """Read the wire form. Raises a `WireError` for other bytes."""
+        """Read a state from its wire form. Raises a `WireError` for other bytes."""
         reader = Reader(unframed(data, STATE_MAGIC, VERSION, "the exported state of a shard"))
         with reading("the exported state of a shard"):
             head = read_object(reader.text(), "the exported state of a shard")
@@ -67,7 +67,9 @@ _PASSED_ON = "cut"
 
 
 def cut_of(positions: dict[int, tuple[str, str]]) -> str:
-    """Return a cut as text (JSON): the markers' positions in the input, also if a step passed them on.
+    """Return a cut as text (JSON).
+
+    The text has the positions of the markers in the input of the job, also if a step passed the markers on.
 
     The text is equal in all shards and steps of one cut.
     """
@@ -81,9 +83,9 @@ def cut_of(positions: dict[int, tuple[str, str]]) -> str:
 
 @dataclass(frozen=True)
 class WaitingState:
-    """The content of an `ExportingMachine`'s bytes if anything waits.
+    """The content of an `ExportingMachine`'s bytes if any record waits, or if the machine awaits its state.
 
-    records  of each record that waits: its partition, the packets before it, and its bytes
+    records  for each record that waits: its partition, the number of packets before it, and its bytes
     """
 
     awaits: bool
@@ -95,7 +97,7 @@ class WaitingState:
 
     @classmethod
     def unpack(cls, data: bytes) -> WaitingState:
-        """Read the wire form. Raises a `WireError` for other bytes."""
+        """Read the content from its wire form. Raises a `WireError` for other bytes."""
         reader = Reader(unframed(data, WAITING_MAGIC, VERSION, "the state of a shard in an export"))
         with reading("the state of a shard in an export"):
             head = read_object(reader.text(), "the state of a shard in an export")

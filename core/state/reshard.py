@@ -1,10 +1,13 @@
-"""Spreads states over another number of shards. Pure functions of the states of all shards at one cut.
+"""Spreads states over another number of shards.
+
+All functions are pure functions of the states of all shards at one cut.
 
 A model belongs to shard hash mod N (`sharding`), and so does an id of a join. So every part of a state that
-names its model, or its id, goes to one shard. The deduplicator remembers an id as a hash that names neither
-model nor id. A hash from shard s of N can only belong to the shards t of M with s = t modulo the greatest
-common divisor of N and M: each of these shards gets a copy. If M is a multiple or a divisor of N, no fewer
-copies would do. Copies that belong elsewhere match no event, and are forgotten when their time has come.
+names its model, or its id, goes to one shard. The deduplicator remembers an id as a hash that contains
+neither model nor id. A hash from shard s of N can only belong to the shards t of M with s = t modulo the
+greatest common divisor of N and M: each of these shards gets a copy. If M is a multiple or a divisor of N,
+fewer copies are not possible. Copies in the wrong shard match no event, and are forgotten when their time has
+passed.
 
 A model may get a shard of its own, or lose that shard (`Shards`). The remembered hashes are copied from the
 shard that held the model before to the shard that holds the model afterwards.
@@ -43,16 +46,17 @@ from .take_up import as_begun, join_as_begun
 _Timed = TypeVar("_Timed", EventBatch, LabelBatch)
 
 _MOST_SHARDS = 1 << 20
-"""The most shards of evaluators in a join's state: the state counts the packets sent to each."""
+"""The most shards of evaluators in a join's state: the state counts the packets that were sent to each shard.
+"""
 
 
 def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
     """Spread the states of all shards of tables over another number of shards. O(size of all states).
 
-    shards  also says which models have a shard of their own
+    shards  the number of shards; `Shards` also says which models have a shard of their own
 
-    The partitions of the new states have said nothing yet (`take_up`). Raises InputError if the states are
-    not of one cut, or not as many as their settings say.
+    In the new states no partition has sent anything yet (`take_up`). Raises InputError if the states are not
+    of one cut, or if their number is not the number of shards in their settings.
     """
     stated = Shards.of(snapshots[0].settings.shards or 1)
     if len(snapshots) != int(stated):
@@ -97,13 +101,13 @@ def _name(state: State) -> tuple[str, str]:
 
 
 def _heard(snapshot: Snapshot) -> int:
-    """Return the greatest time that a shard has heard of."""
+    """Return the greatest event time that a shard knows, from the input's sources or from its clock."""
     sources = snapshot.progress.get("sources", {})
     return int(sources.get("greatest", snapshot.progress.get("clock", 0)))
 
 
 def _held(begun: Sequence[Snapshot], shards: int) -> list[list[tuple[int, int, bytes]]]:
-    """Deal out the waiting packets to shards, numbered anew in each partition.
+    """Deal out the waiting packets to shards, with new numbers in each partition.
 
     Packets that wait for the clock are put together first (`_together`). Packets that wait for the turn of
     their partition stay apart: their order counts.
@@ -122,10 +126,13 @@ def _held(begun: Sequence[Snapshot], shards: int) -> list[list[tuple[int, int, b
 
 
 def _together(batches: Sequence[_Timed]) -> list[_Timed]:
-    """Concatenate batches that wait for the clock, those with the same columns: their order does not count.
+    """Concatenate the waiting batches that have the same columns.
 
-    Packets of n shards, split over m shards, would be up to m times as many, with a few events in each.
-    7.5 million waiting events in 48,000 packets of 125 shards would be in 4.9 million packets of 187 shards.
+    Batches that wait for the clock may come in any order.
+
+    Packets of n shards, split over m shards, would be up to m times as many, with a few events in each
+    packet. 7.5 million waiting events in 48,000 packets of 125 shards would be in 4.9 million packets of 187
+    shards.
     """
     alike: dict[frozenset[tuple[str, int]], list[_Timed]] = {}
     for batch in batches:
@@ -154,7 +161,7 @@ def _idle(
 
 
 def _remembered(kept: Sequence[bytes], before: Shards, after: Shards) -> Iterable[bytes]:
-    """Yield for each new shard the remembered hashes that can belong to it."""
+    """Yield for each new shard the remembered hashes that can belong to the shard."""
     parts = [Deduplicator.from_bytes(data) for data in kept]
     common = math.gcd(before.shared, after.shared)
     sources = [[*range(shard % common, before.shared, common)] for shard in range(after.shared)]
@@ -170,9 +177,13 @@ def _remembered(kept: Sequence[bytes], before: Shards, after: Shards) -> Iterabl
 
 
 def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> tuple[list[JoinState], str]:
-    """Spread the states of all shards of joins over another number of shards; return states and settings.
+    """Spread the states of all shards of joins over another number of shards.
 
-    settings  as text, in the form that a state has them. Raises InputError if the states are not of one cut.
+    Return the new states, and the settings of all of them.
+
+    settings  the settings of the states, as the text that each state has
+
+    Raises InputError if the states are not of one cut.
     """
     if len({state.clock for state in states}) > 1:
         raise InputError("the shards of the state are not of one cut: their clocks differ; export again")
@@ -220,7 +231,7 @@ def _dealt(batches: Sequence[_Timed], shards: int) -> list[list[bytes]]:
 def _matched(
     states: Sequence[JoinState], matchers: Sequence[Held], owns: Sequence[BoolArray]
 ) -> tuple[Held, EventBatch | None, LabelRows | None]:
-    """Return a shard's part of the matchers' entries, and their predictions and labels, in the same order.
+    """Return the matchers' entries that belong to one shard, with their predictions and labels in one order.
 
     owns  for every id of each matcher, whether the id belongs to the shard
     """
@@ -238,7 +249,7 @@ def _matched(
             if len(chosen):
                 taken.append(getattr(state, kind).take(chosen))
         together = np.concatenate(parts)
-        # ties stay in order: all entries of an id come from one shard
+        # ties stay in order, because all entries of an id come from one shard
         order = np.argsort(together["time"], kind="stable")
         columns[kind] = together[order]
         columns[kind]["handle"] = np.arange(len(order))

@@ -1,11 +1,12 @@
 """Converts the state of one job to the first state of another job, with new settings, shards and input.
 
-The readers of every job number their partitions anew, and count the packets anew. So what the other job's
-partitions had said is dropped, except the time they had reached. Packets that wait for their turn in order
-of position keep it, before the first new packet of the same partition.
+The readers of every job give new numbers to their partitions, and count the packets from 0. So the state
+forgets what the other job's partitions had sent, but keeps the time that they had reached. Packets that wait
+for their turn in order of position keep their turn, before the first new packet of the same partition.
 
-A setting that only chooses what a row says of a window may change. A setting that decides what a window holds
-may not, since the events that have left the window are gone. `_CHANGES` has the list.
+A setting may change if it only chooses which figures of a window a row shows. A setting that decides which
+events a window holds may not change, since the events that have left the window are gone. `_CHANGES` lists
+the settings that may change.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ _FREE = {
     "own_shards",
     *(name for name, each in declared(EvaluatorSettings).items() if each.of_rows),
 }
-"""Settings that may change: those of a row, and the shards, over which states are spread anew."""
+"""The settings that may change: the settings of a row's figures, and the shards, since states can be spread
+over other shards.
+"""
 
 
 def taken_up(data: bytes, settings: TableSettings) -> bytes:
-    """Return the snapshot of a table in the form with which a job of these settings can begin.
+    """Return the snapshot of a table in a form from which a job of these settings can begin.
 
     Raises OtherConfigurationError, which names every setting that does not fit the snapshot, or a
     `WireError`.
@@ -52,14 +55,20 @@ def taken_up(data: bytes, settings: TableSettings) -> bytes:
 
 
 def join_taken_up(data: bytes, settings: JoinSettings) -> bytes:
-    """Return the state of a join in the form with which a job of these settings can begin; see `taken_up`."""
+    """Return the state of a join in a form from which a job of these settings can begin.
+
+    Raises as `taken_up` does.
+    """
     state, meaning = JoinState.unpack(data)
     check_join(read_object(meaning, "the settings of a label join"), settings)
     return join_as_begun(state, settings.evaluator_shards).pack(json.dumps(settings.meaning()))
 
 
 def check_join(there: dict[str, Any], settings: JoinSettings) -> None:
-    """Raise OtherConfigurationError if a join's state was made for other settings; shards may differ."""
+    """Raise OtherConfigurationError if the state of a join was made with other settings.
+
+    The numbers of shards may differ.
+    """
     _refuse(
         f"{name} was {there.get(name)!r} and is now {value!r}"
         for name, value in settings.meaning().items()
@@ -79,9 +88,9 @@ def _refuse(refusals: Iterable[str]) -> None:
 
 
 def as_begun(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot whose partitions have said nothing yet; the clock and waiting packets stay.
+    """Return a snapshot in which no partition has sent anything yet; the clock and the waiting packets stay.
 
-    The events of waiting packets are marked as those of an earlier job (`events.earlier`).
+    The events of waiting packets are marked as events of an earlier job (`events.earlier`).
     """
     held = [(partition, number, _marked(record)) for partition, number, record in snapshot.held]
     snapshot = replace(snapshot, held=held)
@@ -96,7 +105,7 @@ def as_begun(snapshot: Snapshot) -> Snapshot:
     bases: Counter[int] = Counter()
     waiting = []
     for partition, _, record in sorted(snapshot.held):
-        if record[: len(MAGIC)] == MAGIC:  # an event batch, and no marker
+        if record[: len(MAGIC)] == MAGIC:  # the record is an event batch, not a marker
             waiting.append((partition, bases[partition], record))
             bases[partition] += 1
     begun: dict[str, Any] = {"turn": 0, "expected": 0, "partitions": None, "ends": []}
@@ -108,9 +117,9 @@ def as_begun(snapshot: Snapshot) -> Snapshot:
 
 
 def join_as_begun(state: JoinState, evaluator_shards: int) -> JoinState:
-    """Return a join's state in which no partition has said anything and no packet was sent.
+    """Return a join's state in which no partition has sent anything and no packet was sent on.
 
-    Its predictions and labels are marked as those of an earlier job.
+    The predictions and labels in it are marked as those of an earlier job.
     """
     return replace(
         state,
@@ -124,7 +133,10 @@ def join_as_begun(state: JoinState, evaluator_shards: int) -> JoinState:
 
 
 def _marked(record: bytes) -> bytes:
-    """Mark the events or labels of a packet; any other record stays as it is."""
+    """Return the packet with its events or labels marked as those of an earlier job.
+
+    Any other record stays unchanged.
+    """
     kinds: tuple[type[PacketBatch], ...] = (EventBatch, LabelBatch)
     kind = next((each for each in kinds if record[: len(each.magic)] == each.magic), None)
     return record if kind is None else marked(kind.unpack(record)).pack()
@@ -266,7 +278,7 @@ def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
 
 
 def _decided(state: EvaluatorState, threshold: float) -> EvaluatorState:
-    """Return the state of an evaluator with its predictions made anew by another threshold."""
+    """Return the state of an evaluator with new predictions, by another threshold."""
     if state.multiclass:
         return state
     return replace(state, predictions=(state.scores >= threshold).view(np.int8))

@@ -1,9 +1,9 @@
 """Compiles every kernel ahead of time, for images of workers and for machines that must not wait.
 
 A worker compiles the kernels of its job when it starts, which takes seconds for each kind of window, unless
-the machine code is in the cache folder (`kernels`). The code is there after one run of `compile_all` in the
-same place, by the same versions of Python, numba and rocsteady, on the same kind of processor. An image for
-many kinds of processors sets NUMBA_CPU_NAME=generic, both when it is built and when it runs.
+the machine code is in the cache folder (`kernels`). The code is in the folder after one run of `compile_all`
+in the same place, by the same versions of Python, numba and rocsteady, on the same kind of processor. An
+image for many kinds of processors sets NUMBA_CPU_NAME=generic, both when it is built and when it runs.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ import numpy as np
 from ..evaluator.evaluator import ModelEvaluator
 from ..join.settings import JoinSettings
 from ..kernels.cache_folder import CACHE_FOLDER
+from ..rows.measure_table import MEASURES
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import MEASURES
 from ..settings.table import SPANS, TableSettings
 from ..settings.windows import Adaptive, AllEvents, EveryEvents, Fading, LastDuration, LastEvents, Window
 from .compile_ahead import warm_up
 
 _DAY = 86_400_000_000
 _MANY = 400
-"""How many events are applied: more than a scan keeps, so that the window builds a tree."""
+"""The number of events that are applied: more than the scan of a small window can hold, so that the window
+builds a tree.
+"""
 
 _WINDOWS: tuple[Window, ...] = (
     LastEvents(300),
@@ -43,7 +45,7 @@ def compile_all(say: Callable[[str], None] = lambda _: None) -> None:
     """Compile every kernel into the cache folder.
 
     The first time takes some minutes of one core; with a full cache it takes seconds. `say` is called with
-    the name of the next step.
+    the name of each step before the step begins.
     """
     for second in ("first", "last", "dead-letter"):
         say(f"joins of labels, {second}")
@@ -61,7 +63,7 @@ def compile_all(say: Callable[[str], None] = lambda _: None) -> None:
 
 
 def compiled() -> int:
-    """Return how many compiled kernels are in the cache folder; 0 where there is none."""
+    """Return how many compiled kernels are in the cache folder; 0 if there is none, or no cache folder."""
     return 0 if CACHE_FOLDER is None else sum(1 for _ in CACHE_FOLDER.rglob("*.nbc"))
 
 
@@ -73,7 +75,7 @@ def _compile(settings: EvaluatorSettings) -> None:
     times, weights = np.arange(_MANY) * 1_000_000, rng.random(_MANY) + 0.5
     for weight in (None, weights):
         evaluator = ModelEvaluator(settings)
-        for later in (0, 1):  # the first events build a tree, and the second events slide it
+        for later in (0, 1):  # the first events build a tree, and the second events move the window over it
             evaluator.apply(scores, labels, times + later * _MANY * 1_000_000, weights=weight)
             evaluator = ModelEvaluator.from_bytes(evaluator.to_bytes(), settings)
         evaluator.finish()

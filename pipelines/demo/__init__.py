@@ -1,6 +1,6 @@
 """`rocsteady demo`: flights of New York, models that predict delays, a report.
 
-`command` runs the demo, `live` the page that moves, and `start` does what both begin with. `flights` reads
-the data, `models` and `learners` train, `streams` makes the files of events. `landings` makes what `live`
-plays, and `played` plays it.
+`command` runs the demo, `live` the page that moves, and `start` has the steps with which both begin.
+`flights` reads the data, `models` and `learners` train, `streams` makes the files of events. `landings` makes
+the stream that `live` plays, and `played` plays it.
 """

@@ -85,7 +85,7 @@ def demo_command(options: argparse.Namespace) -> int:
 
 
 def run_demo(output: str, *, first: int | None = None) -> int:
-    """Train the learners or reuse cached predictions; evaluate, print tables, write the report and its data.
+    """Train the learners or use cached predictions; evaluate, print tables, write the report and its data.
 
     `first` limits the run to the first departures.
     """
@@ -149,7 +149,10 @@ def _note(training: Training) -> str:
 
 
 def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:
-    """Return the demo's tables as text: each learner's last measures and adaptive window, AUC per carrier."""
+    """Return the demo's tables as text.
+
+    Each learner's last measures and adaptive window, and the AUC per carrier.
+    """
     columns = _columns(rows)
     whole, full = columns["slice"] == "", columns["window_events"] == MAJORITY_WINDOW
     question = f"Does the flight land {LATE_MINUTES} minutes late or more?"
@@ -177,7 +180,10 @@ def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:
 
 
 def _compared(pairs: pa.Table) -> str:
-    """Return the table of the pairs: the last difference, how many windows differ, the verdict."""
+    """Return the table of the pairs of learners.
+
+    The last difference, how many windows differ, and the verdict.
+    """
     columns = _columns(pairs)
     head = f"  {'learner':<13}  {'last difference [95%]':<25} {'better in':>9} {'worse in':>9}  "
     lines = [
@@ -208,13 +214,13 @@ def _accounts(training: Training, rows: pa.Table, letters: pa.Table, counts: Map
     """Return sentences on how many predictions and labels were applied or lost, counted in the job's outputs.
 
     rows, letters  the tables of rows and of dead letters
-    counts         the job's counters: rows do not say how many labels were used
+    counts         the job's counters, because rows do not say how many labels were used
 
     Raises RocsteadyError unless every prediction and label is accounted for.
     """
     columns = _columns(rows.select(["model", "slice", "seq"]))
     whole = columns["slice"] == ""
-    # of several rows of a model, dict keeps the last
+    # If a model has several rows, dict keeps the last.
     applied = dict(zip(columns["model"][whole], columns["seq"][whole].tolist(), strict=True))
     gone = Counter(zip(*(letters[name].to_pylist() for name in ("source", "model", "kind")), strict=True))
     predictions, labels = (

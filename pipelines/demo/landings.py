@@ -1,7 +1,9 @@
-"""The landings of the year in their order, scored by a learner and by its frozen copy: what `--live` plays.
+"""The landings of the year in their order, scored by a learner and by its frozen copy.
 
-The copy learns from all landings before `FREEZES`, and from no later one. So it gives every flight up to then
-the score of the learner.
+The command `--live` plays them.
+
+The copy learns from all landings before `FREEZES`, and from no later landing. So the copy gives every flight
+before `FREEZES` the score of the learner.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ LEARNER = "logistic"
 FROZEN = "logistic, frozen on 1 February"
 
 FREEZES = int(np.datetime64("2013-02-01", "us").astype(np.int64))
-"""Microseconds UTC."""
+"""The time from which the copy is frozen, in microseconds UTC."""
 
 _MADE_FROM = b"made from"
 
 
 def keep_landings(path: Path, training: Training, progress: Progress, *, first: int | None = None) -> None:
-    """Write the landings to a Parquet file, unless the file has them. Takes some 10 s of a processor.
+    """Write the landings to a Parquet file, unless the file already has them. Takes some 10 s of a processor.
 
     Columns: model, id, time (landing), score, label. Rows are in order of time, then id. `first` limits the
     year to the first departures, as in `train`.
@@ -54,7 +56,7 @@ def keep_landings(path: Path, training: Training, progress: Progress, *, first: 
 
 
 def _scores_of(model: str, flights: Flights, training: Training) -> FloatArray:
-    """Return the scores that a trained learner gave the flights."""
+    """Return the scores that a trained learner gave to the flights."""
     table = parquet.read_table(
         training.predictions, columns=["id", "score"], filters=[("model", "==", model)]
     )

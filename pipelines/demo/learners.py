@@ -55,15 +55,15 @@ from .streams import streams_of
 Progress = Callable[[float, str], None]
 
 MAJORITY_WINDOW = 10_000
-"""Landings in the baseline's sliding majority; the window of kappa_m has the same size."""
+"""How many landings the baseline's sliding majority holds; the window of kappa_m has the same size."""
 
 _CHUNK = 4096
 _STREAMS = ("predictions", "labels")
 _OURS = re.compile(rf"flights-([0-9a-f]{{16}})-(?:{'|'.join(_STREAMS)})-[0-9a-f]{{16}}\.parquet")
-"""Names of our files in the cache."""
+"""Names of this demo's files in the cache."""
 
 _OTHERS_KEPT = 2
-"""Years of other versions that the cache keeps, for installations that are used in turn."""
+"""Years of other versions that stay in the cache, for installations that are used in turn."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,10 @@ def prequential(
 
 
 def _cache_folder() -> Path:
-    """Return rocsteady's folder in the user's cache; without one, a path that cannot be written."""
+    """Return rocsteady's folder in the user's cache.
+
+    If there is none, return a path that cannot be written.
+    """
     try:
         return user_cache()
     except RuntimeError:
@@ -214,7 +217,7 @@ def _train_apart(flights: Flights, progress: Progress) -> dict[str, FloatArray]:
                     running[ours] = name, process
                 theirs.close()
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                    ours.send((flights, known))  # a process that died at its start is noticed below
+                    ours.send((flights, known))  # the code below notices a process that died at its start
             ready = wait(list(running))
             for connection in [one for one in running if one in ready]:
                 name, process = running[connection]
@@ -245,8 +248,8 @@ def _train_apart(flights: Flights, progress: Progress) -> dict[str, FloatArray]:
 
 def _work(name: str, connection: Connection) -> None:
     """Train one learner in a child process: receive flights; send counts of departures, then the scores."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends its children
-    with contextlib.suppress(BrokenPipeError, EOFError):  # the parent is gone
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the parent ends its children
+    with contextlib.suppress(BrokenPipeError, EOFError):  # the parent has ended
         flights, known = connection.recv()
         learner = LEARNERS[name]()
         connection.send(prequential(learner, flights, rows_of(known), connection.send))
@@ -254,10 +257,12 @@ def _work(name: str, connection: Connection) -> None:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Hold signals while a child process starts, or the child would report that its parent sent too little.
+    """Hold signals back while a child process starts.
 
-    The child inherits that SIGINT is blocked, so Ctrl-C never reaches it. The resource tracker of
-    multiprocessing is started first: its start would unblock SIGINT again.
+    Otherwise the child would report that its parent sent too little.
+
+    The child inherits a blocked SIGINT, so Ctrl-C never reaches it. The resource tracker of multiprocessing
+    is started first: its start would unblock SIGINT again.
     """
     with SignalsHeld():
         if not hasattr(signal, "pthread_sigmask"):
@@ -320,7 +325,10 @@ def _write(tables: Iterable[pa.Table], folder: Path, name: str) -> Training:
 
 
 def _write_stream(table: pa.Table, folder: Path, name: str) -> Path:
-    """Write a Parquet file under a temporary name, then rename it: readers never see a part of the file."""
+    """Write a Parquet file under a temporary name, then rename it.
+
+    So readers never see a part of the file.
+    """
     handle, temporary_name = tempfile.mkstemp(dir=folder, prefix=".flights-", suffix=".tmp")
     os.close(handle)
     temporary = Path(temporary_name)
@@ -332,7 +340,7 @@ def _write_stream(table: pa.Table, folder: Path, name: str) -> Path:
 
 
 def _forget(folder: Path, but: str) -> None:
-    """Remove years of other versions, except the few used last. Files with other names stay."""
+    """Remove years of other versions, except the few that were used last. Files with other names stay."""
     with contextlib.suppress(OSError):
         years = {path: found[1] for path in folder.iterdir() if (found := _OURS.fullmatch(path.name))}
         last_used_first = sorted(years, key=lambda path: path.stat().st_mtime_ns, reverse=True)

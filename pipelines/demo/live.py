@@ -1,9 +1,9 @@
 """`rocsteady demo --live`: a page that moves. It shows the year of flights, a day a second.
 
 The parts are those of other commands. Landings come by the clock of `rocsteady replay`. The live job of
-`rocsteady evaluate --pairs --alert --checkpoint` evaluates them. It writes rows, pair rows and alerts.
-The page of `rocsteady serve` follows these files. The same command goes on from the job's checkpoint. After
-the year the page stays.
+`rocsteady evaluate --pairs --alert --checkpoint` evaluates them. It writes rows, pair rows and alerts. The
+page of `rocsteady serve` follows these files. The same command continues from the job's checkpoint. After the
+end of the year the page stays.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from .played import Played
 from .start import made, tell, training_line
 
 DAY_A_SECOND = 86_400.0
-"""Seconds of event time in a second."""
+"""How many seconds of event time pass in a second."""
 
 RULE = "difference_high < 0 for 30d"
 """The rule of the alerts, on the pair of the frozen copy and the learner.
@@ -73,11 +73,11 @@ _CHECKPOINT_SECONDS = 1.0
 def run_live(
     output: str, serve: str | None, *, anew: bool, first: int | None = None, speed: float = DAY_A_SECOND
 ) -> int:
-    """Play the year or what is left of it, evaluate it, and serve its page until a signal; return the status.
+    """Play the year, or the rest of it, evaluate it, and serve its page until a signal; return the status.
 
     output  the folder of rows, rows of the pair, alerts and checkpoints
-    serve   [HOST]:PORT of the page; None: port 8080, or a free one where that is taken
-    anew    whether the year begins anew
+    serve   [HOST]:PORT of the page; None = port 8080, or a free port if 8080 is taken
+    anew    whether the year begins again from its start
     first   limits the year to the first departures
     speed   seconds of event time in a second
     """
@@ -94,7 +94,7 @@ def run_live(
         rows, pairs, alerts = (str(folder / f"{what}.jsonl") for what in ("rows", "pairs", "alerts"))
         checkpoints = CheckpointFolder(str(folder / "checkpoint"))
         if not _goes_on(checkpoints, anew=anew):
-            for path in (rows, pairs, alerts):  # of an earlier year, which the page would show
+            for path in (rows, pairs, alerts):  # the page would show those of an earlier year
                 Path(path).unlink(missing_ok=True)
         streams = _streams(folder / "landings.parquet", speed)
         job = Evaluation(
@@ -119,7 +119,7 @@ def run_live(
             say(f"open {address} in a browser: the year 2013 goes by there, a day a second")
             status = evaluate_live(job, streams)
             if status or not checkpoints.newest(lambda found: found.ended):
-                return status  # a signal stopped the job
+                return status  # a signal has stopped the job
             say(_end(alerts))
             say(f"the year is over, and its page stays at {address} until Ctrl-C")
             with StopOnSignal() as signals:
@@ -128,7 +128,9 @@ def run_live(
 
 
 def _goes_on(checkpoints: CheckpointFolder, *, anew: bool) -> bool:
-    """Return whether there is a checkpoint to go on from; `anew`: remove those that are there.
+    """Return whether there is a checkpoint from which the job can continue.
+
+    If `anew`, remove all checkpoints.
 
     Raises InputError if another process uses the folder.
     """

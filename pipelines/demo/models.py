@@ -18,7 +18,7 @@ from .flights import Known
 
 
 class Learner:
-    """A classifier of river on features of a flight, which subclasses define."""
+    """The base of the learners: a classifier of river on features of a flight, which subclasses define."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -101,8 +101,8 @@ class AdaptiveTree(Learner):
     """Hoeffding adaptive tree with naive Bayes in its leaves, on six features.
 
     ADWIN watches the errors of a branch. After an alarm, the tree grows an alternative branch, and replaces
-    the old branch when the alternative errs less.
-    Source: Bifet and Gavalda, Adaptive Learning from Evolving Data Streams, IDA 2009.
+    the old branch when the alternative makes fewer errors. Source: Bifet and Gavalda, Adaptive Learning from
+    Evolving Data Streams, IDA 2009.
     """
 
     def __init__(self) -> None:
@@ -130,8 +130,8 @@ class AdaptiveTree(Learner):
     def features(self, known: Known) -> Known:
         """Return six numbers, transformed towards the normal distribution that the leaves assume.
 
-        Without the transforms the AUC is .687 instead of .701. Naive Bayes treats features as independent.
-        Adding the carrier, which late_carrier already reflects, gives .706 instead of .707 in one leaf.
+        Without the transforms the AUC is .687 instead of .701. Naive Bayes treats features as independent, so
+        adding the carrier, which late_carrier already reflects, gives .706 instead of .707 in one leaf.
         """
         fog = known["fog"]
         return {

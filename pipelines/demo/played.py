@@ -1,4 +1,4 @@
-"""A table in order of time as a partition of a stream: each record is given when it is due."""
+"""A table in order of time as a partition of a stream: each record is given at the time when it is due."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from ..replay import Schedule
 
 
 class Played(StreamPartition):
-    """The records of a table, `speed` seconds of event time in a second; inf: as fast as they are taken.
+    """The records of a table as a partition; `speed` seconds of event time pass in a second.
 
-    The offset of a record is its row. The first record that is fetched is due at once: a job that goes on
+    inf = records are given as fast as they are read.
+
+    The offset of a record is its row. The first record that is fetched is due at once: a job that continues
     from a checkpoint does not wait for the time before it.
     """
 
@@ -32,23 +34,23 @@ class Played(StreamPartition):
 
     @property
     def name(self) -> str:
-        """The name that dead letters give."""
+        """The name of the partition in dead letters."""
         return self._name
 
     @property
     def origin(self) -> str:
-        """What the table was made from: a checkpoint of another table is refused."""
+        """The origin of the table's records: a checkpoint of another table is refused."""
         return self._origin
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
-        """Wait `wait` seconds, unless all records are due, and return what is due then."""
+        """Wait `wait` seconds, unless all records are due, and return the records that are then due."""
         last = len(self._times)
         if offset >= last or self._stopped:
             return Fetched((), (), offset, at_end=True, ended=True)
         if self._schedule is None:
             self._schedule = Schedule(self._speed, int(self._times[offset]), time.monotonic())
         if self._schedule.due(int(self._times[-1])) > time.monotonic():
-            time.sleep(wait)  # many small steps cost more than few
+            time.sleep(wait)  # many small steps would cost more than few
         due = int(np.searchsorted(self._times, self._schedule.reached(time.monotonic()), "right"))
         end = max(offset, min(due, offset + limit))
         if end == offset:

@@ -1,4 +1,4 @@
-"""What the demo begins with, in both of its forms: its folder, and lines on stderr about the training."""
+"""The steps with which both forms of the demo begin: its folder, and lines on stderr about the training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOG_SECONDS = 10.0
 
 @contextmanager
 def made(folder: Path) -> Iterator[None]:
-    """Make the folder; remove a new folder that is still empty at the end."""
+    """Make the folder; remove a new folder if it is still empty at the end."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--output {folder} is a file; name a folder")
     new = not folder.exists()
@@ -38,7 +38,10 @@ def made(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def training_line() -> Iterator[Progress]:
-    """Yield the progress callback of training: it redraws a terminal's line, or logs at once, then rarely."""
+    """Yield the progress callback of training.
+
+    It redraws a terminal's line, or writes to a log, at once and then rarely.
+    """
     terminal = sys.stderr.isatty()
     last = -math.inf
 
@@ -58,7 +61,7 @@ def training_line() -> Iterator[Progress]:
 
 
 def tell(training: Training) -> None:
-    """Say which flights there are, and whether the learners were trained now."""
+    """Print which flights there are, and whether the learners were trained in this run."""
     source = "kept by an earlier run" if training.from_cache else "trained now"
     say(
         f"{training.flights:,} scheduled departures from New York in 2013 = {training.landed:,} "

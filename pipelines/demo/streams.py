@@ -5,7 +5,7 @@ A cancelled or diverted flight is predicted, and its label never comes. Every re
 delay of up to `LONGEST_WAY`: both streams are out of order, and a label may arrive before its predictions.
 
 Invariant
-    The events joined by id, in order of landing, are the same for any delays.
+    The events that result from the join by id, in order of landing, are the same for any delays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from ...core.arrays import FloatArray, Int64Array
 from .flights import MINUTE, Flights
 
 LONGEST_WAY = 6 * 60 * MINUTE
-"""Microseconds; some 900 predictions and 220 landings of the year fall into this time."""
+"""The longest delay of a record, in microseconds; some 900 predictions and 220 landings of the year fall into
+this time.
+"""
 
 _SEED = 2013
 
@@ -29,8 +31,9 @@ _SEED = 2013
 class Streams(NamedTuple):
     """Predictions and labels as tables, in the order of their arrival.
 
-    predictions  a row per (flight, model): model, id, time (scheduled departure), score, carrier, origin
-    labels       a row per flight that landed: id, time (landing), label (1 = late, 0 = not); no model
+    predictions  one row for each (flight, model): model, id, time (scheduled departure), score, carrier,
+                 origin
+    labels       one row for each flight that landed: id, time (landing), label (1 = late, 0 = not); no model
     """
 
     predictions: pa.Table
@@ -38,7 +41,7 @@ class Streams(NamedTuple):
 
 
 def streams_of(flights: Flights, scores: Mapping[str, FloatArray]) -> Streams:
-    """Return every model's predictions and the flights' labels as streams. O(n log n).
+    """Return the predictions of every model and the labels of the flights as streams. O(n log n).
 
     scores  each model's score of every flight, by the model's name
     """
@@ -63,7 +66,7 @@ def streams_of(flights: Flights, scores: Mapping[str, FloatArray]) -> Streams:
 
 
 def _arrival(times: Int64Array, rng: np.random.Generator) -> Int64Array:
-    """Return the order in which records made at these times arrive."""
+    """Return the order in which records arrive that are made at these times."""
     return np.argsort(times + rng.integers(0, LONGEST_WAY, len(times), endpoint=True), kind="stable")
 
 

@@ -1,4 +1,4 @@
-"""The options on checkpoints of `rocsteady evaluate`: `--checkpoint` and those that begin so."""
+"""The options on checkpoints of `rocsteady evaluate`: `--checkpoint`, and the options that begin with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def refuse_checkpoints(options: argparse.Namespace, why: str) -> None:
 
 
 def checkpoints_of(options: argparse.Namespace, job: Evaluation, streams: Streams) -> Checkpoints | None:
-    """Return where a live job keeps its checkpoints; None: it has none. Raises ConfigError, or InputError."""
+    """Return the place where a live job keeps its checkpoints; None if it keeps none.
+
+    Raises ConfigError for options that do not go together, InputError for a folder that cannot be used.
+    """
     if options.checkpoint is None:
         refuse_checkpoints(
             options, " is for a job with checkpoints; say where they are with --checkpoint DIR"

@@ -50,7 +50,7 @@ from .streams.topics import Topics, refuse_outputs_to, topics_of
 from .summary import goes_on
 from .take_up import check_savepoint, state_taken_up
 
-if TYPE_CHECKING:  # the page's packages are an extra
+if TYPE_CHECKING:  # the packages of the page are an extra
     from ..serve.job import JobPage
 
 _OF_LIVE_JOBS = (
@@ -77,7 +77,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
 
 @contextmanager
 def _monitored(options: argparse.Namespace) -> Iterator[None]:
-    """Give the numbers of this process to monitoring systems while the block runs, if options ask for it."""
+    """While the block runs, give this process's numbers to monitoring systems, if options ask for that."""
     models = whole_number("--prometheus-models", options.prometheus_models, 0)
     if options.prometheus is None and options.otlp is None:
         yield
@@ -92,7 +92,7 @@ def _monitored(options: argparse.Namespace) -> Iterator[None]:
 
 
 def _settings_to_compile(job: Evaluation) -> tuple[TableSettings | JoinSettings, ...]:
-    """Return the settings whose kernels a second process compiles: none, if other processes do the work."""
+    """Return the settings whose kernels a second process compiles: none if other processes do the work."""
     return job.shard_settings() if job.runner.in_process else ()
 
 
@@ -167,7 +167,10 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
 
 
 def _refuse_this_machine(job: Evaluation, options: argparse.Namespace) -> None:
-    """Raise ConfigError for a file of this machine: workers of Dataflow would look for it on theirs."""
+    """Raise ConfigError for a file of this machine.
+
+    Workers of Dataflow would look for the file on their own machines.
+    """
     labels = () if job.join is None else job.join.labels
     named = [
         *(("SOURCE", file.path) for file in job.sources),
@@ -198,7 +201,7 @@ def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
 
 
 def _page_of(job: Evaluation, options: argparse.Namespace) -> JobPage | None:
-    """Return the page of --serve; None: no page.
+    """Return the page of --serve; None without --serve.
 
     Raises ConfigError for a page of a job that does not read a stream in this process.
     """
@@ -226,7 +229,7 @@ def _page_of(job: Evaluation, options: argparse.Namespace) -> JobPage | None:
 
 
 def _check_files(job: Evaluation) -> None:
-    """Check that outputs can be written and are no inputs, and that inputs have the needed columns."""
+    """Check that outputs can be written and are not inputs, and that inputs have the needed columns."""
     check_csv_safe(job.sinks.csv_safe, [output.path for output in job.outputs()])
     check_outputs([(*output, _check_of(output, job.sinks)) for output in job.outputs()], job.files())
     check_columns(job.sources, job.fields, "event" if job.join is None else "prediction")
@@ -278,7 +281,7 @@ def _in_one_shard(job: Evaluation) -> Evaluation:
 
 
 def _refuse_files(job: Evaluation) -> None:
-    """Raise ConfigError where a job without an end has an output file that is written only at the end."""
+    """Raise ConfigError if a job without an end has an output file that is written only at the end."""
     for option, path, _ in job.outputs():
         if not is_streamed(path):
             raise ConfigError(
@@ -288,7 +291,7 @@ def _refuse_files(job: Evaluation) -> None:
 
 
 def _evaluate_on_beam(job: Evaluation) -> int:
-    """Run a job on its runner. Raises ConfigError where a requirement of the runner is not met."""
+    """Run a job on its runner. Raises ConfigError if a requirement of the runner is not met."""
     if (missing := problem(job.runner)) is not None:
         raise ConfigError(f"runner {job.runner.name}: {missing}")
     check_savepoint(job)

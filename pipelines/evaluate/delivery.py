@@ -1,11 +1,14 @@
-"""Delivers alerts to recipients, apart from the job: a command that hangs or a dead server stalls nothing.
+"""Delivers alerts to recipients, apart from the job.
 
-Each recipient has a queue and a thread, and is called for one alert after another, in order. A job that runs
-on puts its alerts into queues of `most` alerts, and never waits: an alert that finds a full queue is not
-delivered. At the end the job waits as long as calls succeed. After `_PATIENCE` seconds without a success, or
-on an interrupt, the calls that are left are given up.
+A command that does not end, or a server that does not answer, does not delay the job.
 
-A failure never fails the job. It is counted, and told on stderr: of each kind once in `_TELL_SECONDS`.
+Each recipient has a queue and a thread, and is called for one alert after another, in order. A job that goes
+on puts its alerts into queues of at most `most` alerts, and never waits: an alert that finds a full queue is
+not delivered. At the end the job waits as long as calls succeed. After `_PATIENCE` seconds without a success,
+or on an interrupt, the job gives up the calls that are left.
+
+A failure never fails the job. It is counted, and reported on stderr: once in `_TELL_SECONDS` for each kind of
+failure.
 """
 
 from __future__ import annotations
@@ -26,21 +29,21 @@ from ..words import counted
 from .recipients import AlertCall, CallError, Recipient
 
 MOST_WAITING = 10_000
-"""Alerts that wait for a recipient of a job that runs on, at most: 10 MB."""
+"""The most alerts that wait for a recipient while the job goes on: 10 MB."""
 
 _PATIENCE = 60.0
-"""Seconds without a successful call after which a job that has ended gives up."""
+"""A job that has ended gives up after so many seconds without a successful call."""
 
 _PROMPT = 5.0
-"""Seconds that calls may take in all after Ctrl-C or a failure of the job."""
+"""Seconds that calls may take in all, after Ctrl-C or a failure of the job."""
 
 _TELL_SECONDS = 60.0
 
 _LOOK_SECONDS = 0.2
-"""Seconds between two looks whether to give up."""
+"""Seconds between two checks whether to give up."""
 
 _SILENT_SECONDS = 2.0
-"""Seconds of waiting at the end after which the command says what it waits for."""
+"""After so many seconds of waiting at the end, the command says what it waits for."""
 
 
 def calls_of(alerts: pa.Table) -> Iterator[AlertCall]:
@@ -74,7 +77,7 @@ class _Calls:
         self._thread.start()
 
     def put(self, calls: Sequence[AlertCall]) -> None:
-        """Add calls to the queue; calls beyond its length fail."""
+        """Add calls to the queue; calls beyond the length of the queue fail."""
         with self._changed:
             room = len(calls) if self._most is None else max(0, self._most - self.left)
             self._waiting.extend(calls[:room])
@@ -91,7 +94,7 @@ class _Calls:
             return [*([] if self._running is None else [self._running]), *self._waiting]
 
     def wait(self, seconds: float) -> None:
-        """Wait until no call is left, at most so many seconds."""
+        """Wait until no call is left, or until so many seconds have passed."""
         with self._changed:
             self._changed.wait_for(lambda: not self.left, seconds)
 
@@ -124,7 +127,7 @@ class _Calls:
 
     def _end(self, call: AlertCall, failure: CallError | None) -> None:
         with self._changed:
-            if self._ended.is_set():  # the call was given up, and counted then
+            if self._ended.is_set():  # the call was given up, and was counted at that time
                 return
             self.left -= 1
             self.done += 1
@@ -138,7 +141,7 @@ class _Calls:
             self._tell(failure, call)
 
     def _tell(self, failure: CallError, call: AlertCall) -> None:
-        """Print a failure, unless one of its kind was printed lately."""
+        """Print a failure, unless a failure of its kind was printed a short time ago."""
         now = time.monotonic()
         with self._changed:
             last, held = self._told.get(failure.kind, (now - _TELL_SECONDS, 0))
@@ -150,9 +153,11 @@ class _Calls:
 
 
 class Delivery:
-    """Calls the recipients of a job for its alerts. A context: on leaving, calls that are left are given up.
+    """Calls the recipients of a job for its alerts.
 
-    most  the number of alerts that may wait for a recipient; None: any number
+    A context: at its end, the calls that are left are given up.
+
+    most  the number of alerts that may wait for a recipient; None = any number
     """
 
     def __init__(self, recipients: Sequence[Recipient], most: int | None = MOST_WAITING) -> None:
@@ -163,38 +168,41 @@ class Delivery:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if kind is not None and issubclass(kind, Exception):  # the job failed; its alerts are true
+            if kind is not None and issubclass(kind, Exception):  # the job failed, but its alerts are true
                 self.finish(lambda: True)
         finally:
             self.give_up()
 
     def give_up(self) -> None:
-        """End the calls that are running, and count the calls that are left as failed."""
+        """End the calls that run now, and count all calls that are left as failed."""
         for calls in self._recipients:
             calls.give_up()
 
     def put(self, alerts: pa.Table) -> None:
-        """Let each recipient be called once for each of these alerts (ALERT_SCHEMA). Waits for no call."""
+        """Let each recipient be called once for each of these alerts (ALERT_SCHEMA).
+
+        The method does not wait for the calls.
+        """
         if self._recipients:
             each = {call.key: call for call in calls_of(alerts)}
             for calls in self._recipients:
                 calls.put([*each.values()])
 
     def waiting(self) -> list[list[tuple[str, str, str]]]:
-        """Return the calls that have not ended, of each recipient, as JSON values."""
+        """Return, for each recipient, the calls that have not ended, as JSON values."""
         return [
             [(name, body.decode(), key) for name, body, key in calls.waiting()] for calls in self._recipients
         ]
 
     def go_on_with(self, waiting: Sequence[Sequence[tuple[str, str, str]]]) -> None:
-        """Make the calls that an earlier process did not end; see `waiting`."""
+        """Make the calls that an earlier process did not end, given as `waiting` returned them."""
         for calls, left in zip(self._recipients, waiting, strict=False):
             calls.put([AlertCall(name, body.encode(), key) for name, body, key in left])
 
     def finish(self, is_hurried: Callable[[], bool] = lambda: False) -> None:
-        """Wait until all calls are done, or are given up: see the head of this module.
+        """Wait until all calls are done, or are given up as the head of this module says.
 
-        is_hurried  tells whether the job was asked to end soon
+        is_hurried  returns whether the job was asked to end soon
         """
         started, hurried = time.monotonic(), None
         said = False

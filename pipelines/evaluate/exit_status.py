@@ -22,7 +22,7 @@ from ...core.errors import ConfigError
 from ...core.process.console import say
 from ...core.process.near_names import near_names
 from ...transforms.beam.metrics import COUNTERS
-from ..sums import EVENTS, LABELS, own_applied
+from ..sums import EVENTS, LABELS, own_applied, own_waiting
 from ..words import counted
 
 FILE_UNREAD = 1
@@ -42,7 +42,7 @@ _WORDS = {
     "duplicates": "duplicate",
     "rows": "rows_written",
 }
-"""Names that the summary line or dead letters use, by the counter's own name where it differs."""
+"""The names of counters in the summary line or in dead letters, by the counter's own name, if both differ."""
 
 _SHARES = frozenset(
     (
@@ -54,9 +54,9 @@ _SHARES = frozenset(
 
 
 class FailRule(NamedTuple):
-    """A comparison of a counter with a number; the exit status is 4 where the comparison holds.
+    """A comparison of a counter with a number; the exit status is 4 if the comparison holds.
 
-    percent  whether the number is a percentage of the events read, or of the labels read for label counters
+    percent  whether the number is a percentage of the events read, or for label counters of the labels read
     """
 
     text: str
@@ -70,7 +70,7 @@ class FailRule(NamedTuple):
         return "labels_read" if self.counter.startswith("labels") else "events_read"
 
     def holds(self, counts: Mapping[str, int]) -> bool:
-        """Tell whether the rule holds, in exact arithmetic. A percentage of zero records never holds."""
+        """Return whether the rule holds, in exact arithmetic. A percentage of zero records never holds."""
         count, limit = Decimal(counts.get(self.counter, 0)), self.number
         if self.percent:
             whole = counts.get(self._whole, 0)
@@ -89,7 +89,7 @@ class FailRule(NamedTuple):
 
 
 def parse_fail_rule(text: str) -> FailRule:
-    """Read a rule, such as "dead_letters > 1%". Raises ConfigError.
+    """Read a rule, such as "dead_letters > 1%". Raises ConfigError for a text that is no rule.
 
     >>> rule = parse_fail_rule("dead letters > 1%")
     >>> rule.counter, rule.holds({"events_read": 200, "dead_letters": 2}), rule.holds({"dead_letters": 3})
@@ -132,19 +132,18 @@ def status_of(
     """Return the exit status of a job by its counters, and print on stderr why the status is not 0.
 
     applied  the name of the counter of applied events: "events_applied", "instances_tested"
-    goes_on  whether the job was stopped, not ended: records may wait in its state
-    unread   the number of files that could not be read, or not to their end
+    goes_on  whether the job was stopped, not ended: records may then wait in its state
+    unread   the number of files that could not be read to their ends
 
-    Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost. Events of
-    an imported state that were applied do not make the status 0.
+    Records of the job that are kept in an export are neither applied nor lost. Events of an imported state,
+    applied or kept, do not make the status 0.
     """
     came = counts.get("events_read", 0) + counts.get("labels_read", 0)
-    waits = counts.get("events_kept", 0) + counts.get("labels_kept", 0)
     why = [rule.said(counts) for rule in rules if rule.holds(counts)]
     status = RULE_HOLDS if why else 0
     if unread:
         status = FILE_UNREAD
-    elif came and not waits and not goes_on and not _applied(counts, applied):
+    elif came and not own_waiting(counts) and not goes_on and not _applied(counts, applied):
         status = NOTHING_APPLIED
         what = f"{counted(came, 'record')} none was applied"
         before = counts.get(applied, 0)

@@ -34,9 +34,9 @@ from .roll_ups import RollUps
 class Join:
     """The settings of a join with labels of their own; the job's sources then hold predictions.
 
-    labels      files of labels; empty where the labels come in a stream
+    labels      files of labels; empty if labels come in a stream
     label_time  the column of a label's time
-    records     which records of stdin are labels; None: labels have sources of their own
+    records     which records of stdin are labels; None if labels have sources of their own
     """
 
     labels: Sequence[SourceFile]
@@ -47,7 +47,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Streams:
-    """The partitions of all topics that a job reads, and how they are read ("live": without a runner)."""
+    """The partitions of all streams that a job reads, and how they are read ("live" = without a runner)."""
 
     inputs: Sequence[StreamInput]
     way: Way | Literal["live"]
@@ -58,18 +58,18 @@ class Streams:
         return any(source.control is not None for source in self.inputs)
 
     def check(self) -> None:
-        """Raise RocsteadyError where a stream is another than the one of which the job has offsets."""
+        """Raise RocsteadyError if a stream is not the stream to which the job's offsets belong."""
         for source in self.inputs:
             if source.partition.is_first:
                 source.partition.check()
 
     def asked_by(self, control: str | None) -> Streams:
-        """Return these streams with a control file for requests of the state; None: without requests."""
+        """Return these streams with a control file for requests of the state; None = without requests."""
         path = None if control is None else everywhere(control)
         return replace(self, inputs=[replace(source, control=path) for source in self.inputs])
 
     def cut_off(self, cut: Cut | None) -> Streams:
-        """Return these streams with a cut at the end of every partition; None: without a cut."""
+        """Return these streams with a cut at the end of every partition; None = without a cut."""
         if cut is None:
             return self
         cut_inputs = [
@@ -82,7 +82,7 @@ class Streams:
 class Checkpoints:
     """The checkpoints of a live job.
 
-    every        seconds between two of them; 0: one after each read
+    every        seconds between two checkpoints; 0 = a checkpoint after each read
     begins_anew  whether the folder's checkpoints are removed, and the job begins without them
     """
 
@@ -96,9 +96,9 @@ class Alerts:
     """The alert rules of a job, and where their alerts go.
 
     rules       rules on rows, on roll-up rows, and on pair rows (`AlertRule.kind`).
-    path        path of the alerts; None: the alerts go to stderr.
-    recipients  who is called for each alert.
-    copy        path of a Parquet file that holds the alerts too, for a job on Beam to read at its end.
+    path        path of the alerts; None = alerts are printed on stderr.
+    recipients  the commands and URLs that are called for each alert.
+    copy        path of a Parquet file that also holds the alerts, for a job on Beam to read at its end.
     """
 
     rules: tuple[AlertRule, ...]
@@ -115,7 +115,7 @@ class Alerts:
 class Beside:
     """A second evaluation of the same events under other settings. Its rows have a file, but no counters.
 
-    The number of shards and the order of events are the job's.
+    The number of shards and the order of events are those of the job.
     """
 
     settings: TableSettings
@@ -139,13 +139,13 @@ class Output(NamedTuple):
 class Evaluation:
     """A job: its input, the settings of the evaluation, and its outputs.
 
-    output        path of the rows as `sinks` knows them, or - for stdout; None: a table of the models is
+    output        path of the rows as `sinks` knows them, or - for stdout; None = the table of models is
                   printed instead of the rows.
-    dead_letters  path of the dead letters; None: they are only counted.
-    curves        path of the curves; None: no curves. `settings` say when a curve is due.
+    dead_letters  path of the dead letters; None = dead letters are only counted.
+    curves        path of the curves; None = no curves. `settings` say when a curve is due.
     report        path of the page about the job, or None; `title` and `notes` (sentences) are its head.
     beside        evaluations of the same events under other settings, shown on the same page.
-    reference     what the latest windows are compared with, on the page and in the table.
+    reference     the reference of the latest windows, on the page and in the table.
     alerts        the rules that watch the rows, the roll-up rows and the pair rows, if any.
     roll_ups      the groups whose rows are rolled up, if any.
     sinks         how topics and folders are written.
@@ -187,7 +187,7 @@ class Evaluation:
         return [*self.sources, *(() if self.join is None else self.join.labels)]
 
     def outputs(self) -> Iterator[Output]:
-        """Yield the outputs that the job was asked for: its tables, then the report about them."""
+        """Yield the outputs that the options ask for: its tables, then the report about them."""
         places = (
             ("--output", self.output, "rows"),
             ("--dead-letters", self.dead_letters, "dead letters"),
@@ -202,7 +202,10 @@ class Evaluation:
                 yield Output(option, path, content)
 
     def placed(self, place_of: Mapping[str, str]) -> Evaluation:
-        """Return the job with other paths of its outputs; an output without an entry in `place_of` stays."""
+        """Return the job with other paths of its outputs.
+
+        An output without an entry in `place_of` keeps its path.
+        """
 
         def place(path: str | None) -> str | None:
             return path and place_of.get(path, path)
@@ -222,7 +225,10 @@ class Evaluation:
 
     @property
     def reading_shards(self) -> int:
-        """The shards to which readers send records: of the join; else of evaluators and pairs of models."""
+        """The shards to which readers send records.
+
+        Those of the join if there is one, otherwise those of evaluators and pairs of models.
+        """
         if self.join is not None:
             return self.join.settings.shards
         return (self.settings.shards or 1) if self.pairs is None else self.pairs.shards(self.settings)
@@ -240,7 +246,7 @@ class Evaluation:
         return self.settings.deduplicate is not None or by_record
 
     def cut(self) -> Cut | None:
-        """Return a new cut at the end of the input, if the state is exported there; else None."""
+        """Return a new cut at the end of the input, if the state is exported there; otherwise None."""
         return None if self.export is None else Cut(new_id(), self.export)
 
     def shard_settings(self) -> tuple[TableSettings | JoinSettings, ...]:
@@ -262,10 +268,10 @@ class Outcome:
 
     counts        the counters, by the names of Beam metrics
     letters       (kind, reason, count, lowest position) of dead letters; most frequent first
-    times         the least and the greatest event time, seconds since 1970; None without times
+    times         the least and the greatest event time, seconds since 1970; None if events have no times
     seconds       how long the job took
-    alerts        the alerts in order of time, of a job on Beam that prints them or calls for them
-    restarted     when the runner last restarted the job after a failure (RFC 3339); empty: never
+    alerts        the alerts in order of time, for a job on Beam that prints them or calls recipients for them
+    restarted     when the runner last restarted the job after a failure (RFC 3339); "" = never
     """
 
     counts: Counter[str]

@@ -1,7 +1,7 @@
-"""Sentences about dead letters where these are many: their share, the most frequent reason, and one record.
+"""Sentences about dead letters if there are many: their share, the most frequent reason, and one record.
 
-`losses` of transforms/events says when they are many. Progress lines and live jobs say so while a job runs;
-summaries, pages and the table of models say so at its end.
+`losses` of transforms/events decides when there are many. Progress lines and live jobs print such sentences
+while a job runs; summaries, pages and the table of models print them at its end.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from ...core.settings.durations import duration_text
 from ...transforms.beam import progress
 from ...transforms.events.fields import EventFields
 from ...transforms.events.losses import Loss, LossRole, losses
-from ..sums import EVENTS, own_applied
+from ..sums import EVENTS, own_applied, own_waiting
 from .job import Evaluation, Outcome
 
 _NAMES_SHOWN = 10
 
 
 def losses_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
-    """Yield a sentence for each role of records whose dead letters are many, at the end of a job."""
+    """Yield, at the end of a job, a sentence for each role of records that has many dead letters."""
     counts = outcome.counts
-    came, waits = counts["events_read"] + counts["labels_read"], counts["events_kept"] + counts["labels_kept"]
-    if came and not waits and not own_applied(counts):
+    came = counts["events_read"] + counts["labels_read"]
+    if came and not own_waiting(counts) and not own_applied(counts):
         of_own = " that the job read" if counts[EVENTS.taken_up] else ""
         if (why := _why_none(outcome, job)) is not None:
             yield f"no event{of_own} was applied: {why}"
@@ -33,7 +33,10 @@ def losses_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
 
 
 def refusal(outcome: Outcome, job: Evaluation) -> str | None:
-    """Return, in a sentence, what keeps many events out of the windows; None: few are dead letters."""
+    """Return a sentence on the reason that keeps many events out of the windows.
+
+    None if few are dead letters.
+    """
     letters = [letter[:3] for letter in outcome.letters]
     loss = next((each for each in losses(outcome.counts, letters) if each.role == "event"), None)
     if loss is None:
@@ -47,7 +50,7 @@ def refusal(outcome: Outcome, job: Evaluation) -> str | None:
 def running_text(loss: Loss, fields: EventFields, noun: str | None = None) -> str:
     """Return a loss in a sentence, while the job runs.
 
-    noun  what the records are called; None: by their role
+    noun  the name of the records; None = the name of their role
     """
     noun = noun or loss.role
     if loss.kind == "invalid":
@@ -84,7 +87,10 @@ def _sentence(loss: Loss, outcome: Outcome, job: Evaluation) -> str:
 
 
 def _why_none(outcome: Outcome, job: Evaluation) -> str | None:
-    """Return why no record of a job was applied; None: all are duplicates, or wait in the job's state."""
+    """Return the reason why no record of a job was applied.
+
+    None if all are duplicates, or wait in the job's state.
+    """
     counts, first = outcome.counts, dict[str, str]()
     for kind, reason, *_ in outcome.letters:
         first.setdefault(kind, reason)
@@ -120,7 +126,7 @@ def _late(outcome: Outcome, job: Evaluation) -> str:
 
 
 def _of_predictions(outcome: Outcome) -> str:
-    """Return why most predictions are unmatched; labels have other reasons."""
+    """Return the reason why most predictions are unmatched; the reasons of labels are left out."""
     whys = (Reason.NO_LABEL, Reason.NO_LABEL_AT_END)
     return next((reason for _, reason, *_ in outcome.letters if reason in whys), "")
 
@@ -155,5 +161,5 @@ def remedy_of(reason: str, fields: EventFields) -> str:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    """Return the first names of many, in quotes."""
+    """Return the first of many names, in quotes."""
     return ", ".join([*map(repr, names[:_NAMES_SHOWN]), *["..."] * (len(names) > _NAMES_SHOWN)])

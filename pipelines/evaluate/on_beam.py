@@ -82,7 +82,7 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
             show_models(job, outcome, rows)
     try:
         outcome = _with_calls(job, outcome)
-    except KeyboardInterrupt:  # the outputs are in their places: their summary is true
+    except KeyboardInterrupt:  # the outputs are in their places, so the summary is true
         summarise(outcome, job)
         raise
     summarise(outcome, job)
@@ -106,7 +106,7 @@ def show_models(job: Evaluation, outcome: Outcome, rows: str) -> None:
 def run_evaluation(job: Evaluation) -> Outcome:
     """Build the pipeline, run it, wait for its end, and write the report if one is asked for.
 
-    Raises RocsteadyError, with the reason in a sentence, where the job fails.
+    Raises RocsteadyError, with the reason in a sentence, if the job fails.
     """
     started = time.monotonic()
     outputs = [*(path for _, path, _ in job.outputs()), *(other.output for other in job.beside), job.export]
@@ -124,10 +124,8 @@ def run_evaluation(job: Evaluation) -> Outcome:
         check = None if job.streams is None else job.streams.check
         outcome = run_counted(_pipeline(hidden), job.runner, check)
         if copy is not None:
-            order = ("time", "model", "slice", "row", "rule", "class")
-            alerts = pa.parquet.read_table(copy)
-            there = [(name, "ascending") for name in order if name in alerts.column_names]
-            outcome = replace(outcome, alerts=alerts.sort_by(there))
+            order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule", "class")]
+            outcome = replace(outcome, alerts=pa.parquet.read_table(copy).sort_by(order))
         report_on(hidden, outcome)
     return replace(outcome, seconds=time.monotonic() - started)
 
@@ -263,9 +261,9 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
 def _evaluate_beside(
     packets: beam.PCollection[tuple[str, bytes]], number: int, other: Beside, job: Evaluation
 ) -> None:
-    """Evaluate the job's packets under the settings of `other` as well, and write the rows to its output.
+    """Evaluate the job's packets under the settings of `other` too, and write the rows to its output.
 
-    The dead letters of this evaluation are dropped: the job's own evaluation reports the same ones.
+    The dead letters of this evaluation are dropped: the job's own evaluation reports the same dead letters.
     """
     step = f"{BESIDE} {number}"
     rows, *_ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
@@ -293,16 +291,17 @@ _COUNTED = {
 
 
 def held_in(rows: Rows) -> dict[str, int]:
-    """Return, by the name of each counter, the number of rows in which one of its columns is above 0."""
+    """Return, for the name of each counter, the number of rows in which one of its columns is above 0."""
     counts = {}
     for name, columns in _COUNTED.items():
         held = sum((rows.number(column) > 0 for column in columns), np.zeros(len(rows), np.bool_))
-        counts[name] = int(np.count_nonzero(held))  # NaN, where a measure was not asked for, is not > 0
+        # NaN, the value of a measure that was not asked for, is not > 0
+        counts[name] = int(np.count_nonzero(held))
     return counts
 
 
 class InColumns(beam.DoFn):
-    """Rows -> record batches; counts rows by `held_in` for the summary's warnings.
+    """Turns rows into record batches; counts rows by `held_in`, for the warnings of the summary.
 
     The warnings only ask whether a counter is 0, so a retried bundle does no harm. Rows come a few at a
     time, and a batch of 50 columns costs the same for one row as for thousands. So the rows of a bundle are
@@ -313,7 +312,7 @@ class InColumns(beam.DoFn):
         self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in _COUNTED}
 
     def start_bundle(self) -> None:
-        """Hold no rows."""
+        """Begin without rows."""
         self._held: list[Rows] = []
         self._count = 0
 
@@ -326,7 +325,7 @@ class InColumns(beam.DoFn):
             yield self._gathered()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yield a batch of the rows still held: curves, or a word on time, may come without rows."""
+        """Yield a batch of the rows that are left: curves, or a word on time, may come without rows."""
         if self._count:
             yield GlobalWindows.windowed_value(self._gathered())
 

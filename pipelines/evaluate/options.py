@@ -15,6 +15,13 @@ from ...core.alerts.surely import Surely, parse_budget
 from ...core.classes.settings import ClassSettings
 from ...core.errors import ConfigError, InputError
 from ...core.rows.columns import MASS_COLUMNS
+from ...core.rows.measure_table import (
+    COSTLY_MEASURES,
+    EVIDENCE_MEASURES,
+    MEASURES,
+    POSITIVE_MEASURES,
+    PROBABILITY_MEASURES,
+)
 from ...core.settings.durations import microseconds
 from ...core.settings.evaluator import (
     CURVES_AT_END,
@@ -25,13 +32,6 @@ from ...core.settings.evaluator import (
     declared,
 )
 from ...core.settings.evidence import DEFAULT_BLOCKS, Bound, PeriodBound, bound_text, check_evidence
-from ...core.settings.measure_names import (
-    COSTLY_MEASURES,
-    EVIDENCE_MEASURES,
-    MEASURES,
-    PROBABILITY_MEASURES,
-    RANKING_MEASURES,
-)
 from ...core.settings.table import Shards, TableSettings, is_slice_of, slice_forms
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...runners.presets import Runner, RunnerError, choose_runner
@@ -58,9 +58,9 @@ from .parser import default_text
 from .recipients import Command, Recipient, Url, refuse_recipients
 
 _OFTEN = 10_000
-"""Default of the fewest events between two curves: a curve has some 300 points."""
+"""Default of the least number of events between two curves: a curve has some 300 points."""
 
-_OF_POSITIVES = (*MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES])
+_OF_POSITIVES = (*MASS_COLUMNS[1:], *POSITIVE_MEASURES)
 """Columns that are null where no class is named positive."""
 
 
@@ -126,12 +126,12 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
 
 
 def _settings_of(options: argparse.Namespace, settings: type) -> dict[str, Any]:
-    """Return a dataclass's declared settings from the options, by name. Raises ConfigError."""
+    """Return the settings that a dataclass declares, from the options, by name. Raises ConfigError."""
     return {name: _setting_of(getattr(options, name), settings, name) for name in declared(settings)}
 
 
 def _setting_of(said: str | bool | None, settings: type, name: str) -> Any:
-    """Return one setting's value, read by the setting's own parser, or as a duration, count or number."""
+    """Return the value of one setting, by the setting's own parser, or as a duration, count or number."""
     setting, option = declared(settings)[name], option_of(name)
     if said is None or isinstance(said, bool):
         return said
@@ -155,7 +155,10 @@ def _shards_of(options: argparse.Namespace) -> Shards:
 
 
 def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
-    """Return the runner that the options name, with Beam's own options. Raises ConfigError."""
+    """Return the runner that the options name, with Beam's own options.
+
+    Raises ConfigError for a runner that is not known.
+    """
     try:
         return choose_runner(options.runner, beam_flags)
     except RunnerError as mistake:
@@ -176,7 +179,10 @@ def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timin
 
 
 def sources_of(paths: Sequence[str], what: str = "SOURCE") -> tuple[SourceFile, ...]:
-    """Return the files that paths and globs name. Raises ConfigError, or InputError."""
+    """Return the files that paths and globs name.
+
+    Raises ConfigError, or InputError for a file that cannot be read.
+    """
     for path in paths:
         if not path:
             raise ConfigError(f"{what} '': name a file")
@@ -195,7 +201,7 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
         raise ConfigError(f"--order {order} needs times; name their column with --time")
     chosen = _settings_of(options, EvaluatorSettings)
     if chosen["evidence_below"] is None:
-        alerts = getattr(options, "alert", None)  # prequential has no alerts
+        alerts = getattr(options, "alert", None)  # the options of prequential have no alerts
         chosen["evidence_below"] = _bound_of(alerts or (), options.time is not None)
     for name, default in (("evidence_blocks", DEFAULT_BLOCKS), ("block_gap", None)):
         if chosen["evidence_below"] is None and chosen[name] != default:
@@ -217,7 +223,7 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
 
 
 def _bound_of(alerts: Sequence[str], has_times: bool) -> Bound | None:
-    """Return the bound of the rules on evidence; None without such a rule. Raises ConfigError."""
+    """Return the bound of the rules on evidence; None if no rule is on evidence. Raises ConfigError."""
     bounds: dict[Bound, str] = {}
     for text in alerts:
         rule = _rule_of(text)
@@ -248,7 +254,7 @@ def _rule_of(text: str) -> AlertRule:
 def _curves(
     options: argparse.Namespace, window: Window, positive: str | None, *, has_classes: bool
 ) -> EveryEvents | Literal["end"] | None:
-    """Return when curves are due; None: no curves.
+    """Return when curves are due; None = no curves.
 
     By default a curve is due when all events of a window are new, but at least _OFTEN events after the
     previous curve. A window without a fixed number of events has one curve, at the end. Raises ConfigError.
@@ -282,7 +288,7 @@ def _columns(names: str) -> tuple[str, ...]:
 def alerts_of(
     options: argparse.Namespace, settings: EvaluatorSettings, fields: EventFields, here: bool
 ) -> Alerts | None:
-    """Return the alerts that the options ask for; None without a rule.
+    """Return the alerts that the options ask for; None if there is no rule.
 
     here  whether the job writes its files on this machine
 
@@ -315,7 +321,7 @@ def alerts_of(
 
 
 def _recipients(options: argparse.Namespace, here: bool) -> tuple[Recipient, ...]:
-    """Return who is called for each alert. Raises ConfigError."""
+    """Return the commands and URLs that are called for each alert. Raises ConfigError."""
     recipients: list[Recipient] = []
     if options.alert_exec is not None:
         recipients.append(Command.parse(options.alert_exec))
@@ -327,14 +333,14 @@ def _recipients(options: argparse.Namespace, here: bool) -> tuple[Recipient, ...
 
 
 def _names_of_job(fields: EventFields) -> list[str]:
-    """Return the names of the models of a job whose options name its model; else none."""
+    """Return the names of the models of a job whose options name its model; otherwise return no names."""
     if not (model := fields.model_name):
         return []
     return [f"{model}/{score}" for score in fields.scores] or [model]
 
 
 def _check_rule(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) -> None:
-    """Raise ConfigError where the rows of an evaluation can never satisfy a rule."""
+    """Raise ConfigError if no row of an evaluation can satisfy a rule."""
 
     def refuse(sentence: str) -> ConfigError:
         return ConfigError(f"alert {str(rule)!r}: {sentence}")

@@ -1,4 +1,4 @@
-"""The page about a job of `rocsteady evaluate`: reads the job's outputs, and writes the report about them."""
+"""The page about a job of `rocsteady evaluate`, made from the job's outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
 
 
 def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
-    """Return the number of dead letters of each model, as far as a file of this job holds the letters."""
+    """Return the number of dead letters of each model, as far as the job has a file of dead letters."""
     from ...transforms.tables.read import read_tables
     from ..report.rows import letters_by_model
 
@@ -43,7 +43,7 @@ def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
 def counters_of(
     job: Evaluation, outcome: Outcome, of_models: Mapping[str, int] = MappingProxyType({})
 ) -> EventCounters:
-    """Return the counts of a job's events as a page shows them.
+    """Return the counts of a job's events in the form that a page shows.
 
     of_models  the number of dead letters of each model, as far as it is known
     """

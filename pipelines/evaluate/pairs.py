@@ -32,11 +32,11 @@ from ..words import counted
 class Pairs:
     """The comparisons of a job.
 
-    path         where the rows of pairs go
-    against      the champion, and which events are one instance
+    path         where the rows of pairs are written
+    against      the champion, and the rule by which events are one instance
     settings     how two models are compared
-    most_shards  most shards that compare models. Each gets all events of the champion: in one process, one
-                 shard costs a third of what eight cost
+    most_shards  the most shards that compare models. Each gets all events of the champion: in one process,
+                 one shard costs a third of the time of eight
     """
 
     path: str
@@ -45,19 +45,22 @@ class Pairs:
     most_shards: int = 8
 
     def table(self, settings: TableSettings) -> PairTableSettings:
-        """Return the settings of the shards, of a job whose evaluators have `settings`."""
+        """Return the settings of the shards that compare models; the job's evaluators have `settings`."""
         order = settings.evaluator.order
         return PairTableSettings(self.against, self.settings, settings.slices, settings.slice_cap, order)
 
     def shards(self, settings: TableSettings) -> Shards:
-        """Return the shards to which events are sent: those of the evaluators, and those that compare."""
+        """Return the shards to which events are sent.
+
+        Those of the evaluators, and those that compare models.
+        """
         shards = Shards.of(settings.shards or 1)
         return shards.with_comparisons(self.against, min(self.most_shards, shards.shared))
 
 
 def add_score_of_champion(options: argparse.Namespace) -> None:
     """Make the column of --against one of the columns of scores. Raises ConfigError."""
-    if options.against is None or options.class_scores is not None:  # both together are refused
+    if options.against is None or options.class_scores is not None:  # both together are refused later
         return
     try:
         options.score = list(score_columns(options.score, options.against))
@@ -76,7 +79,7 @@ def pairs_of(
     *,
     on_stream: bool,
 ) -> Pairs | None:
-    """Return the comparisons that the options ask for; None without --pairs. Raises ConfigError.
+    """Return the comparisons that the options ask for; None if --pairs is not given. Raises ConfigError.
 
     rules  the rules that watch pairs
     """
@@ -126,7 +129,7 @@ def _within(options: argparse.Namespace) -> int:
     if options.pair_within is not None:
         return parsed("--pair-within", options.pair_within, parse_lateness)
     joins = options.labels or options.label_records is not None
-    return 0 if joins else WITHIN  # joined events of an id have one time, their label's
+    return 0 if joins else WITHIN  # joined events of an id have one time, the time of their label
 
 
 def compared(
@@ -137,9 +140,11 @@ def compared(
     cache_bytes: int,
     sinks: SinkOptions,
 ) -> tuple[beam.PCollection[tuple[str, bytes]], beam.PCollection[PairRow]]:
-    """Compare models and write the rows of pairs; return the packets for the evaluators, and the rows.
+    """Compare models and write the rows of pairs.
 
-    Late events are dead letters of the evaluators, which get them too.
+    Return the packets for the evaluators, and the rows of pairs.
+
+    Late events become dead letters of the evaluators, which get these events too.
     """
     own = int(Shards.of(settings.shards or 1))
     keys = tuple[str, bytes]
@@ -153,7 +158,7 @@ def compared(
 
 
 def told_pairs(pairs: Pairs, counts: Counter[str]) -> Iterator[str]:
-    """Yield sentences on what was compared, for the summary of a job."""
+    """Yield sentences on the comparisons that were made, for the summary of a job."""
     found = counts["pairs_compared"]
     rows = counted(counts["pair_rows_written"], "row")
     yield f"pairs: {counted(found, 'instance')} scored by a model and its champion; {rows} in {pairs.path}"

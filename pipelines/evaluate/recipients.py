@@ -1,11 +1,11 @@
-"""Who is told of an alert beside its file: a command of `--alert-exec`, a URL of `--alert-post`.
+"""The receivers of an alert besides its file: a command of `--alert-exec`, a URL of `--alert-post`.
 
 A recipient is called once for each alert that opens or closes. It gets the alert as JSON, with the columns of
 the alerts' JSON lines: a command on its stdin, a URL as the body of a POST. Nothing of the data is in a
-command's arguments or environment, and no shell runs. So a model's name can be any text.
+command's arguments or environment, and no shell is started. So a model's name can be any text.
 
-A call returns when the alert is delivered, and raises `CallError` when it is not. Texts for people name a
-recipient by its program, or by its scheme, host and port: the rest may hold secrets.
+A call returns when the alert has been delivered, and raises `CallError` if it cannot be. Texts for people
+name a recipient by its program, or by its scheme, host and port: the rest may hold secrets.
 """
 
 from __future__ import annotations
@@ -41,31 +41,33 @@ _EXEC_SECONDS = 30.0
 """Seconds that a command may run."""
 
 _POST_SECONDS = 10.0
-"""Seconds that a server may be silent: while it is connected to, and before each part of its answer."""
+"""Seconds that a server may be silent, both while the connection is made, and before each part of the answer.
+"""
 
 _READS = 3
-"""A whole answer may take so many times as long."""
+"""A whole answer may take this many times as long as one silence."""
 
 _WAITS = (1.0, 2.0, 4.0)
 """Seconds between a POST and its repeat, after an answer 429 or 5xx and after errors of the connection."""
 
 _LOOK_SECONDS = 0.05
-"""Seconds between two looks whether a command has ended, where its output does not tell."""
+"""Seconds between two checks whether a command has ended, if its output does not show it."""
 
 _PAUSE_SECONDS = 0.001
-"""Seconds between two reads of a command's output: a command that writes without end takes no processor."""
+"""Seconds between two reads of a command's output: so a command that writes without end takes no processor.
+"""
 
 _TAIL_BYTES = 4_096
-"""Bytes of a command's output that are kept: the last ones."""
+"""How many bytes at the end of a command's output are kept."""
 
 _LINE_WIDTH = 200
-"""Characters of the last line of a command that are shown."""
+"""How many characters of a command's last line are shown."""
 
 
 class AlertCall(NamedTuple):
     """One alert for one call.
 
-    name  what people call the alert: its model, slice and row
+    name  the name of the alert for people: its model, slice and row
     body  the alert as a JSON object, UTF-8
     key   the same text for the same (rule, model, slice, pane, row, state), in every run of a job
     """
@@ -76,9 +78,9 @@ class AlertCall(NamedTuple):
 
 
 class CallError(Exception):
-    """A recipient was called and did not take the alert.
+    """Raised if a recipient was called and did not take the alert.
 
-    kind  a short text that is the same for similar failures, so that each kind can be told rarely
+    kind  a short text that is the same for similar failures, so that each kind can be reported rarely
     """
 
     def __init__(self, kind: str, why: str) -> None:
@@ -87,18 +89,18 @@ class CallError(Exception):
 
 
 class Recipient(Protocol):
-    """Takes alerts, one a call."""
+    """Takes alerts, one in each call."""
 
     @property
     def name(self) -> str:
-        """The option, and what of its value may be shown."""
+        """The option, and the part of its value that may be shown."""
 
     def call(self, call: AlertCall, ended: Event) -> None:
         """Deliver an alert. Raises CallError if the alert was not delivered, or soon after `ended` is set."""
 
 
 def refuse_recipients(recipients: Sequence[Recipient], why: str) -> NoReturn:
-    """Raise ConfigError where the job cannot call its recipients from this process."""
+    """Raise ConfigError if the job cannot call its recipients from this process."""
     option, _, _ = recipients[0].name.partition(" ")
     raise ConfigError(
         f"{option}: {why}, and this process alone delivers alerts; write them with --alerts to a topic or a "
@@ -119,7 +121,9 @@ class Command:
 
     @classmethod
     def parse(cls, text: str) -> Command:
-        """Split a command as a shell would, and find its program. Raises ConfigError.
+        """Split a command as a shell would, and find its program.
+
+        Raises ConfigError for a program that is not found.
 
         >>> Command.parse("/bin/sh -c 'cat > alert.json'").words
         ('/bin/sh', '-c', 'cat > alert.json')
@@ -173,7 +177,7 @@ class Command:
 
 
 def _last_line(process: subprocess.Popen[bytes], output: IO[bytes], deadline: float, ended: Event) -> str:
-    """Read a command's output until the command ends; return the last line in words.
+    """Read a command's output until the command ends; return the last line, made visible.
 
     A child that the command leaves behind may keep the output open, so its end is not waited for.
     """
@@ -195,7 +199,10 @@ def _last_line(process: subprocess.Popen[bytes], output: IO[bytes], deadline: fl
 
 
 def _read(output: IO[bytes], tail: bytes) -> tuple[bytes, bool]:
-    """Read what is there of an output, 64 KB at most; return the new tail, and whether more may come."""
+    """Read the bytes that an output has now, 64 KB at most.
+
+    Return the new tail, and whether more bytes may come.
+    """
     try:
         piece = os.read(output.fileno(), 1 << 16)
     except BlockingIOError:
@@ -248,7 +255,10 @@ class Url:
         return f"{POST} {parts.scheme}://{parts.netloc}"
 
     def call(self, call: AlertCall, ended: Event) -> None:
-        """Post an alert, again after errors that may pass. Raises CallError."""
+        """Post an alert; post it again after errors that may end.
+
+        Raises CallError if the alert was not delivered.
+        """
         for wait in (*self.waits, None):
             try:
                 self._post(call)
@@ -275,7 +285,8 @@ class Url:
             except Exception as error:
                 failed.append(error)
 
-        # urllib's limit is for each read: a server that sends a byte now and then would hold this thread.
+        # The limit of urllib is for each read: a server that sends a byte now and then would hold this
+        # thread.
         thread = Thread(target=post, daemon=True)
         thread.start()
         thread.join(_READS * self.seconds)
@@ -286,12 +297,12 @@ class Url:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Makes a redirect an error. urllib would follow by a GET without the alert, and to any server."""
+    """Makes a redirect an error. urllib would follow a redirect by a GET without the alert, to any server."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> None:
-        """Return None: no request follows."""
+        """Return None, because no request follows."""
 
 
 def _checked_url(text: str) -> SplitResult:

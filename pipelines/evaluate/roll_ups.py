@@ -23,7 +23,7 @@ from ..arguments import parsed, refuse_given
 
 @dataclass(frozen=True)
 class RollUps:
-    """The roll-ups of a job. path: where the roll-up rows go; None: rules alone read them."""
+    """The roll-ups of a job. path: where the roll-up rows are written; None if only rules read them."""
 
     settings: RollUpSettings
     path: str | None
@@ -32,7 +32,7 @@ class RollUps:
 def roll_ups_of(
     options: argparse.Namespace, settings: EvaluatorSettings, of_groups: Sequence[AlertRule]
 ) -> RollUps | None:
-    """Return the roll-ups that the options ask for; None: none. Raises ConfigError.
+    """Return the roll-ups that the options ask for; None if they ask for none. Raises ConfigError.
 
     of_groups  the rules that watch roll-up rows
     """

@@ -29,21 +29,25 @@ from .losses import losses_of, short_text
 from .pairs import told_pairs
 
 _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
-"""Seconds between lines in a log. A terminal's line is redrawn, but every line of a log stays."""
+"""Seconds between two progress lines, on a terminal (True) and in a log. A terminal's line is redrawn, but
+every line of a log stays.
+"""
 
 _REASONS_SHOWN = 10
 _ALERTS_SHOWN = 20
 _FEW_EVENTS = 100
-"""The fewest events for a warning: of fewer, all scores may be on one side of the threshold by chance."""
+"""The least number of events for a warning: with fewer events, all scores may be on one side of the threshold
+by chance.
+"""
 _DAY = 86_400
 
 
 class ProgressLine:
-    """Prints a job's progress from time to time; enabled where this process reads the job's files.
+    """Prints a job's progress from time to time; it is enabled if this process reads the job's files.
 
     total_bytes, total_files   sizes of the input, for the share that was read
-    reports                    the number of reports that learners' folds make of so many records; None where
-                               no learner trains
+    reports                    the number of reports that the folds of learners make for so many records; None
+                               if no learner trains
     """
 
     def __init__(
@@ -90,7 +94,7 @@ class ProgressLine:
                 say(line)
 
     def _loss(self) -> Loss | None:
-        """Return what is lost so far if it is much, by the counters of this process."""
+        """Return the losses so far if there are many, by the counters of this process."""
         counts, letters = metrics.totals() - self._before[0], metrics.letters_by_reason() - self._before[1]
         return next(losses(counts, [(*why, number) for why, number in letters.items()], FEW), None)
 
@@ -106,7 +110,7 @@ class ProgressLine:
             if self._total_files and read.files >= self._total_files:
                 line += ", evaluating"
         elif read.bytes >= self._total_bytes and (reports := self._reports(read.records)):
-            # reports are made while the last records are passed on
+            # Reports are made while the last records are passed on.
             line += f", training and testing ({min(read.reports / reports, 1):.0%})"
         if ANNOUNCEMENT.is_waiting:
             share = share_compiled()
@@ -182,7 +186,7 @@ def _say_alerts(job: Evaluation, alerts: Alerts, counts: Counter[str], messages:
 
 
 def _watched(alerts: Alerts) -> str:
-    """Return, in words, what the rules watch."""
+    """Return, in words, which rows the rules watch."""
     names: dict[Kind, str] = {
         "row": "model and slice of the rows",
         "roll-up row": "group",
@@ -192,7 +196,7 @@ def _watched(alerts: Alerts) -> str:
 
 
 def _spelling(job: Evaluation, alerts: Alerts) -> str:
-    """Return how the names that the rules test are spelled."""
+    """Return how the names that the rules test are written."""
     told = []
     if job.roll_ups is not None and alerts.rules_of("roll-up row"):
         told.append(f"groups are {' and '.join(map(_group_form, job.roll_ups.settings.by))}")
@@ -211,7 +215,7 @@ def sum_of_labels(counts: Counter[str]) -> str:
 
 
 def goes_on(job: Evaluation) -> bool:
-    """Tell whether the job was stopped while its streams go on.
+    """Return whether the job was stopped while its streams go on.
 
     Counters of such a job do not add up: records in its state were read but not applied. Records from a
     savepoint were read by an earlier job.
@@ -220,7 +224,7 @@ def goes_on(job: Evaluation) -> bool:
 
 
 def _gaps(counts: Counter[str]) -> Iterator[str]:
-    """Yield a sentence for counters that do not add up."""
+    """Yield a sentence for each group of counters that do not add up."""
     for each, what in ((EVENTS, "events"), (LABELS, "labels")):
         if missing := each.missing(counts):
             yield (
@@ -259,7 +263,7 @@ def _list_letters(outcome: Outcome, path: str | None) -> None:
 
 
 def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
-    """Yield a warning for every result that suggests a mistake in the options rather than in the models."""
+    """Yield a warning for every result that suggests a mistake in the options, not in the models."""
     counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
     if outcome.restarted:
         yield (

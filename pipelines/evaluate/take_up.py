@@ -1,4 +1,4 @@
-"""The state that a job starts from: checked against the job's settings; an export's shards are changed.
+"""The state that a job starts from: it is checked against the settings; an export gets the job's shards.
 
 Flink resumes a job from a savepoint. A worker refuses a state of other settings, but only when the first
 event reaches a shard: minutes after the start. So `check_savepoint` looks for the settings before the start.
@@ -56,14 +56,14 @@ from ..arguments import option_of
 from .job import Evaluation, Streams
 
 _MOST_BYTES = 256 << 20
-"""Bytes of a savepoint to read, at most. Each shard holds the settings, so an early part is enough."""
+"""The most bytes of a savepoint that are read. Each shard holds the settings, so an early part is enough."""
 
 _CHUNK = 4 << 20
 _LONGEST = 1 << 16
-"""Bytes of the settings' text, at most."""
+"""The most bytes of the text of settings."""
 
 _MOST_VERSION = 100
-"""More than any version of a stored form: a frame of a greater version is none."""
+"""A number above every version of a stored form: bytes with a greater version are no frame."""
 
 _WITHOUT = {
     "--roll-up": "no grid point is ever closed: leave --roll-up out, and make roll-up rows with rocsteady "
@@ -71,7 +71,7 @@ _WITHOUT = {
     "--alert": "its rules wait for rows that were made before: leave --alert out, and watch the rows from "
     "another job (docs/how-to/alerts.md)",
 }
-"""What becomes of a step that is new in a job which resumes from a savepoint."""
+"""For each option, what happens to its step if it is new in a job that resumes from a savepoint."""
 
 
 @contextmanager
@@ -113,12 +113,16 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
 
 
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
-    """Return the streams as an export left them: each partition in the export resumes at its offset.
+    """Return the streams at the places where an export left them.
+
+    Each partition in the export resumes at its offset.
 
     A partition that the export does not name belongs to a new topic, or was added to a topic. Such a
-    partition starts as in a job without an export. After an export of files or of stdin, every partition
-    starts in this way. Raises ConfigError where `start` is given although every partition resumes. Raises
-    InputError where the export names a partition that is not read, or an offset that does not exist.
+    partition starts as in a job without an export. It is new to the job, and so is a partition that was added
+    while the exporting job ran: the clock may have passed the times of its next events. After an export of
+    files or of stdin, every partition starts as in a job without an export. Raises ConfigError where `start`
+    is given although every partition resumes. Raises InputError where the export names a partition that is
+    not read, or an offset that does not exist.
     """
     known = {source: position for source, position in positions_in(export) if "offset" in position}
     names = {source.partition.name for source in streams.inputs if source.partition.resumes}
@@ -164,11 +168,12 @@ def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamI
             f"--import-state {export.folder} goes on from offset {offset:,} of {name}, which ends at "
             f"{source.end:,}: the topic was made anew; begin without the state"
         )
-    return replace(source, start=offset, place=place, high_water=high_water)
+    had_reader = any(name == of for of, _ in export.positions.values())
+    return replace(source, start=offset, place=place, high_water=high_water, is_new=not had_reader)
 
 
 def check_fits(export: Export, job: Evaluation) -> None:
-    """Raise InputError where a job cannot import an export: the export has other steps or other settings."""
+    """Raise InputError if a job cannot import an export: it has other steps or other settings."""
     wanted, there = [step.name for step in job.steps()], [step.name for step in export.steps]
     if sorted(wanted) != sorted(there):
         raise InputError(
@@ -203,7 +208,7 @@ def _as_options(wanted: Mapping[str, Shards], export: Export) -> str:
 def reshard(export: Export, shards: Mapping[str, Shards], folder: str) -> Export:
     """Write an export again with other numbers of shards, by step, to a folder; return the new export.
 
-    The whole state is in memory meanwhile. Raises InputError for a damaged export.
+    During this, the whole state is in memory. Raises InputError for a damaged export.
     """
     steps = tuple(_over(shards[step.name], step) for step in export.steps)
     name = new_id()
@@ -243,10 +248,10 @@ def savepoint_of(job: Evaluation) -> str:
 
 
 def check_savepoint(job: Evaluation) -> None:
-    """Raise InputError where the job resumes from a savepoint of a job with other settings.
+    """Raise InputError if the job resumes from a savepoint of a job with other settings.
 
-    A savepoint in which no settings are found is told of: only workers can refuse it, when the job runs. So
-    is a savepoint without the state of roll-ups or alerts that the job asks for.
+    If no settings are found in a savepoint, a warning says so: only workers can refuse it, when the job runs.
+    A savepoint without the state of roll-ups or alerts that the job asks for also gives a warning.
     """
     path = savepoint_of(job)
     if not path:
@@ -295,7 +300,7 @@ def check_savepoint(job: Evaluation) -> None:
 
 
 def _magics_beside(job: Evaluation) -> dict[str, tuple[bytes, bytes]]:
-    """Return, by option, how the states and the logs of the steps behind the evaluators begin."""
+    """Return, by option, the first bytes of the states and of the logs of the steps behind the evaluators."""
     from ...core.alerts import rows, table
     from ...core.fleet import members
     from ...core.fleet import table as fleet
@@ -320,7 +325,7 @@ def _settings_in(path: str, others: Sequence[bytes]) -> Iterator[tuple[str | byt
 
 
 def _check_positions(path: str, streams: Streams) -> None:
-    """Raise InputError where a savepoint has an offset of another topic: by its name, or made anew since.
+    """Raise InputError if a savepoint has an offset of a topic with another name, or one made again since.
 
     A position that is not found is compared by its worker, when the job runs.
     """
@@ -343,13 +348,13 @@ def _check_positions(path: str, streams: Streams) -> None:
 _POSITION = re.compile(rb'"name":"([^"]*)","origin":"([^"]*)"')
 _BEGINNING = b'{"next":'
 _NEXT = re.compile(rb'{"next":(\d+),')
-"""Parts of a reader's state (`ReaderState`), which a savepoint holds as it is."""
+"""Finds parts of a reader's state (`ReaderState`), which a savepoint holds unchanged."""
 
 
 def _content_of(path: str) -> Iterator[bytes]:
     """Yield the content of the files of a savepoint in pieces, the smallest file first.
 
-    Each piece begins with the end of the piece before, so that each short text is whole in a piece.
+    Each piece begins with the end of the piece before, so that each short text is whole in some piece.
     """
     folder = urlsplit(path).path if urlsplit(path).scheme == "file" else path
     left = _MOST_BYTES

@@ -90,26 +90,26 @@ def evaluate(
     """Evaluate every model of a frame of scored events over a window of its own events.
 
     Rows and dead letters equal those of `rocsteady evaluate` for a file of the same events. O(n) in events,
-    beside the cost of the rows. Beam is not imported.
+    besides the cost of the rows. Beam is not imported.
 
-    frame        of polars, pandas or pyarrow. A lazy frame is collected, with the needed columns alone.
-    score        the column of scores, or a list of columns: each row is then an event of each of them. The
+    frame        of polars, pandas or pyarrow. A lazy frame is collected with only the needed columns.
+    score        the column of scores, or a list of columns: each row is then one event for each column. The
                  column "a" is the model "a", or "m/a" where the row's model, or `model_name`, is "m".
     label, model, time, id, weight, predicted
                  names of columns. Without `model`, the column "model" has the models' names, if there is one.
     class_scores  more than two classes: the columns of the scores of each class, as a list, as a mapping from
                  classes, or "p_*", where the star stands for the class. The label is then a class. A model
                  has rows whose `class` is null, and rows of each class.
-    multi_label  with `class_scores`, an event may be of any number of classes: the columns that say so of
-                 each class, instead of `label`
-    model_name   the one model of all events, instead of a column; "model" without either.
+    multi_label  with `class_scores`, an event may be of any number of classes: the columns that say for each
+                 class whether an event is of it, instead of `label`
+    model_name   the one model of all events, instead of a column; "model" if neither is given.
     slices       columns, and tuples of columns (crosses). Each model is also evaluated for each of their
                  values.
     positive     the label of positive events. Without it, 1/0, 1/-1 and true/false are understood.
     window       such as `LastEvents(10_000)`, or a word of the command: "last:10000", "last:7d", "adaptive",
                  "fading:7d", "all".
-    every        a row every so many events of a model and slice; or a duration, "1h", for a row at each point
-                 of a grid of event times.
+    every        a row after every so many events of a model and slice; or a duration, "1h", for a row at each
+                 point of a grid of event times.
     cost         such as `BetaCost(2, 2)`, or a word of the command: "severity".
     order        "time" (with `time`, the default), "time:10m" or "position" (without `time`, the default).
                  Events of equal times apply in the order of `id`, then in the command's arbitrary order.
@@ -117,8 +117,8 @@ def evaluate(
                  as the options of the command and the keywords of `EvaluateModels`.
 
     Raises ConfigError for an invalid setting. Raises InputError for an object that is no frame, and for a
-    column that is missing or there twice. No value in the frame raises an error: its event becomes a dead
-    letter.
+    column that is missing or there twice. No value in the frame raises an error: the event of a wrong value
+    becomes a dead letter.
     """
     explicit = {
         "score": score, "label": label, "model": model, "slices": slices, "time": time, "id": id,
@@ -132,7 +132,10 @@ def evaluate(
 
 
 def _order(order: str | None, time: str | None) -> str:
-    """Return the order in which the events of a frame apply. Raises ConfigError."""
+    """Return the order in which the events of a frame apply.
+
+    Raises ConfigError for an order that the columns do not allow.
+    """
     if order is None:
         return "position" if time is None else "time"
     order = checked_order(order)
@@ -169,7 +172,7 @@ class _FrameEvaluation:
         self._counts: Counter[str] = Counter(dict.fromkeys(_COUNTERS.values(), 0))
 
     def result(self) -> Evaluated:
-        """Evaluate all events."""
+        """Evaluate all events, and return the result."""
         doubts.reset()
         packets, high_water = Packets(NAME, 0, 1, 1), NO_TIME
         for batch, settled in self._with_settled():
@@ -190,7 +193,7 @@ class _FrameEvaluation:
         }
         counts = dict(self._counts)
         for name, number in self._table.counts().items():
-            counts[name] = counts.get(name, 0) + number  # readers and the table refuse late events
+            counts[name] = counts.get(name, 0) + number  # both the readers and the table refuse late events
         counts |= {"rows_written": len(rows), "curves_written": len(rows.curves)}
         self._tell_of_losses(counts)
         return Evaluated(
@@ -211,10 +214,12 @@ class _FrameEvaluation:
         tell(counts, list(zip(*numbers.to_pydict().values(), strict=True)), example, least=1)
 
     def _with_settled(self) -> Iterator[tuple[Batch, int]]:
-        """Yield each batch, and the time that no later event precedes; NO_TIME where times do not matter.
+        """Yield each batch, and the time that no later event precedes.
 
-        With these times the table applies a batch while the batch is in the processor's cache: a frame in
-        order of time takes half as long as one that is applied as a whole.
+        The time is NO_TIME if times do not matter.
+
+        With these times the table applies a batch while the batch is in the processor's cache: this takes
+        half of the time for a frame in order of time.
         """
         if not self._settings.evaluator.by_time:
             yield from ((batch, NO_TIME) for batch in self._batches())
@@ -225,7 +230,7 @@ class _FrameEvaluation:
         yield from zip(batches, later.tolist(), strict=True)
 
     def _batches(self) -> Iterator[Batch]:
-        """Yield the valid events of the frame; keep dead letters of the others."""
+        """Yield the valid events of the frame; keep dead letters of the other events."""
         fields, position = self._frame.fields, 0
         located, times = self._settings.deduplicate is not None, TimesOfFiles()
         table = self._frame.table().combine_chunks()

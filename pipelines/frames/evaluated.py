@@ -32,7 +32,7 @@ _REASONS_SHOWN = 5
 
 
 class Evaluated:
-    """The result of `evaluate`, which makes it. Its frames are of the package of the frame that was given.
+    """The result of `evaluate`, which makes it. Its frames are of the package of the user's frame.
 
     tables    rows, dead letters and curves, as tables of pyarrow
     newest    the newest row of every model
@@ -82,12 +82,18 @@ class Evaluated:
 
     @cached_property
     def rows(self) -> Any:
-        """The rows of measures, sorted by model, slice and row: the columns that the command writes."""
+        """The rows of measures, sorted by model, slice and row.
+
+        The columns are those that the command writes.
+        """
         return frame_of(self._tables["rows"], self._kind)
 
     @cached_property
     def dead_letters(self) -> Any:
-        """The events that do not count, each with its reason: the columns that the command writes."""
+        """The events that do not count, each with its reason.
+
+        The columns are those that the command writes.
+        """
         return frame_of(self._tables["dead letters"], self._kind)
 
     @cached_property
@@ -96,13 +102,13 @@ class Evaluated:
         return frame_of(self._tables["curves"], self._kind)
 
     def summary(self, *, reference: str | None = None) -> Any:
-        """Return a row a model: its newest values, whether it got worse, by how much and since when.
+        """Return one row for each model: its newest values, whether it got worse, by how much and since when.
 
-        reference  what the latest full window is compared with, in the command's words, such as "30d"; None:
-                   all earlier windows that share no event with it
+        reference  the reference of the latest full window, in the command's words, such as "30d"; None = all
+                   earlier windows that share no event with it
 
         Intervals and p-values are corrected for the number of models and slices, as in the report. Raises
-        ConfigError for another text.
+        ConfigError for a text that names no reference.
         """
         chosen = reference_of(reference)
         summary = summary_of(self._newest, self._tables["rows"], self._settings.confidence, chosen)
@@ -139,13 +145,13 @@ class Evaluated:
         """Write the page about the rows to an HTML file; return its size in bytes.
 
         path       the file to write
-        title      stands above the page
-        reference  as of `summary`
-        roll_ups   what `roll_up` returned: a frame of polars, pandas or pyarrow, or a list of RollUpRows
+        title      the title above the page
+        reference  as in `summary`
+        roll_ups   the result of `roll_up`: a frame of polars, pandas or pyarrow, or a list of RollUpRows
         pairs      rows of pairs of models: a list of PairRows, or a frame
 
-        Raises ConfigError for another reference, InputError where the file cannot be written, and for
-        objects that are no roll-ups or no pairs.
+        Raises ConfigError for a text that names no reference, InputError if the file cannot be written, and
+        for objects that are no roll-ups or no pairs.
         """
         from ...core.encoding.json import read_object
         from ..report.facts import TITLE
@@ -178,7 +184,7 @@ class Evaluated:
         models: int | Sequence[str] = 10,
         slice: str = "",  # noqa: A002  the column's name
     ) -> Figure:
-        """Return a figure of plotly: a line a model over time, or over events where there are no times.
+        """Return a figure of plotly: one line for each model over time, or over events if there are no times.
 
         measure  a column of the rows, such as "auc", which has the band of its interval
         models   the names of models, or how many: those whose newest value is worst. The figure says how
@@ -198,7 +204,7 @@ class Evaluated:
 
     @cached_property
     def _lost(self) -> EventCounters:
-        """The dead letters by reason and by model."""
+        """The numbers of dead letters by reason and by model."""
         return count_dead_letters(self._tables["dead letters"])
 
     def _told(self) -> list[str]:
@@ -222,6 +228,6 @@ class Evaluated:
         return "\n".join((*self._told(), repr(self._newest)))
 
     def _repr_html_(self) -> str:
-        """Return the same as HTML."""
+        """Return the text of `repr` as HTML."""
         told = "<br>".join(map(escape, self._told()))
         return f"<div><p>{told}</p>{self._newest._repr_html_()}</div>"

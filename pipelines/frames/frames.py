@@ -1,6 +1,8 @@
-"""Frames of polars, pandas, pyarrow and others that narwhals knows: read as Arrow columns, made of tables.
+"""Frames of polars, pandas, pyarrow and others that narwhals knows.
 
-Only the columns that an evaluation needs are read. A lazy frame is collected with these columns alone.
+They are read as Arrow columns, and made from tables.
+
+Only the columns that an evaluation needs are read. A lazy frame is collected with only these columns.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ MODEL = "model"
 
 
 _NOT_ARROW = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""What a package raises for a column that is no column of Arrow."""
+"""The errors that packages raise for a column that is no column of Arrow."""
 
 
 class Frame:
@@ -54,13 +56,16 @@ class Frame:
                 table: pa.Table = frame.to_arrow()
                 return table
         except _NOT_ARROW:
-            pass  # a column of pandas that mixes types
+            pass  # a column of pandas may mix types
         columns = (_column(frame[name], name, fields) for name in frame.columns)
         return pa.table(dict(zip(frame.columns, columns, strict=True)))
 
 
 def names_of(given: Any) -> list[str]:
-    """Return the names of the columns of a frame that are text. Raises InputError for what is no frame."""
+    """Return the names of the columns of a frame that are text.
+
+    Raises InputError for an object that is no frame.
+    """
     return [name for name in _as_narwhals(given).collect_schema().names() if isinstance(name, str)]
 
 

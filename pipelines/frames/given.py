@@ -1,4 +1,4 @@
-"""Tables that a user gives beside the rows of an evaluation: roll-up rows, and rows of pairs."""
+"""Tables that a user gives besides the rows of an evaluation: roll-up rows, and rows of pairs."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from ...core.arrays import FloatArray
 from ...core.errors import ConfigError, InputError
 from ...core.process.near_names import near_names
+from ...core.rows.measure_table import MEASURES
 from ...core.rows.rows import Rows
-from ...core.settings.measure_names import MEASURES
 from ...core.settings.windows import is_count
 from ..report.classes.rows import CLASS, CLASS_NUMBERS, slices_with_classes
 from ..report.data import CLASS_MEANINGS, MEANINGS, meanings_of, thinned
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 ROWS_DRAWN = 20_000
-"""The most rows that a figure holds, apart from first and last rows of models."""
+"""The most rows that a figure holds, besides the first and last rows of models."""
 
 _BAND = 0.18
 """The opacity of the band of an interval."""
@@ -34,7 +34,7 @@ _BAND = 0.18
 def figure_of(
     rows: pa.Table, newest: Rows, measure: str, models: int | Sequence[str], of_slice: str = ""
 ) -> Figure:
-    """Return the figure of a measure: a line for each model, for the AUC with the band of its interval.
+    """Return the figure of a measure: a line for each model, and for the AUC also the band of its interval.
 
     rows      all rows, sorted by model, slice and row; newest: the newest row of every model and slice
     models    the names of the models, or how many: those whose newest value is worst. The title says how many
@@ -93,7 +93,7 @@ def figure_of(
 
 
 def _check_measure(measure: str, rows: pa.Table) -> None:
-    """Raise ConfigError for a measure that is unknown, or that is null in every row."""
+    """Raise ConfigError for a measure that is unknown, or is null in every row."""
     there = (*MEASURES, *CLASS_NUMBERS) if CLASS in rows.column_names else MEASURES
     if measure not in there:
         near = near_names(measure, there) if isinstance(measure, str) else []

@@ -1,4 +1,4 @@
-"""`roll_up`: makes roll-up rows of rows of measures that are there, in this process and without Beam.
+"""`roll_up`: makes roll-up rows from existing rows of measures, in this process and without Beam.
 
 Invariant
     Roll-up rows equal those of `rocsteady evaluate --roll-up` and of `RollUp` for the same rows: one
@@ -42,7 +42,7 @@ def roll_up(
     confidence: float | None = None,
     dependent: bool = False,
 ) -> Any:
-    """Return what the rows of many models, or of slices, say together: a row a group and grid point.
+    """Return roll-up rows: one row for each group of models, or of slices, and each grid point.
 
     rows        the result of `evaluate`; a frame of rows, of polars, pandas or pyarrow; `Rows`, or a list of
                 MeasureRows or ClassRows; or the path of files, a folder or a topic, or a list of paths. The
@@ -51,12 +51,12 @@ def roll_up(
                 a pattern of models, such as "team1/*"; or a list of these
     stale       how long the last row of a silent member counts: such as "1d", a number of seconds, or a
                 timedelta; 0 = not at all
-    confidence  of the rows' intervals, and of those that are made. None: as the result, or a Parquet file,
-                says; else 0.95
-    dependent   True where models score the same events: intervals then hold for any dependence
+    confidence  the confidence of the rows' intervals, and of the intervals that are made. None = as the
+                result, or a Parquet file, says; otherwise 0.95
+    dependent   True if models score the same events: intervals then hold for any dependence
 
-    The result is a frame of the package of `rows`, and a pyarrow.Table where `rows` is no frame. Its columns
-    are those of `RollUpRow`; `class` is there where the rows have it. O(rows). Beam is not imported.
+    The result is a frame of the package of `rows`, or a pyarrow.Table if `rows` is no frame. Its columns are
+    those of `RollUpRow`; `class` is there if the rows have it. O(rows). Beam is not imported.
 
     Raises ConfigError for an invalid setting. Raises InputError for an object that is no rows, for rows
     without `due`, and for rows of different windows or grids in one group.
@@ -105,10 +105,10 @@ def rows_of_files(
 ) -> tuple[pa.Table, float]:
     """Return the rows of files, folders and topics, each once, and the confidence of their intervals.
 
-    confidence  as the user says; None: as Parquet files say, else 0.95
-    options     of librdkafka
+    confidence  the confidence that the user says; None = as Parquet files say, otherwise 0.95
+    options     options of librdkafka
 
-    Raises InputError where a source cannot be read, and where the files have other levels.
+    Raises InputError if a source cannot be read, and if the files have different levels.
     """
     files = [file.name for file in row_files(paths)]
     level, _ = confidence_of(None if confidence is None else repr(confidence), files)
@@ -117,12 +117,15 @@ def rows_of_files(
 
 
 def _are(rows: Any, kinds: tuple[type, ...]) -> bool:
-    """Tell whether an object is a list or tuple of one of these types alone."""
+    """Return whether an object is a list or tuple that has only objects of these types."""
     return isinstance(rows, list | tuple) and all(isinstance(each, kinds) for each in rows)
 
 
 def _rows_of_frame(given: Any) -> tuple[pa.Table, nw.Implementation]:
-    """Return a frame's rows as a table, and the package of the frame. Raises InputError for no frame."""
+    """Return a frame's rows as a table, and the package of the frame.
+
+    Raises InputError for an object that is no frame.
+    """
     if isinstance(given, pa.RecordBatch):
         given = pa.Table.from_batches([given])
     try:

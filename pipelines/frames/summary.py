@@ -28,7 +28,7 @@ SUMMARY = (
 def newest_rows(rows: Rows) -> Rows:
     """Return the newest row of every model and slice, in the order of their names; a whole model is first.
 
-    Of models with classes, these are rows of all classes.
+    For models with classes, these are rows of all classes.
 
     rows  the rows of each (model, slice) in the order in which they were made
     """
@@ -56,14 +56,14 @@ VERDICT = pa.schema(
 """The columns of a summary on the model's verdict.
 
 state          "worse", "better", "no change shown" or "cannot tell"
-why            what is missing, where the state is "cannot tell"
-change         the AUC of the latest full window less that of the reference
+why            what is missing, if the state is "cannot tell"
+change         the AUC of the latest full window less the AUC of the reference
 change_low, change_high
                the interval of the change, corrected for the number of models and slices
 change_p       the corrected p-value of "nothing changed"
 since          when the change began
 since_event    after how many events of the model the change began
-changed_slice  the slice that all of these describe, where the slice changed and the whole model did not. A
+changed_slice  the slice that these columns describe, if the slice changed and the whole model did not. A
                class is a slice such as class=NAME
 
 The AUC of a model with classes is the macro AUC.
@@ -80,12 +80,12 @@ SUMMARY_OF_CLASSES = (
 def summary_of(
     newest: Rows, rows: pa.Table, confidence: float, reference: Span | Period | None = None
 ) -> pa.Table:
-    """Return the newest values of every model and its verdict: a row a model, by name.
+    """Return the newest values of every model and its verdict, one row for each model, by name.
 
-    newest      as `newest_rows` gives them
+    newest      the result of `newest_rows`
     rows        all rows
     confidence  the level of their intervals
-    reference   what the latest windows are compared with; None: all earlier windows
+    reference   the reference of the latest windows; None = all earlier windows
     """
     ordered = report_rows(rows)
     names = rows_to_table(newest).column("model").to_pylist()

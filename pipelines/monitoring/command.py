@@ -38,13 +38,13 @@ def monitoring_command(options: argparse.Namespace) -> int:
 
 
 def _addresses(option: str, texts: Sequence[str]) -> list[str]:
-    """Return addresses as Prometheus reads them."""
+    """Return addresses in the form that Prometheus reads."""
     found = (address_of(option, text) for text in texts)
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in found]
 
 
 def _refuse_changed(folder: Path, texts: dict[str, str]) -> None:
-    """Raise InputError for a file that is there with another text: perhaps somebody has edited the file."""
+    """Raise InputError for an existing file with another text: perhaps somebody has edited the file."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder")
     for name, text in texts.items():

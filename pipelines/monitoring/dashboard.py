@@ -14,13 +14,13 @@ from .named import named, of_auc
 from .series import PREFIX
 
 WORST = 20
-"""Models in the table of those that rank worst."""
+"""How many models the table of the models that rank worst has."""
 
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
 _JOBS = '{instance=~"$job"}'
 _MODEL = '{instance=~"$job", model="$model"}'
 _WIDTH = 24
-"""Columns of Grafana's grid."""
+"""How many columns Grafana's grid has."""
 
 Json = dict[str, Any]
 
@@ -65,7 +65,7 @@ def _variable(name: str, label: str, query: str) -> Json:
         "label": label,
         "datasource": _SOURCE,
         "query": {"query": query, "refId": name},
-        "refresh": 2,  # with each change of the time range: models come and go
+        "refresh": 2,  # with each change of the time range, because models come and go
         "sort": 1,
     }
 
@@ -74,14 +74,14 @@ def _rows_of_panels(auc_below: float) -> Sequence[tuple[int, Sequence[Json]]]:
     """Return the height of each row of panels, and its panels, which share the width."""
     auc, high = of_auc(labels=_JOBS), of_auc("_high", _JOBS)
     worst = f"bottomk({WORST}, {_by_model(auc)} >= 0)"
-    # a NaN (an AUC of one class) is not >= 0, and would otherwise be the lowest of all
+    # A NaN (an AUC of one class) is not >= 0; it would otherwise be the lowest value of all.
     events, last = (
         f"{named(f'model_{name}')}{_JOBS}" for name in ("window_events", "newest_event_timestamp_seconds")
     )
     read, applied = (f"sum({_rate(name)})" for name in ("events_read", "events_applied"))
     kinds = ("dead_letters", "late", "unmatched", "duplicate")
     lost = " + ".join(f"(sum({_rate(kind)}) or vector(0))" for kind in kinds)
-    # on Flink a counter is absent until it is first counted up
+    # On Flink a counter is absent until it is first increased.
     age = f"time() - max by (instance) ({named('newest_event_timestamp_seconds')}{_JOBS})"
     return [
         (4, [
@@ -140,12 +140,12 @@ def _rows_of_panels(auc_below: float) -> Sequence[tuple[int, Sequence[Json]]]:
 
 
 def _rate(name: str) -> str:
-    """Return the query of what a counter grows by in a second, over the time that suits the chart."""
+    """Return the query of a counter's growth in a second, over a time that suits the chart."""
     return f"rate({named(name)}{_JOBS}[$__rate_interval])"
 
 
 def _by_model(query: str) -> str:
-    """Return the query of a number of each model in each job."""
+    """Return a query for the number of each model in each job."""
     return f"max by (instance, model) ({query})"
 
 
@@ -177,7 +177,7 @@ def _panel(kind: str, title: str, about: str, targets: Sequence[Json], fields: J
 
 
 def _number(title: str, about: str, query: str, unit: str = "none", red_from: float | None = None) -> Json:
-    """Return a panel of one number and its course; it is red from a number on."""
+    """Return a panel of one number and its course over time; the number is red from `red_from` on."""
     steps: list[Json] = [{"color": "text", "value": None}]
     if red_from is not None:
         steps.append({"color": "red", "value": red_from})
@@ -197,7 +197,7 @@ def _lines(
 ) -> Json:
     """Return a panel of lines over time.
 
-    queries  each with the name of its lines
+    queries  the queries, each with the name of its lines
     band     the names of two lines: the space between them is filled
     """
     overrides = []

@@ -1,4 +1,7 @@
-"""The names of time series in queries, made from the definitions: a query cannot name what is not served."""
+"""The names of time series in queries, made from the definitions.
+
+A query cannot name a series that is not served.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def named(name: str) -> str:
 
 
 def of_auc(end: str = "", labels: str = "") -> str:
-    """Return the query of the AUC of models; of models with a score of each class, it is the macro AUC.
+    """Return the query of the AUC of models; for models with a score of each class, it is the macro AUC.
 
     end     "_low" or "_high" for an end of the interval
     labels  the braces that choose samples

@@ -20,10 +20,10 @@ from ...core.process.imports import missing_package
 from .series import PREFIX, Series
 
 METRICS_PATH = "/v1/metrics"
-"""The path of OTLP over HTTP, of an address without a path."""
+"""The path of OTLP over HTTP, for an address without a path."""
 
 _SECONDS = 5.0
-"""Seconds that a delivery may take, its repetitions included: a job waits so long at its end."""
+"""Seconds that a delivery may take, with its repetitions: a job waits this long at its end."""
 
 _NAME = "OTEL_SERVICE_NAME"
 
@@ -32,8 +32,8 @@ _NAME = "OTEL_SERVICE_NAME"
 def sent(address: str | None, series: Sequence[Series]) -> Iterator[None]:
     """Send series to an address while the block runs, and once more when it ends.
 
-    An address that does not answer is said once; the block goes on. Raises ConfigError for what is no
-    address, MissingPackageError without the extra `otlp`.
+    An address that does not answer is reported once; the block goes on. Raises ConfigError for a text that is
+    no address, MissingPackageError without the extra `otlp`.
     """
     if address is None:
         yield
@@ -49,7 +49,7 @@ def sent(address: str | None, series: Sequence[Series]) -> Iterator[None]:
         raise missing_package("opentelemetry-exporter-otlp-proto-http", "--otlp", "otlp") from None
 
     class Said(OTLPMetricExporter):  # type: ignore[misc, unused-ignore]
-        """Says when deliveries fail, and when they go on, in place of the SDK's log."""
+        """Prints when deliveries fail, and when they succeed again, in place of the SDK's log."""
 
         failed = False
 
@@ -84,7 +84,7 @@ def sent(address: str | None, series: Sequence[Series]) -> Iterator[None]:
 
 
 def endpoint_of(address: str) -> str:
-    """Return the URL to which metrics are sent. Raises ConfigError for what is no address.
+    """Return the URL to which metrics are sent. Raises ConfigError for a text that is no address.
 
     >>> endpoint_of("http://localhost:4318"), endpoint_of("https://host/otlp/v1/metrics")
     ('http://localhost:4318/v1/metrics', 'https://host/otlp/v1/metrics')
@@ -114,7 +114,7 @@ def _observer(series: Series) -> Any:
 
 @contextmanager
 def _quiet(logger: str) -> Iterator[None]:
-    """Drop what a logger and those below it say, while the block runs."""
+    """Drop the records of a logger, and of the loggers below it, while the block runs."""
     log = logging.getLogger(logger)
     before = log.level, log.propagate, log.handlers
     log.propagate, log.handlers = False, [logging.NullHandler()]

@@ -12,11 +12,11 @@ from ..arguments import address_of
 from .series import PREFIX, Series
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""The type of `exposition`."""
+"""The content type of the text that `exposition` returns."""
 
 
 def registry_of(series: Sequence[Series]) -> Any:
-    """Return a registry of prometheus-client: the series, and the memory and time of this process."""
+    """Return a registry of prometheus-client: it has the series, and the memory and time of this process."""
     from prometheus_client import CollectorRegistry, ProcessCollector
 
     registry = CollectorRegistry()
@@ -26,7 +26,7 @@ def registry_of(series: Sequence[Series]) -> Any:
 
 
 def exposition(registry: Any) -> bytes:
-    """Return the samples of a registry now, as CONTENT_TYPE."""
+    """Return the present samples of a registry, as CONTENT_TYPE."""
     from prometheus_client import generate_latest
 
     return bytes(generate_latest(registry))
@@ -36,8 +36,8 @@ def exposition(registry: Any) -> bytes:
 def served(address: str | None, series: Sequence[Series]) -> Iterator[int | None]:
     """Serve series at an address while the block runs; yield the port, None without an address.
 
-    Raises ConfigError, InputError where the address cannot be used, MissingPackageError without
-    prometheus-client.
+    Raises ConfigError for a text that is no address, InputError if the address cannot be used,
+    MissingPackageError without prometheus-client.
     """
     if address is None:
         yield None

@@ -19,7 +19,7 @@ class Rule(NamedTuple):
     """An alert rule.
 
     holds     the query that gives a series for each alert
-    for_      how long the query must hold before the alert is told
+    for_      how long the query must hold before the alert is sent
     summary   a sentence for people; Prometheus fills in labels and values
     """
 

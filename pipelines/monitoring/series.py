@@ -1,10 +1,10 @@
 """The time series that monitoring systems get: names, kinds and descriptions, here and in `metrics`.
 
-A series has a function that gives its samples now. So the series cost nothing between two requests.
+A series has a function that returns its present samples. So the series cost nothing between two requests.
 
 Bounds
-    Labels have the names of models and slices, of `Newest`. Whoever makes a `Newest` bounds both, and counts
-    what is left out. Other labels have words of closed lists, such as the reasons of dead letters.
+    Labels have the names of models and slices, of `Newest`. The code that makes a `Newest` bounds both, and
+    counts the rest. Other labels have words of closed lists, such as the reasons of dead letters.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Sample = tuple[Mapping[str, str], float]
 class Series(NamedTuple):
     """A time series for each set of labels.
 
-    name     without PREFIX, and without the `_total` with which Prometheus ends the names of counters
-    samples  returns the samples now; NaN = undefined
+    name     the name without PREFIX, and without the `_total` at which Prometheus ends the names of counters
+    samples  returns the present samples; NaN = undefined
     """
 
     name: str
@@ -42,7 +42,10 @@ class Series(NamedTuple):
 
 
 def _alone(value: Callable[[], float | None]) -> Callable[[], Iterable[Sample]]:
-    """Return the samples of a series without labels; the value None is no sample."""
+    """Return the function that gives the sample of a series without labels.
+
+    A value of None gives no sample.
+    """
     return lambda: [({}, found) for found in [value()] if found is not None]
 
 
@@ -86,7 +89,10 @@ def job_series() -> list[Series]:
 
 
 def newest_series(newest: Callable[[], Newest]) -> list[Series]:
-    """Return the series of newest rows: a sample a model or slice, and how many are left out."""
+    """Return the series of newest rows.
+
+    One sample for each model or slice, and the numbers of those left out.
+    """
 
     def of_models(name: str) -> Callable[[], Iterable[Sample]]:
         return lambda: [

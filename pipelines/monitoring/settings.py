@@ -1,8 +1,8 @@
-"""Settings of Prometheus, as YAML: what is scraped, and the names that series of Flink get.
+"""Settings of Prometheus, as YAML: the addresses to scrape, and the names that series of Flink get.
 
 Flink's reporter has names of its own, such as flink_taskmanager_job_task_operator_rocsteady_lag_topic_0_. The
-settings make rocsteady_lag{partition="topic_0_"} of this name, so that one query serves every runner. Flink's
-reporter gives 0 for each distribution of Beam: the settings drop distributions.
+settings turn this name into rocsteady_lag{partition="topic_0_"}, so that one query serves every runner.
+Flink's reporter gives 0 for each distribution of Beam: the settings drop distributions.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _OF_FLINK = "flink_taskmanager_job_task_operator_rocsteady_"
 def settings_text(jobs: Sequence[str], task_managers: Sequence[str], rules_file: str) -> str:
     """Return the settings of a Prometheus that scrapes addresses (host:port).
 
-    jobs           where a command serves its metrics
-    task_managers  where Flink's reporter of a TaskManager does
+    jobs           the addresses at which commands serve their metrics
+    task_managers  the addresses at which Flink's reporters of TaskManagers serve theirs
     """
     lines = [
         "global:",

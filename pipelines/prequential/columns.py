@@ -27,7 +27,7 @@ _SHOWN = 6
 class InstanceColumns(NamedTuple):
     """The columns and classes found in the first records of a source.
 
-    fields   the roles of the columns; features that are numbers are separate from features that are text
+    fields   the roles of the columns; features that are numbers stand apart from features that are text
     classes  the classes of the labels among the first records, sorted
     doubts   sentences on columns that count as text although most of their values are numbers
     """
@@ -43,7 +43,7 @@ def instance_columns(
     """Return the columns and classes of a source, from its first records, some 100,000.
 
     fields      the roles of the columns, without the features
-    features    the columns to learn from; empty: every column except label, time and id
+    features    the columns to learn from; if empty, every column except label, time and id
     categories  the features to read as text, whatever their values
 
     A feature is a number if each of its values is a number or missing. Raises InputError for a source
@@ -78,7 +78,7 @@ def instance_columns(
     doubts = tuple(
         _doubt(name, columns[name], word)
         for name, word in words.items()
-        if word is not None and 2 * word.numbers > word.there  # it was probably meant to hold numbers
+        if word is not None and 2 * word.numbers > word.there  # the column was probably meant to hold numbers
     )
     return InstanceColumns(known, _classes(source, head, known), doubts)
 
@@ -99,7 +99,7 @@ def _head(source: SourceFile, fields: EventFields) -> pa.RecordBatch:
 class _Word(NamedTuple):
     """The evidence that a column is text.
 
-    row      the row of the first value that is not a number; 0 in an empty column
+    row      the row of the first value that is not a number; 0 if the column is empty
     numbers  how many values are numbers
     there    how many values are not missing
     """

@@ -1,4 +1,4 @@
-"""`rocsteady prequential`: learners trained and tested over folds of a stream, measured, and compared."""
+"""`rocsteady prequential`: trains, tests, measures and compares learners over folds of a stream."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
     if (missing := problem(job.runner)) is not None:
         raise ConfigError(f"runner {job.runner.name}: {missing}")
     size = sum(source.size for source in job.sources)
-    paths = [str(job.output / name) for name in FILES]  # no file is left of a job that fails
+    paths = [str(job.output / name) for name in FILES]  # a job that fails leaves no file
     with (
         compiled_ahead(*([job.settings.compiled] if job.runner.in_process else [])),
         ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)),
@@ -100,7 +100,7 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
 
 
 def _reports_of(settings: PrequentialSettings, instances: int) -> int:
-    """Return how many reports a run makes of a number of instances; 0 = not known."""
+    """Return how many reports a run makes for a number of instances; 0 = not known."""
     every = settings.evaluator.every
     if not every.events:
         return 0
@@ -157,7 +157,7 @@ def _instance_fields(options: argparse.Namespace) -> EventFields:
 
 
 def _class_names(options: argparse.Namespace, columns: InstanceColumns) -> tuple[str, ...] | None:
-    """Return the classes of which learners give a score each; None: they give none."""
+    """Return the classes, if learners give a score of each class; None if they do not."""
     if (asked := options.class_scores) is None:
         return None
     if asked == "*":
@@ -171,7 +171,7 @@ def _class_names(options: argparse.Namespace, columns: InstanceColumns) -> tuple
 
 
 def _settings(options: argparse.Namespace, columns: InstanceColumns) -> PrequentialSettings:
-    """Return the settings of the run. Raises ConfigError."""
+    """Return the settings of the run. Raises ConfigError for options that do not go together."""
     evaluator = evaluator_of(options, None)
     noise = number("--noise", options.noise)
     batch = whole_number("--batch", options.batch, 1)
@@ -192,7 +192,10 @@ def _settings(options: argparse.Namespace, columns: InstanceColumns) -> Prequent
 
 
 def _compared(options: argparse.Namespace, evaluator: EvaluatorSettings) -> tuple[str, ...]:
-    """Return the measures by which learners are compared. Raises ConfigError."""
+    """Return the measures by which learners are compared.
+
+    Raises ConfigError for a measure that cannot be compared.
+    """
     measures = compared_measures("--compare", options.compare)
     for name in measures:
         if name not in (*OF_CLASSES, *(evaluator.measures or ())):
@@ -201,7 +204,10 @@ def _compared(options: argparse.Namespace, evaluator: EvaluatorSettings) -> tupl
 
 
 def _folder(path: str, sources: Sequence[SourceFile]) -> Path:
-    """Return the output folder; make the folder if it does not exist. Raises InputError."""
+    """Return the output folder; make the folder if it does not exist.
+
+    Raises InputError if the folder cannot be written to.
+    """
     if has_scheme(path) or not path:
         raise InputError(f"--output {path!r}: name a folder of this machine")
     folder = Path(path)
@@ -292,7 +298,10 @@ def _about(job: PrequentialJob) -> str:
 
 
 def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:
-    """Yield sentences: the counts of the instances, and which learner is better than which at the end."""
+    """Yield sentences: the counts of the instances, and which learner is better than which at the end.
+
+    The counts of the instances, and which learner is better than which other at the end.
+    """
     counts = outcome.counts
     settings = job.settings
     yield (

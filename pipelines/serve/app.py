@@ -4,16 +4,16 @@
 /static/...            its code, its style, and the plotting library
 /api/models            the latest row of each model and slice, as JSON
 /api/blocks/AT/NAME    a column or a text of the page, packed
-/api/stream            what changes, as server-sent events
+/api/stream            events for a page that changes, as server-sent events
 /healthz               whether the server runs
 /metrics               time series of the latest rows, for Prometheus
 
 Events
-    `page`   a new page is there; data: its epoch and number. A browser with another page fetches the new one.
-    `rows`   rows behind those that the browser has; id and data say which (`Epoch.between`).
-    `beat`   nothing happened for 15 s.
-    The id of an event is AT, the rows that a browser has then: RUN-EPOCH-POSITION. A browser that was cut off
-    sends the last id, and gets the rows behind it. Of another run or epoch it gets the new page.
+    `page`   a new page is there; data: its epoch and number. A browser that has another page fetches the new
+    page. `rows`   rows behind those that the browser has; id and data say which (`Epoch.between`). `beat`
+    nothing happened for 15 s. The id of an event is AT, the rows that a browser has then: RUN-EPOCH-POSITION.
+    A browser whose connection ended sends the last id, and gets the rows behind it. If the id is of another
+    run or epoch, the browser gets the new page.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .pages import page_script, page_style, plotly_script
 BEAT_SECONDS = 15.0
 
 STREAMS = 200
-"""The most streams at once; a further one is refused with status 503."""
+"""The most streams at once; any further stream is refused with status 503."""
 
 ROWS_AT_ONCE = 5_000
 """The most rows of an event: some 1 MB. The server holds one event for each browser that reads slowly."""
@@ -74,7 +74,7 @@ def _takes_gzip(accepted: str) -> bool:
 
 
 class Events:
-    """The events for one browser, from the rows on that it has."""
+    """The events for one browser, from its rows on."""
 
     def __init__(self, keeper: Keeper, after: str) -> None:
         self._keeper = keeper
@@ -84,7 +84,7 @@ class Events:
         self._words = -1
 
     def next(self) -> str | None:
-        """Return the next event; None: the browser has all that is published."""
+        """Return the next event; None if the browser has all that is published."""
         now = self._keeper.published
         if now.page.words != self._words or now.epoch.name != self._epoch:
             known = now.epoch.name == self._epoch and 0 <= self._position <= now.position
@@ -108,7 +108,7 @@ _packed: dict[tuple[str, int, int], str] = {}
 
 
 def _rows(now: Published, start: int, stop: int) -> str:
-    """Return rows as an event's data; most browsers get the same ones, which are packed once."""
+    """Return rows as an event's data; most browsers get the same rows, which are packed once."""
     key = now.epoch.name, start, stop
     if key not in _packed:
         if len(_packed) > 8:
@@ -118,7 +118,10 @@ def _rows(now: Published, start: int, stop: int) -> str:
 
 
 class _Stream(StreamingResponse):
-    """Events for a browser; calls `ended` however they end, also before the first event."""
+    """The stream of events for a browser.
+
+    It calls `ended` however the events end, also if they end before the first.
+    """
 
     def __init__(
         self, events: AsyncIterator[str], ended: Callable[[], None], headers: dict[str, str]
@@ -135,7 +138,7 @@ class _Stream(StreamingResponse):
 
 
 class Server:
-    """The routes' functions, and the number of open streams."""
+    """The functions of the routes, and the number of open streams."""
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
@@ -144,11 +147,11 @@ class Server:
         self.ended = threading.Event()
 
     async def page(self, _: Request) -> Response:
-        """Give the page."""
+        """Return the page."""
         return Response(self._keeper.published.page.html, media_type="text/html; charset=utf-8")
 
     async def static(self, request: Request) -> Response:
-        """Give a file that belongs to the page."""
+        """Return a file that belongs to the page."""
         name = request.path_params["name"]
         if name not in _STATIC:
             return PlainTextResponse("There is no such file.\n", 404)
@@ -160,7 +163,10 @@ class Server:
         return Response(plain, media_type=media, headers=headers)
 
     async def block(self, request: Request) -> Response:
-        """Give a column of the rows that a page has, or one of its texts; 409: it has rows of before."""
+        """Return a column of the rows that a page has, or one of the page's texts.
+
+        Status 409 if the page has rows of an earlier epoch.
+        """
         name = request.path_params["name"]
         epoch, _, position = request.path_params["at"].rpartition("-")
         now = self._keeper.published
@@ -175,12 +181,12 @@ class Server:
         return Response(content, media_type="application/octet-stream")
 
     async def models(self, _: Request) -> Response:
-        """Give the latest rows."""
+        """Return the latest rows."""
         latest = self._keeper.published.page.latest
         return JSONResponse([row.told() for row in latest])
 
     async def stream(self, request: Request) -> Response:
-        """Give what changes, until the browser leaves."""
+        """Return a stream of changes, which ends when the browser leaves."""
         if self._streams >= STREAMS:
             return PlainTextResponse(f"{STREAMS} pages are open already.\n", 503)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
@@ -219,16 +225,16 @@ class Server:
             end()
 
     async def health(self, _: Request) -> Response:
-        """Say that the server runs."""
+        """Return an answer that says that the server runs."""
         return PlainTextResponse("ok\n")
 
     async def metrics(self, _: Request) -> Response:
-        """Give the time series of the page in the format of Prometheus."""
+        """Return the time series of the page in the format of Prometheus."""
         return Response(await asyncio.to_thread(exposition, self._registry), media_type=CONTENT_TYPE)
 
 
 def application(server: Server, *, host: str, port: int, token: str | None) -> Guard:
-    """Return the whole application."""
+    """Return the whole application, with its guard."""
     routes = [
         Route("/", server.page),
         Route("/static/{name}", server.static),
@@ -239,5 +245,5 @@ def application(server: Server, *, host: str, port: int, token: str | None) -> G
         Route("/metrics", server.metrics),
     ]
     app = Starlette(routes=routes)
-    app.router.redirect_slashes = False  # it would lead to the name that a request gives as its host
+    app.router.redirect_slashes = False  # a redirect would lead to the name that a request gives as its host
     return Guard(app, host=host, port=port, token=token)

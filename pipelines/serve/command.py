@@ -1,4 +1,4 @@
-"""`rocsteady serve`: follows rows, and serves a page about them that goes on as they come."""
+"""`rocsteady serve`: follows rows, and serves a page about them that changes as they come."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOOK_SECONDS = 0.2
 
 
 def serve_command(options: argparse.Namespace) -> int:
-    """Run the command with parsed options; it ends at a signal."""
+    """Run the command with parsed options; the command ends at a signal."""
     check_packages("rocsteady serve")
     if not is_text(options.title or ""):
         raise ConfigError(f"--title {options.title!a} is not UTF-8; give another")
@@ -81,6 +81,6 @@ def following(keeper: Keeper, asked: Sequence[tuple[str, str]], kafka: Sequence[
 
 
 def until_signal(signals: StopOnSignal) -> None:
-    """Wait until a signal asks to stop."""
+    """Wait until a signal asks the process to stop."""
     while not signals.is_asked("the server ends"):
         time.sleep(_LOOK_SECONDS)

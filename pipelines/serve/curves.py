@@ -25,7 +25,7 @@ _SCHEMA = pa.schema([column.with_nullable(True) for column in CURVE_SCHEMA])
 
 
 class Curves:
-    """Curves by their identity, oldest first. came: the number of curves that came.
+    """Curves by their identity, oldest first. came: the number of curves that came so far.
 
     A curve without a class is of a model with one score.
     """
@@ -46,12 +46,12 @@ class Curves:
         return pa.concat_tables(complete) if complete else _SCHEMA.empty_table()
 
     def add(self, table: pa.Table) -> None:
-        """Take points. O(points log points + curves held).
+        """Add points to their curves. O(points log points + curves held).
 
         table  the columns of CURVE_SCHEMA
 
-        Of more than the most points, old curves are dropped: first those that are not the newest of their
-        model, slice, class and settings.
+        If there are more points than the most, old curves are dropped: first the curves that are not the
+        newest of their model, slice, class and settings.
         """
         if not table.num_rows:
             return

@@ -1,4 +1,4 @@
-"""The rows of one epoch of a history as the numbers of a page: whole columns, and what was added since."""
+"""The rows of one epoch of a history as numbers for a page: whole columns, and the rows added since."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _REASON = "reason"
 class Epoch:
     """Rows in the order in which they came, with the place of each row's series in the page.
 
-    Readers in other threads may ask for any number of first rows while rows are added: what they have asked
-    for never changes. Memory: 8 bytes a row and column, twice while the arrays grow.
+    Readers in other threads may ask for any number of first rows while rows are added: the rows that they
+    have asked for never change. Memory: 8 bytes a row and column, twice while the arrays grow.
     """
 
     def __init__(self, name: str, rows: ReportRows, series: Sequence[tuple[str, ...]]) -> None:

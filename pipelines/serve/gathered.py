@@ -1,4 +1,4 @@
-"""What came of rows and of the tables beside them, in bounded memory, and what is known and went wrong."""
+"""The rows, and the other tables, that have come, in bounded memory; also the settings, and the errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .history import CLASS_ROWS, PAIRS, ROLL_UPS, ROWS, History
 from .reading import Source
 
 ALERTS_HELD = 10_000
-"""The most alerts that are held: the newest."""
+"""The most alerts that are held: the newest alerts."""
 
 HELD_BESIDE = 20_000
 """The most roll-up rows that are held, and the most rows of pairs."""
@@ -34,22 +34,22 @@ _BESIDE = {"roll-ups": (ROLL_UPS, roll_ups_section), "pairs": (PAIRS, pairs_sect
 
 
 class Gathered:
-    """Takes what sources give.
+    """Takes the tables that sources give.
 
-    alerts    the newest alerts; None: none are followed
+    alerts    the newest alerts; None if alerts are not followed
     beside    the roll-up rows and the rows of pairs, by "roll-ups" and "pairs", as far as they are followed
-    curves    the newest curves; None: none are followed
-    counters  the counts of events of a job in this process; None: not known
-    settings  by `config`, as far as they are known
+    curves    the newest curves; None if curves are not followed
+    counters  the counts of events of a job in this process; None if they are not known
+    settings  the settings by `config`, as far as they are known
     troubles  sentences on what could not be read or shown
-    changed   whether something came since the caller set it to False
-    rows_came_at  when rows last came, seconds since 1970; None: none came
+    changed   whether anything came since the caller last set it to False
+    rows_came_at  when rows last came, seconds since 1970; None if no rows came
     """
 
     def __init__(
         self, most: int, confidence: float, followed: Collection[str] = (), *, says: bool = True
     ) -> None:
-        """Hold so many rows. `followed` names the tables beside the rows, such as "alerts"."""
+        """Hold at most `most` rows. `followed` names the tables beside the rows, such as "alerts"."""
         self._confidence = confidence
         self._says = says
         self.history = History(most)
@@ -65,15 +65,15 @@ class Gathered:
         self.rows_came_at: float | None = None
 
     def take(self, source: Source, came: Came | Exception) -> bool:
-        """Take what a source gave; return whether it has no more at present."""
+        """Take a table that a source gave; return whether the source has no more at present."""
         try:
             return self._take(source, came)
-        except Exception as error:  # records that cannot be shown; the others can
+        except Exception as error:  # these records cannot be shown, but others can
             self.note(source.name, f"Left out: records of {source.name}, {told(error)}.")
             return False
 
     def note(self, key: str, sentence: str) -> None:
-        """Keep a sentence; print it where there was none of the key, unless the screen is not free."""
+        """Keep a sentence under a key; print it if the key is new, unless the screen is not free."""
         if self._says and key not in self.troubles:
             say(sentence)
         self.troubles[key] = sentence
@@ -96,13 +96,16 @@ class Gathered:
             self.changed = True
         elif self.alerts is not None:
             table = came.table.select(ALERT_SCHEMA.names).cast(ALERT_SCHEMA)
-            alerts_of(table)  # else one wrong alert would keep the page from being made
+            alerts_of(table)  # otherwise one wrong alert would prevent every later page
             self.alerts = pa.concat_tables([self.alerts, table])[-ALERTS_HELD:].combine_chunks()
             self.changed = True
         return False
 
     def _take_rows(self, table: pa.Table) -> None:
-        """Take rows. Their kind is that of the first ones. Raises InputError for rows of the other kind."""
+        """Add rows. Their kind must be that of the first rows.
+
+        Raises InputError for rows of the other kind.
+        """
         kind = CLASS_ROWS if "class" in table.column_names else ROWS
         if kind is not self.history.kind and not self.history.came:
             self.history = History(self.history.most, kind)
@@ -114,13 +117,13 @@ class Gathered:
             self.history.add(table)
 
     def _take_beside(self, what: str, table: pa.Table) -> None:
-        """Take a table that is neither of rows nor of alerts."""
+        """Add a table that has neither rows nor alerts."""
         if what == "curves" and self.curves is not None:
             self.curves.add(table)
         elif what in self.beside:
             table = of_all_classes(table) if what == "roll-ups" else table
             section = _BESIDE[what][1](table, self._confidence)
-            if section is not None:  # else one wrong row would keep the page from being made
+            if section is not None:  # otherwise one wrong row would prevent every later page
                 section.blocks(render)
             self.beside[what].add(table)
 
@@ -139,5 +142,5 @@ class Gathered:
 
 
 def told(error: Exception) -> str:
-    """Return what an error says; of one that no user can cause, its type, too."""
+    """Return the text of an error, with its type if no user can cause the error."""
     return str(error) if isinstance(error, RocsteadyError) else f"{type(error).__name__}: {error}"

@@ -12,7 +12,8 @@ from .keeper import Keeper
 from .pages import Latest
 
 MODELS = 1_000
-"""The most models with gauges, slices and classes: each is several time series. The others are counted."""
+"""The most models with gauges, slices and classes: each is several time series. The others are only counted.
+"""
 
 _COLUMNS = {"events": "seq", "newest_event_timestamp_seconds": "event_time"}
 """The fields of `Latest` by the names of NEWEST_COLUMNS, where these differ."""
@@ -24,7 +25,7 @@ def page_series(keeper: Keeper) -> list[Series]:
 
     def newest() -> Newest:
         latest = keeper.published.page.latest
-        if not held or held[0][0] is not latest:  # made once a page, and not once a series
+        if not held or held[0][0] is not latest:  # made once for a page, not once for each series
             held[:] = [(latest, newest_of(latest))]
         return held[0][1]
 
@@ -47,7 +48,7 @@ def page_series(keeper: Keeper) -> list[Series]:
 
 
 def newest_of(latest: Sequence[Latest]) -> Newest:
-    """Return the numbers of the first `MODELS` whole models, of as many slices, and of as many classes."""
+    """Return the numbers of the first `MODELS` whole models, slices, and classes."""
     of_classes = [row for row in latest if row.class_]
     of_slices = [row for row in latest if row.slice and not row.class_]
     of_models = [row for row in latest if not row.slice and not row.class_]

@@ -1,12 +1,14 @@
-"""Who may ask for what: methods, the name of the host, the token, and headers that bind the browser.
+"""The rules by which a request is answered.
 
-A server on a loopback address answers only requests for a loopback name. Else a page from elsewhere could
-make its own name lead to 127.0.0.1 and read the answers (DNS rebinding). Beyond the loopback address the
+Methods, the name of the host, the token, and headers for the browser.
+
+A server on a loopback address answers only requests for a loopback name. Otherwise a page from another site
+could make its own name lead to 127.0.0.1 and read the answers (DNS rebinding). For other addresses the valid
 names are not known here, and a token is demanded instead (`token_of`).
 
 The token comes as `Authorization: Bearer TOKEN`, or once as `?token=TOKEN`: the answer then sets a cookie and
-leads to the address without the token. The cookie holds a keyed hash, so that it does not give away the
-token. A browser sends the cookie to every port of the host, so its name has the port.
+redirects to the address without the token. The cookie holds a keyed hash, which does not show the token. A
+browser sends the cookie to every port of the host, so its name has the port.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LEAST_TOKEN = 16
-"""The fewest characters of a token: a shorter one could be guessed."""
+"""The fewest characters of a token: a shorter token could be guessed."""
 
 _BOLD = base64.b64encode(hashlib.sha256(b"font-weight:bold").digest()).decode()
 
@@ -44,12 +46,13 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-"""Headers of every answer. Of code and styles, the server's own files alone count. One style attribute may
-stand in the page: plotly makes the words of a label bold by it."""
+"""Headers of every answer. The browser may load only the server's own files as code and styles. One style
+attribute is allowed in the page: plotly uses it to make the words of a label bold.
+"""
 
 
 def is_loopback(host: str) -> bool:
-    """Tell a name or address of this machine alone.
+    """Return whether a name or address is of this machine alone.
 
     >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "example.org")]
     [True, True, True, False, False]
@@ -65,7 +68,7 @@ def is_loopback(host: str) -> bool:
 def token_of(option: str, text: str | None, host: str) -> str | None:
     """Return the token that an option gives: its text, or with @FILE the first line of a file.
 
-    Raises ConfigError where a host beyond this machine has none, and for a token that could be guessed.
+    Raises ConfigError if a host beyond this machine has no token, and for a token that could be guessed.
     """
     if text is None:
         if not is_loopback(host):
@@ -91,7 +94,7 @@ def token_of(option: str, text: str | None, host: str) -> str | None:
 
 
 class Guard:
-    """An ASGI application around another one, which it lets see only requests that may be answered."""
+    """An ASGI application around another, which gets only the requests that may be answered."""
 
     def __init__(self, app: App, *, host: str, port: int, token: str | None) -> None:
         self._app = app
@@ -127,7 +130,7 @@ class Guard:
         await self._app(scope, receive, with_headers)
 
     def _refusal(self, scope: Scope, headers: dict[str, bytes]) -> tuple[int, str, dict[str, str]] | None:
-        """Return the status, text and headers that refuse a request; None: the request may be answered."""
+        """Return the status, text and headers that refuse a request; None if the request may be answered."""
         if scope["method"] not in ("GET", "HEAD"):
             return 405, "Only GET and HEAD: nothing here can be changed.", {"allow": "GET, HEAD"}
         if self._local and not is_loopback(_host_in(headers.get("host", b"").decode("latin-1"))):
@@ -161,12 +164,12 @@ class Guard:
 
 
 def _same(one: bytes, other: bytes) -> bool:
-    """Compare in a time that does not tell how much of the two is equal."""
+    """Return whether two texts are equal, in a time that does not show how much of them is equal."""
     return hmac.compare_digest(hashlib.sha256(one).digest(), hashlib.sha256(other).digest())
 
 
 def _host_in(header: str) -> str:
-    """Return the name in a Host header, without its port; "" for what is no name and port.
+    """Return the name in a Host header, without its port; "" for a text that is no name and port.
 
     >>> _host_in("localhost:8080"), _host_in("[::1]:80"), _host_in("localhost:80@evil.example")
     ('localhost', '::1', '')
@@ -186,7 +189,7 @@ _ENCODED = [
 
 async def _answer(send: Send, status: int, text: str, more: dict[str, str]) -> None:
     headers = [*_ENCODED, (b"content-type", b"text/plain; charset=utf-8")]
-    headers += [(b"connection", b"close")]  # a stranger holds no connection
+    headers += [(b"connection", b"close")]  # so that a stranger holds no connection
     headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{text}\n".encode()})

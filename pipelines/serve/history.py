@@ -1,20 +1,22 @@
-"""The rows that a page shows while a stream goes on: each row once, the newest all, older ones thinned.
+"""The rows that a page shows while a stream goes on.
+
+Each row once, all of the newest rows, and fewer of the older rows.
 
 A history holds rows of one kind: rows of measures, roll-up rows, or rows of pairs (`HeldKind`).
 
 Thinning
     The rows of a series (such as a model, its settings and a slice) are numbered 0, 1, 2, ... as they come.
-    Where the history would hold more than `most` rows, it keeps of each series the newest N rows, of the N
-    before these every second, of the 2 N before those every fourth, and so on: `is_kept`. So the distance
-    between kept rows grows with their age, and a series of R rows keeps about N + N/2 log2(R / N). N is
-    halved until three quarters of `most` suffice. The first row of every series stays. Values are never
+    If the history would hold more than `most` rows, it keeps of each series the newest N rows, every second
+    of the N rows before these, every fourth of the 2 N rows before those, and so on: `is_kept`. So the
+    distance between kept rows grows with their age, and a series of R rows keeps about N + N/2 log2(R / N). N
+    is halved until three quarters of `most` suffice. The first row of every series stays. Values are never
     changed or averaged.
 
 Invariant
     `table` holds each row at most once. Within an epoch it only grows at its end, and the rows of a series
     stand in the order of their panes and ordinals. So a reader that has the first n rows of an epoch needs
-    the rows behind these, and no other. A new epoch begins where that would not hold: rows were thinned, a
-    row came late, or a model, a slice, settings or a text of `reason` is new.
+    only the rows behind these. A new epoch begins if this would not hold: rows were thinned, a row came late,
+    or a model, a slice, settings or a text of `reason` is new.
 
 Memory: about 550 bytes a row, and 100 bytes a series.
 """
@@ -36,10 +38,12 @@ ROWS_HELD = 100_000
 """The most rows of a history, unless the user says otherwise."""
 
 ROWS_OF_SERIES = 20
-"""Rows that a series of a million rows keeps at least: the history holds `most` / 20 series at most."""
+"""The least number of rows that stay of a series of a million rows: the history holds `most` / 20 series at
+most.
+"""
 
 NEWEST = 1 << 14
-"""N at first."""
+"""The first value of N."""
 
 _NULL = np.iinfo(np.int64).min
 
@@ -81,10 +85,11 @@ class History:
 
     most       how many rows are held at the most
     epoch      the number of the epoch
-    newest     N, how many rows of a series the last thinning kept all; None before the first thinning
+    newest     N, the number of newest rows of a series that the last thinning kept without a gap; None before
+               the first thinning
     came       the number of rows that came, repeats left out
-    differing  the number of rows whose identity was there with other values; the first row stays
-    beyond     the number of rows of series beyond the most that are held; they are left out
+    differing  the number of rows whose identity came before with other values; the first row stays
+    beyond     the number of rows in series beyond the most that are held; these rows are left out
     """
 
     def __init__(self, most: int = ROWS_HELD, kind: HeldKind = ROWS) -> None:
@@ -119,16 +124,16 @@ class History:
 
     @property
     def series(self) -> list[tuple[str, ...]]:
-        """The texts that name each series, such as (model, config, slice)."""
+        """The texts that name each series, such as (model, config, slice), in the order of their places."""
         return [*self._places]
 
     @property
     def series_of_rows(self) -> Int64Array:
-        """For each row of `table` the place of its series in `series`."""
+        """For each row of `table`, the place of its series in `series`."""
         return self._of
 
     def add(self, table: pa.Table) -> None:
-        """Take rows, with the columns of the kind. O(rows log rows); O(history) where a row came late."""
+        """Add rows, with the columns of the kind. O(rows log rows); O(history) if a row came late."""
         if not table.num_rows:
             return
         of = self._series_of(table)
@@ -143,7 +148,7 @@ class History:
             self._thin()
 
     def _series_of(self, table: pa.Table) -> Int64Array:
-        """Return the place of each row's series; -1 where the series is beyond the most."""
+        """Return the place of the series of each row; -1 if the series is beyond the most."""
         codes = [_coded(table.column(name)) for name in self._kind.series]
         whole = np.zeros(table.num_rows, np.int64)
         for code, texts in codes:
@@ -151,7 +156,7 @@ class History:
         _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
         places = np.full(len(first), -1)
         before = len(self._places)
-        for at in np.argsort(first):  # in the order in which they came
+        for at in np.argsort(first):  # in the order in which the series came
             key = tuple(texts[code[first[at]]] for code, texts in codes)
             if key not in self._places and len(self._places) < self._most_series:
                 self._places[key] = len(self._places)
@@ -199,19 +204,22 @@ class History:
             self._begin_epoch()
 
     def _repeated(self, table: pa.Table, of: Int64Array, keys: Int64Array, late: BoolArray) -> BoolArray:
-        """Return which of the late rows are repeats, held or thinned away; count those that differ."""
+        """Return which of the late rows repeat a row that is held or was thinned away.
+
+        Count the repeats whose values differ.
+        """
         repeated = np.zeros(len(of), np.bool_)
         at = np.flatnonzero(late)
         held = len(self._of)
         both = np.column_stack([np.append(self._of, of[at]), np.concatenate([self._keys, keys[at]])])
-        order = np.lexsort(both.T[::-1])  # stable: the row that is held comes first
+        order = np.lexsort(both.T[::-1])  # the sort is stable, so the row that is held comes first
         same = (both[order][1:] == both[order][:-1]).all(axis=1)
         first, second = order[:-1][same], order[1:][same] - held
         repeated[at[second]] = True
         one, other = self._table.take(pa.array(first)), table.take(pa.array(at[second]))
         both, place = pa.concat_tables([one, other]), np.arange(len(first))
         self.differing += _differing(both, place, place + len(first), self._kind.compared)
-        if self.newest is not None:  # no one can tell a late row from a repeat of a row that was thinned away
+        if self.newest is not None:  # a late row cannot be told from a repeat of a row that was thinned away
             oldest = np.full(len(self._counts), held)
             ages = self._counts[self._of] - 1 - self._numbers
             whole = np.flatnonzero(ages < self.newest)[::-1]
@@ -266,7 +274,7 @@ def _keys_of(table: pa.Table) -> Int64Array:
 
 
 def _after(keys: Int64Array, others: Int64Array) -> BoolArray:
-    """Return where a key stands behind the other key of its place."""
+    """Return, for each place, whether the key is behind the other key."""
     later = np.zeros(len(keys), np.bool_)
     for place in range(keys.shape[1] - 1, -1, -1):
         one, other = keys[:, place], others[:, place]
@@ -275,7 +283,7 @@ def _after(keys: Int64Array, others: Int64Array) -> BoolArray:
 
 
 def _differing(table: pa.Table, first: Int64Array, second: Int64Array, names: Sequence[str]) -> int:
-    """Return how many of some pairs of rows differ in the columns `names`."""
+    """Return how many of the pairs of rows differ in the columns `names`."""
     differs = np.zeros(len(first), np.bool_)
     for name in names:
         column = table.column(name)

@@ -1,8 +1,8 @@
 """`rocsteady evaluate ... --serve`: the page of a job that runs in this process.
 
-A job that goes on from a checkpoint has made rows and alerts in an earlier process. Its page first takes
-these from where they went, then the job's own. A row or an alert that comes twice is on the page once. The
-counts of events are those of all processes of the job.
+A job that continues from a checkpoint has made rows and alerts in an earlier process. Its page first takes
+these from their outputs, then takes the rows and alerts of this process. A row or an alert that comes twice
+is on the page once. The counts of events are those of all processes of the job.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .reading import Source
 from .server import check_packages, serving
 
 _WAITING = 1_000
-"""The most batches that wait for the page. A job waits when the page lags so far behind."""
+"""The most batches that wait for the page. A job waits if the page is so far behind."""
 
 _LOOK_SECONDS = 0.5
 
 _GATHER_SECONDS = 0.25
-"""Seconds in which batches become one table: a job makes many small ones, and each table costs 3 ms."""
+"""Seconds in which batches become one table: a job makes many small batches, and each table costs 3 ms."""
 
 
 class PageSink(TableSink):
-    """Gives a table of a job to its page, behind what an earlier process wrote of it."""
+    """Gives a table of a job to its page, behind the part that an earlier process wrote."""
 
     def __init__(
         self, stop: threading.Event, metadata: Mapping[bytes, bytes], earlier: Iterator[Came]
@@ -50,7 +50,7 @@ class PageSink(TableSink):
         self._batches: queue.Queue[pa.RecordBatch] = queue.Queue(_WAITING)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch; it is shown soon after."""
+        """Take a batch; the page shows it soon after."""
         while not self._stop.is_set():
             try:
                 self._batches.put(batch, timeout=_LOOK_SECONDS)
@@ -59,7 +59,7 @@ class PageSink(TableSink):
             return
 
     def came(self) -> Iterator[Came]:
-        """Yield what came, until the page ends."""
+        """Yield the tables that came, until the page ends."""
         yield from self._earlier
         while not self._stop.is_set():
             try:
@@ -75,10 +75,10 @@ class PageSink(TableSink):
 
 
 class PageFeed(NamedTuple):
-    """What a job tells its page.
+    """The things that a job gives to its page.
 
-    sinks     take batches, by their kind
-    counters  takes the counts of events
+    sinks     sinks that take batches, by the kind of the batches
+    counters  a function that takes the counts of events
     """
 
     sinks: Mapping[str, Sequence[TableSink]]
@@ -89,8 +89,8 @@ class PageFeed(NamedTuple):
 class JobPage:
     """The page of a job.
 
-    metadata  on how the rows are made, as in a Parquet file of rows
-    places    where the job's rows go, and the tables beside them that the job makes; None: to no place
+    metadata  how the rows are made, as in the metadata of a Parquet file of rows
+    places    the outputs of the job's rows, and of the other tables that it makes; None = no output
     kafka     librdkafka's options for a topic
     """
 
@@ -112,9 +112,9 @@ class JobPage:
         places: Mapping[str, str | None],
         kafka: Sequence[str],
     ) -> JobPage:
-        """Return the page by the texts of --serve and --serve-token.
+        """Return the page that the texts of --serve and --serve-token describe.
 
-        Raises ConfigError, or MissingPackageError.
+        Raises ConfigError for a text that is not valid, MissingPackageError without the packages of the page.
         """
         check_packages("--serve")
         host, port = address_of("--serve", where)
@@ -123,11 +123,11 @@ class JobPage:
 
     @contextmanager
     def served(self, *, resumes: bool) -> Iterator[PageFeed]:
-        """Serve the page while the block runs; yield what the job tells it.
+        """Serve the page while the block runs; yield the feed that the job uses.
 
         resumes  whether an earlier process has made rows of the job
 
-        Raises InputError where nothing can listen at the address.
+        Raises InputError if nothing can listen at the address.
         """
         stop = threading.Event()
         sinks = {
@@ -148,7 +148,7 @@ class JobPage:
                 keeper.stop()
 
     def _earlier(self, what: str, place: str | None, stop: threading.Event) -> Iterator[Came]:
-        """Yield the records of a table that an earlier process has written."""
+        """Yield the records of a table that an earlier process wrote."""
         if place is not None and place != STDOUT:
             try:
                 yield from tables_there(place, what, self.kafka, stop)

@@ -1,14 +1,16 @@
-"""Keeps the page of a stream up to date: takes rows and other tables as they come, and makes pages of them.
+"""Keeps the page of a stream up to date.
+
+It takes rows and other tables as they come, and makes pages of them.
 
 Threads
     The keeper's thread takes what the readers' threads read, adds it to the history and makes pages. Requests
-    read what the keeper published: `Published` is never changed, and of its epoch only rows behind its
-    `position`.
+    read only what the keeper has published: `Published` never changes; in its epoch, rows may be added behind
+    its `position`.
 
 Rate
-    New rows of an epoch are published `TICK_SECONDS` after the last ones. A page is made anew when something
-    came, `JUDGE_SECONDS` after the last page, and after `_REST` times the seconds that the last page took: so
-    pages take a fifth of one processor at most. A new epoch waits for the latter alone.
+    New rows of an epoch are published `TICK_SECONDS` after the last ones. A page is made again when something
+    came, `JUDGE_SECONDS` after the last page, and `_REST` times the seconds after it that it took: so pages
+    take a fifth of one processor at most. A new epoch waits only for the last of these.
 """
 
 from __future__ import annotations
@@ -29,15 +31,15 @@ from .reading import Readers, Source
 TICK_SECONDS = 1.0
 
 JUDGE_SECONDS = 5.0
-"""Seconds between two pages, at least, while rows are only added."""
+"""The least number of seconds between two pages, while rows are only added."""
 
 _REST = 4.0
 _PATIENCE_SECONDS = 2.0
-"""Seconds of reading after which a first page is made, though a source has more."""
+"""After so many seconds of reading a first page is made, even if a source has more."""
 
 
 class Published(NamedTuple):
-    """What requests see: an epoch up to a position, and the newest page of the epoch."""
+    """The state that requests see: an epoch up to a position, and the newest page of the epoch."""
 
     epoch: Epoch
     position: int
@@ -75,7 +77,10 @@ class Keeper:
         self._thread.join()
 
     def listen(self, tell: Callable[[], None]) -> Callable[[], None]:
-        """Call `tell` in the keeper's thread whenever something is published; return what ends that."""
+        """Call `tell` in the keeper's thread whenever something is published.
+
+        Return a function that ends this.
+        """
         with self._lock:
             number = max(self._listening, default=0) + 1
             self._listening[number] = tell
@@ -87,14 +92,14 @@ class Keeper:
         return end
 
     def wake(self) -> None:
-        """Call all that listen."""
+        """Call every function that listens."""
         with self._lock:
             listening = [*self._listening.values()]
         for tell in listening:
             tell()
 
     def count(self, counters: EventCounters) -> None:
-        """Take the counts of events of a job in this process."""
+        """Take the counts of events from a job in this process."""
         if counters != self.gathered.counters:
             self.gathered.counters = counters
             self.gathered.changed = True
@@ -123,16 +128,19 @@ class Keeper:
                     cost = judged - now
                 elif anew or not self.grow():
                     continue
-            except Exception as error:  # the page that is there stays
+            except Exception as error:  # the page of before stays
                 self.gathered.note("page", f"The page could not be made: {told(error)}.")
                 self.gathered.changed, judged = False, time.monotonic()
                 continue
             self.wake()
 
     def _take_waiting(self) -> bool:
-        """Take what came, for a tick at most; return whether the rows have no more, and all is there once.
+        """Take the tables that wait, for at most a tick.
 
-        A page that lacks the table of a section would be loaded anew when the table comes.
+        Return whether the sources of rows have no more at present, and every table has been read once.
+
+        Without this, a browser would load a page that lacks the table of a section, and again when the table
+        comes.
         """
         for source, came in self._readers.take(TICK_SECONDS):
             if not self.gathered.take(source, came):
@@ -147,7 +155,7 @@ class Keeper:
         return f"{self._run}-{self.gathered.history.epoch}"
 
     def make_page(self) -> None:
-        """Publish a page of all that came."""
+        """Publish a page of everything that came."""
         history = self.gathered.history
         rows = report_rows(history.table, settings=self.gathered.settings)
         name = self._epoch_name()
@@ -164,7 +172,7 @@ class Keeper:
         self.published = Published(epoch, epoch.position, page)
 
     def grow(self) -> bool:
-        """Publish the rows that came within the epoch; return whether there are any."""
+        """Publish the rows that were added within the epoch; return whether there are any."""
         epoch, history = self.published.epoch, self.gathered.history
         if (start := epoch.position) == len(history):
             return False

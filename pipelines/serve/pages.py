@@ -1,4 +1,4 @@
-"""What a page says at one moment: its HTML, and the blocks that its code fetches."""
+"""The content of a page at one moment: its HTML, and the blocks that its code fetches."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .history import History
 
 @dataclass
 class Look:
-    """How a page shows rows.
+    """The settings by which a page shows rows.
 
-    reference   what the latest windows are compared with; None: all earlier windows
+    reference   the reference of the latest windows; None = all earlier windows
     confidence  the level of the intervals of the rows
     followed    the tables that are followed beside the rows: "alerts", "roll-ups", "pairs", "curves"
     chart_first whether the large chart stands before the overview
-    held        the columns that had a value at any time: a page never loses one
+    held        the columns that have had a value at some time, because a page never loses one
     """
 
     title: str = TITLE
@@ -49,10 +49,10 @@ class Look:
 class Latest(NamedTuple):
     """The latest row of a model or slice; None = null.
 
-    time        as the page shows it: of a row on a grid of times, its grid point
-    event_time  of the last event; both are microseconds
-    class_      the class of the row; "": the row is of a model with classes, and its AUC is the macro AUC.
-                None: the model has one score
+    time        as the page shows it: for a row on a grid of times, its grid point
+    event_time  the time of the last event; both are microseconds
+    class_      the class of the row; "" = the row is of a model with classes, and its AUC is the macro AUC.
+                None = the model has one score
     """
 
     model: str
@@ -69,7 +69,7 @@ class Latest(NamedTuple):
     class_: str | None = None
 
     def told(self) -> dict[str, Any]:
-        """Return the row as the API gives it; only rows of models with classes have a `class`."""
+        """Return the row in the form that the API gives; only rows of models with classes have a `class`."""
         fields = self._asdict()
         name = fields.pop("class_")
         return fields if name is None else fields | {"class": name or None}
@@ -79,7 +79,7 @@ class Page(NamedTuple):
     """A page as of `position` rows of an epoch.
 
     words   the number of the page in its run
-    texts   the blocks beside the columns that the page's code fetches, by name, packed
+    texts   the blocks besides the columns that the page's code fetches, by name, packed
     names   the columns that the page shows
     latest  the latest row of each series
     """
@@ -102,7 +102,7 @@ def page_of(
     words: int,
     remarks: Sequence[str],
 ) -> Page:
-    """Return the page about rows, and about what else was gathered. O(n log n) in rows."""
+    """Return the page about rows, and about the other tables that were gathered. O(n log n) in rows."""
     curves = gathered.curves
     facts = page_facts(
         rows,
@@ -141,7 +141,7 @@ def page_of(
 
 
 def remarks_of(gathered: Gathered) -> list[str]:
-    """Return the sentences at the foot of a page: which rows the page has, and which errors happened."""
+    """Return the sentences at the foot of a page: which rows the page has, and which errors occurred."""
     history, curves = gathered.history, gathered.curves
     all_there = f"The page has all {counted(history.came, 'row')} that came."
     told = [*([] if history.newest is not None else [all_there]), *_left_out(history, "row")]
@@ -155,7 +155,7 @@ def remarks_of(gathered: Gathered) -> list[str]:
 
 
 def _left_out(history: History, noun: str) -> Iterator[str]:
-    """Yield sentences on the rows that came and are not in a history."""
+    """Yield sentences on the rows that came but are not in a history."""
     if history.newest is not None:
         yield (
             f"{counted(history.came, noun)} came, and this page has {len(history):,} of them: the newest "
@@ -175,7 +175,7 @@ def _left_out(history: History, noun: str) -> Iterator[str]:
 
 
 def _structure(meta: Mapping[str, Any], shown: Mapping[str, Any]) -> str:
-    """Return a digest of which sections and axes a page has: its code makes them once."""
+    """Return a digest of the sections and axes that a page has, because its code makes them only once."""
     parts = [
         bool(meta["series"]), meta["times"], meta["panes"], [*meta["sections"]], __version__,
         meta["heatmap"] and len(meta["heatmap"]["groups"]), meta["classPairs"], shown["alerts"] is not None,
@@ -227,7 +227,7 @@ _STYLE_ELEMENT = re.compile(
 
 @cache
 def plotly_styles() -> list[str]:
-    """Return the ids of the style elements that the plotting library makes where no element has the id.
+    """Return the ids of the style elements that the plotting library makes if no element has the id.
 
     They are for maps, which the page does not draw, and its policy forbids style elements.
     """

@@ -1,4 +1,4 @@
-"""Reads each source in a thread of its own: a wait for one source, such as a topic, stalls no other."""
+"""Reads each source in a thread of its own: so a wait for one source, such as a topic, delays no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...transforms.tables.followed import Came
 
 _WAITING = 64
-"""The most tables that wait to be taken: a reader waits then."""
+"""The most tables that wait to be taken: beyond this, a reader waits."""
 
 _LOOK_SECONDS = 0.2
 _PATIENCE_SECONDS = 2.0
@@ -51,7 +51,7 @@ class Readers:
             thread.join(_PATIENCE_SECONDS)  # a consumer of a topic may be waiting for its brokers
 
     def take(self, seconds: float) -> Iterator[tuple[Source, Came | Exception]]:
-        """Yield what came, for so many seconds; an error is the last of its source."""
+        """Yield the tables that came, for so many seconds; an error is the last item of its source."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self.stopped.is_set():
             try:
@@ -65,7 +65,7 @@ class Readers:
                 self._put(source, came)
                 if self.stopped.is_set():
                     return
-        except Exception as error:  # whatever a source does, what shows its records stays
+        except Exception as error:  # whatever a source does, the page of its records stays
             self._put(source, error)
 
     def _put(self, source: Source, came: Came | Exception) -> None:

@@ -1,4 +1,4 @@
-"""Runs the application in a thread of its own, beside the command or the job that made it."""
+"""Runs the application in a thread of its own, beside the command or the job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REQUEST_SECONDS = 10.0
 
 
 def check_packages(option: str, extra: str = "serve") -> None:
-    """Raise MissingPackageError where the packages of the extra `serve` are missing.
+    """Raise MissingPackageError if packages of the extra `serve` are missing.
 
     option  the option or command that needs them
     extra   the extra, or the extras, that the error tells to install
@@ -37,7 +37,7 @@ def check_packages(option: str, extra: str = "serve") -> None:
 
 
 def _protocol() -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol, which by itself would wait for ever for the head of a first request."""
+    """Return a class of uvicorn's protocol that limits the wait for the head of a first request."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Protocol(H11Protocol):
@@ -46,7 +46,7 @@ def _protocol() -> type[asyncio.Protocol]:
             self.loop.call_later(REQUEST_SECONDS, self._close_if_silent)
 
         def _close_if_silent(self) -> None:
-            begun: object = self.cycle  # None before the first request, whatever its declaration says
+            begun: object = self.cycle  # this is None before the first request, whatever its declaration says
             if begun is None and not self.transport.is_closing():
                 self.transport.close()
 
@@ -57,10 +57,10 @@ def _protocol() -> type[asyncio.Protocol]:
 def serving(keeper: Keeper, option: str, host: str, port: int, token: str | None) -> Iterator[str]:
     """Serve a keeper's pages while the block runs; yield the address of the page.
 
-    option  the option that asked for it, for errors
-    port    0: one that is free
+    option  the option that asks for the page, for errors
+    port    0 = a free port
 
-    Raises InputError where nothing can listen at the address.
+    Raises InputError if nothing can listen at the address.
     """
     check_packages(option)
     import uvicorn
@@ -97,7 +97,7 @@ def serving(keeper: Keeper, option: str, host: str, port: int, token: str | None
         yield f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     finally:
         server.ended.set()
-        keeper.wake()  # streams that wait see that they are to end
+        keeper.wake()  # so that streams that wait see that they must end
         runs.should_exit = True
         thread.join(2 * _GRACE_SECONDS + 1)
         listening.close()

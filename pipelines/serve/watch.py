@@ -1,7 +1,7 @@
-"""`rocsteady watch`: the table of models in a terminal, drawn anew as rows come.
+"""`rocsteady watch`: the table of models in a terminal, drawn again as rows come.
 
-In a terminal the table has the screen to itself, and `q` or Ctrl-C gives the screen back. Elsewhere, such as
-in a pipe or a file, each new table is printed below the one before.
+In a terminal the table has the screen to itself, and `q` or Ctrl-C gives the screen back. In other places,
+such as a pipe or a file, each new table is printed below the last.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _KEY_SECONDS = 0.1
 
 
 def watch_command(options: argparse.Namespace) -> int:
-    """Run the command with parsed options; it ends at a signal, and in a terminal at the key q."""
+    """Run the command with parsed options.
+
+    The command ends at a signal, and in a terminal also at the key q.
+    """
     seconds = checked_number(
         f"--refresh {options.refresh!r}",
         options.refresh.removesuffix("s"),
@@ -95,7 +98,7 @@ def table_of(
 
 
 class _Screen:
-    """The terminal's alternate screen, drawn by rich. Raises MissingPackageError without rich."""
+    """The terminal's alternate screen, drawn by rich. Raises MissingPackageError if rich is missing."""
 
     def __init__(self) -> None:
         try:
@@ -109,7 +112,7 @@ class _Screen:
         )
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Draw a table; what does not fit is left out."""
+        """Draw a table; lines that do not fit are left out."""
         text = self._text("\n".join(lines), no_wrap=True, overflow="crop")
         text.stylize("bold", 0, len(lines[0]))
         text.highlight_regex(r"(?<=  )worse\b.*", "red")
@@ -126,14 +129,14 @@ def _drawn_on(screen: _Screen | None) -> Iterator[None]:
 
 @contextmanager
 def _keys(*, enabled: bool) -> Iterator[Any]:
-    """Yield a function that tells whether q was pressed; keys are not echoed meanwhile."""
+    """Yield a function that returns whether q was pressed; keys are not echoed meanwhile."""
     if not enabled or not sys.stdin.isatty():
         yield lambda: False
         return
     try:
         import termios
         import tty
-    except ImportError:  # Windows: Ctrl-C ends the table
+    except ImportError:  # on Windows, Ctrl-C ends the table
         yield lambda: False
         return
     descriptor = sys.stdin.fileno()

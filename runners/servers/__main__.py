@@ -1,4 +1,4 @@
-"""`python -m rocsteady.runners.servers`: get servers, start them in the background, see them, stop them."""
+"""`python -m rocsteady.runners.servers`: fetches, starts, lists and stops servers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ logs and data are in --folder, and outlive them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit status. A missing package or a refusal prints its reason: status 2."""
+    """Run one command; return the exit status.
+
+    If a package is missing, or a server refuses, it prints the reason and returns 2.
+    """
     try:
         words = _parser().parse_args(arguments)
         words.run(words)
@@ -155,7 +158,7 @@ def _topic(words: argparse.Namespace) -> None:
 def _down(words: argparse.Namespace) -> None:
     folder = _folder(words)
     servers = list(processes_of(folder, words.names or UP).values())
-    servers.sort(key=lambda server: server.name == "job-manager")  # stopped last: the others need it
+    servers.sort(key=lambda server: server.name == "job-manager")  # stopped last, because the others need it
     for server in servers:
         stop_recorded(folder, server)
         show(f"{server.name} is stopped" if server.running else f"{server.name} had ended")

@@ -4,9 +4,9 @@ One class, `ServerFactory`, makes Beam's Java servers. The class receives an add
 `NettyServerBuilder.forPort(address.getPort())` listens on every address (Beam 2.50 to 2.77, at least). No
 option changes the call. A job names commands that its workers run, so whoever reaches the port runs commands.
 
-This module changes the call to `NettyServerBuilder.forAddress(address)`. The address is --job-host's, or
-localhost. Flink's TaskManagers load their classes from the same jar, so the ports by which TaskManagers talk
-to Python workers are closed, too.
+This module changes the call to `NettyServerBuilder.forAddress(address)`. The address is that of --job-host,
+or localhost. Flink's TaskManagers load their classes from the same jar, so the ports by which TaskManagers
+talk to Python workers are closed, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FACTORY = "org/apache/beam/sdk/fn/server/ServerFactory$InetSocketAddressServerF
 _UTF8, _NAME_AND_TYPE, _METHOD = 1, 12, 10
 _SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2,
           20: 2}  # fmt: skip
-"""Bytes of a constant after its tag, by tag; text has its own length.
+"""How many bytes a constant has after its tag, by tag; text has its own length.
 
 Source: The Java Virtual Machine Specification 17, 4.4.
 """
@@ -30,7 +30,7 @@ _CALL_VIRTUAL, _CALL_STATIC, _NOTHING = b"\xb6", b"\xb8", b"\x00"
 
 
 class OpenJarError(ValueError):
-    """A jar's servers cannot be made to listen on this machine alone; the text says why."""
+    """Raised if a jar's servers cannot be made to listen on this machine alone; the text says why."""
 
 
 def closed(jar: Path, folder: Path) -> Path:
@@ -66,16 +66,17 @@ def close(jar: Path) -> None:
         changed = _on_its_address(archive.read(before))
         if changed is None:
             return
-        # Readers of a ZIP file use the index at its end: the old bytes stay in the file, unreferenced.
+        # Readers of a ZIP file use the index at its end, so the old bytes stay in the file without a
+        # reference.
         archive.filelist.remove(before)
         del archive.NameToInfo[_FACTORY]
         archive.writestr(_FACTORY, changed, zipfile.ZIP_DEFLATED)
 
 
 def _on_its_address(content: bytes) -> bytes | None:
-    """Return the bytes of `ServerFactory` with its call changed; None where the call was changed before.
+    """Return the bytes of `ServerFactory` with its call changed; None if the call was changed before.
 
-    Raises OpenJarError for a class without the one call that is known.
+    Raises OpenJarError for a class that does not have exactly the call that is known.
     """
     constants, end = _constants(content)
     text = {number: each[3:] for number, each in constants.items() if each[0] == _UTF8}

@@ -3,16 +3,16 @@
     with FlinkCluster(folder) as cluster, JobServer(folder, cluster.address) as jobs:
         options = ["--runner=PortableRunner", f"--job_endpoint={jobs.address}", "--environment_type=LOOPBACK"]
 
-Without a `JobServer`, Beam's FlinkRunner starts a job server for each job; pass it `cluster.options()`.
+Without a `JobServer`, Beam's FlinkRunner starts a job server for each job, so pass it `cluster.options()`.
 
 Measured on 2 cores shared with other work: a cluster starts in 6 to 10 s, a job server in 2 to 3 s. A tiny
-job takes 17 to 30 s: first the job server uploads its jar, then Flink runs the job for 6 to 12 s.
-Resident after five jobs: JobManager 330 MB, TaskManager 700 MB, job server 390 MB.
+job takes 17 to 30 s: first the job server uploads its jar, then Flink runs the job for 6 to 12 s. Resident
+memory after five jobs: JobManager 330 MB, TaskManager 700 MB, job server 390 MB.
 
 The cluster keeps state in RocksDB (or in its heap), and checkpoints and savepoints in its folder. It restarts
-a job up to ten times, a second after each failure. It notices after 8 s that a process is gone (Flink's
-default: 50 s). There is no standby: a killed JobManager restarts without its jobs, and the jobs resume from
-a savepoint.
+a job up to ten times, a second after each failure. It notices after 8 s that a process has ended (Flink's
+default: 50 s). There is no standby: a killed JobManager restarts without its jobs, and the jobs resume from a
+savepoint.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OPENS = [
     "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
     "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
 ]  # fmt: skip
-"""Options that open packages of Java 17: Flink and its serializers access these packages by reflection."""
+"""Options that open packages of Java 17, because"""
 
 _SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k"]
 """Java options of processes that coordinate and move no events."""
@@ -63,7 +63,7 @@ logger.netty.level = OFF
 
 _SLOTS = "taskmanager.numberOfTaskSlots"
 _FOR_ITSELF = ("jobmanager.rpc.port", "taskmanager.cpu.cores")
-"""Settings that a cluster chooses for itself."""
+"""Settings that a cluster computes for itself."""
 
 _HEAP = ("taskmanager.memory.framework.heap.size", "taskmanager.memory.task.heap.size")
 _DIRECT = (
@@ -74,12 +74,12 @@ _METASPACE = ("taskmanager.memory.jvm-metaspace.size",)
 """Settings whose sums are the heap, the direct memory and the metaspace of a TaskManager's Java."""
 
 _WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""Opens URLs of this machine."""
+"""An opener for URLs of this machine."""
 
 
 @dataclass(frozen=True)
 class FlinkJob:
-    """A job that the cluster knows; `state` is Flink's name, such as RUNNING, FINISHED, FAILED."""
+    """A job that a cluster knows; `state` is Flink's name, such as RUNNING, FINISHED, FAILED."""
 
     identity: str
     name: str
@@ -92,7 +92,8 @@ class FlinkCluster(Startable):
     folder          the folder of conf/config.yaml, logs, checkpoints/ and savepoints/
     port            the port of the REST interface and the web page [a free port]
     slots           the number of parallel tasks of each TaskManager
-    settings        Flink's settings by name; they override the arguments above, and ours
+    settings        Flink's settings by name; they override the arguments above, and the defaults of this
+                    module
     """
 
     def __init__(
@@ -162,7 +163,7 @@ class FlinkCluster(Startable):
     def in_folder(cls, folder: Path) -> FlinkCluster:
         """Return the cluster that was last started in a folder, with the settings of its conf/config.yaml.
 
-        Raises ServerError where the file cannot be read.
+        Raises ServerError if the file cannot be read.
         """
         path = folder / "conf" / "config.yaml"
         try:
@@ -179,7 +180,7 @@ class FlinkCluster(Startable):
         return int(self.settings[_SLOTS])
 
     def changed(self) -> dict[str, str | int]:
-        """Return the settings that differ from those of a cluster without arguments, by name."""
+        """Return, by name, the settings that differ from the settings of a cluster without arguments."""
         return {
             name: value
             for name, value in self.settings.items()
@@ -190,7 +191,8 @@ class FlinkCluster(Startable):
         """Return the path of each job's newest checkpoint, for --savepoint_path.
 
         Checkpoints that were made before `since`, in seconds since 1970, are left out. A JobManager removes
-        the checkpoints of a job that ends. So the jobs of a killed JobManager are those that have some.
+        the checkpoints of a job that ends. So checkpoints are there only for the jobs that a killed
+        JobManager had.
         """
         found: dict[Path, tuple[float, Path]] = {}
         for metadata in self.checkpoints.glob("*/chk-*/_metadata"):
@@ -228,7 +230,7 @@ class FlinkCluster(Startable):
         return self.start_task_manager(f"task-manager-{len(self.task_managers) + 1}")
 
     def start_task_manager(self, name: str) -> Server:
-        """Start the TaskManager of a name, wait until it is registered, and return it."""
+        """Start the TaskManager with a name, wait until it is registered, and return it."""
         added = self._server(
             name,
             "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
@@ -263,7 +265,7 @@ class FlinkCluster(Startable):
         self.task_managers.clear()
 
     def jobs(self) -> list[FlinkJob]:
-        """Return the jobs that the JobManager knows, the newest first."""
+        """Return the jobs that the JobManager knows, the newest job first."""
         found = self.rest("/jobs/overview")["jobs"]
         found.sort(key=lambda job: -job["start-time"])
         return [FlinkJob(job["jid"], job["name"], job["state"]) for job in found]
@@ -275,7 +277,7 @@ class FlinkCluster(Startable):
     def savepoint(self, job: str, *, stop: bool = False, patience: float = 60) -> str:
         """Write a savepoint, and with `stop` end the job; return the path for --savepoint_path.
 
-        Raises ServerError where no savepoint was written within `patience` seconds.
+        Raises ServerError if no savepoint was written within `patience` seconds.
         """
         what, body = ("stop", {"drain": False}) if stop else ("savepoints", {"cancel-job": False})
         trigger = self.rest(f"/jobs/{job}/{what}", body)["request-id"]
@@ -291,7 +293,10 @@ class FlinkCluster(Startable):
         return str(found["operation"]["location"])
 
     def rest(self, path: str, body: Any = None, *, method: str | None = None, patience: float = 60) -> Any:
-        """Return the answer of Flink's REST interface. Raises ServerError with Flink's text on a refusal."""
+        """Return the answer of Flink's REST interface.
+
+        Raises ServerError with Flink's text if Flink refuses.
+        """
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://{self.address}{path}", data, {"Content-Type": "application/json"}, method=method
@@ -312,7 +317,7 @@ class FlinkCluster(Startable):
         return sum(server.memory() for server in [self.job_manager, *self.task_managers])
 
     def _overview(self) -> Any:
-        """Return Flink's account of the cluster; None where Flink does not answer."""
+        """Return Flink's overview of the cluster; None if Flink does not answer."""
         with suppress(ServerError, ValueError):
             return self.rest("/overview", patience=2)
 
@@ -323,15 +328,15 @@ class FlinkCluster(Startable):
             f"-Dlog4j.configurationFile={(conf / 'log4j.properties').as_uri()}",
             "-cp", f"{flink_jars()}/*", main, "--configDir", str(conf),
         ]  # fmt: skip
-        # Beam's operators read the configuration once more, from the folder in FLINK_CONF_DIR.
+        # Beam's operators read the configuration again, from the folder in FLINK_CONF_DIR.
         return Server(name, self.folder, command, environment={"FLINK_CONF_DIR": str(conf)}, **rest)
 
 
 class JobServer(Server):
-    """Beam's job server: it takes pipelines at `address` (--job_endpoint) and hands them to a cluster.
+    """Beam's job server: it takes pipelines at `address` (--job_endpoint) and gives them to a cluster.
 
-    Where the job server stays up, no job waits for the start of a job server, and jobs survive their
-    launcher. `folder` is that of the cluster: jobs get what its conf/config.yaml says of `execution`.
+    If it stays up, no job waits for the start of a job server, and jobs survive their launcher. `folder` is
+    the folder of the cluster: jobs get the settings of `execution` in its conf/config.yaml.
     """
 
     def __init__(self, folder: Path, cluster: str, *, port: int | None = None) -> None:
@@ -352,7 +357,7 @@ class JobServer(Server):
 class WorkerPool(Server):
     """A pool of Python workers for --environment_type=EXTERNAL --environment_config=`address`.
 
-    Its workers end with it, unless it is killed by SIGKILL: then they serve their jobs on.
+    Its workers end with it, unless SIGKILL ends it: then the workers continue to serve their jobs.
     """
 
     def __init__(self, folder: Path, *, port: int | None = None) -> None:

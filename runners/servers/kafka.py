@@ -33,7 +33,8 @@ class KafkaBroker(Server):
 
     folder         the folder of configuration, log and data/; a broker restarted in the folder keeps its data
     port           the port [a free port]
-    settings       Kafka's settings by name, such as message.max.bytes; they override ours
+    settings       Kafka's settings by name, such as message.max.bytes; they override the settings of this
+                   module
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class KafkaBroker(Server):
             **(settings or {}),
         }
         self._properties_file = folder / "server.properties"
-        # Kafka's own helper asks for a gigabyte of heap; a quarter holds a test's topics.
+        # Kafka's own helper asks for a gigabyte of heap; a quarter of that holds a test's topics.
         self._java = [
             java(), "-Xmx320m", "-XX:+UseG1GC", crash_report(folder),
             "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -87,7 +88,7 @@ class KafkaBroker(Server):
         )
 
     def launch(self) -> None:
-        """Start the process without waiting for it; format the folder first when the folder is new."""
+        """Start the process without waiting for it; format the folder first if it is new."""
         self.folder.mkdir(parents=True, exist_ok=True)
         written = "".join(f"{name}={value}\n" for name, value in self._settings.items())
         self._properties_file.write_text(written)
@@ -99,14 +100,14 @@ class KafkaBroker(Server):
     def create_topic(
         self, name: str, *, partitions: int = 1, settings: Mapping[str, str | int] | None = None
     ) -> None:
-        """Make a topic and wait until it exists; raise ServerError with the broker's text when it refuses."""
+        """Make a topic and wait until it exists; raise ServerError with the broker's text if it refuses."""
         create_topic(self.address, name, partitions=partitions, settings=settings)
 
 
 def create_topic(
     address: str, name: str, *, partitions: int = 1, settings: Mapping[str, str | int] | None = None
 ) -> None:
-    """Make a topic of one replica on the broker at an address; raise ServerError when the broker refuses."""
+    """Make a topic of one replica on the broker at an address; raise ServerError if the broker refuses."""
     try:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
@@ -132,7 +133,7 @@ def _run(*command: str) -> None:
 
 
 def _speaks_kafka(port: int) -> bool:
-    """Tell whether a broker answers requests. A starting broker takes connections before it answers."""
+    """Return whether a broker answers requests. A starting broker takes connections before it answers."""
     try:
         with socket.create_connection((HOST, port), timeout=5) as wire:
             wire.sendall(_API_VERSIONS)

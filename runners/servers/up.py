@@ -1,8 +1,8 @@
-"""Starts the servers that are asked for, or those of them that have ended, and says how to use them.
+"""Starts the servers that are asked for, or those of their processes that have ended.
 
-A server that has ended starts again at its port, with the settings and the data of its folder. A server that
-runs is left alone. So other settings are refused while there are records of Flink's processes. `down` removes
-the records.
+It prints how to use the servers. A server that has ended starts again at its port, with the settings and the
+data of its folder. A server that runs is not touched. So other settings are refused while there are records
+of Flink's processes. `down` removes the records.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _SERVERS = {
     "kafka": ("kafka",),
     "pool": ("worker-pool",),
 }
-"""By the name that a command is given: how the names of its processes begin, in the order of their starts."""
+"""For each name that a command is given: the beginnings of the names of its processes, in the order of their
+starts.
+"""
 
 NAMES = tuple(_SERVERS)
 
@@ -46,7 +48,7 @@ class FlinkWords:
 
 
 def processes_of(folder: Path, names: Sequence[str]) -> dict[str, Recorded]:
-    """Return the records of a folder that belong to names such as "flink", by the names of the processes."""
+    """Return the records in a folder for names such as "flink", by the names of the processes."""
     starts = tuple(start for name in names for start in _SERVERS[name])
     return {server.name: server for server in recorded(folder) if server.name.startswith(starts)}
 
@@ -108,7 +110,7 @@ def _new(folder: Path, words: FlinkWords) -> FlinkCluster:
 
 
 def _as_it_was(folder: Path, words: FlinkWords, there: Mapping[str, Recorded]) -> FlinkCluster:
-    """Return the cluster of a folder that has records; raise ServerError where another one is asked for."""
+    """Return the cluster of a folder that has records; raise ServerError if another cluster is asked for."""
     cluster = FlinkCluster.in_folder(folder)
     managers = sum(name.startswith(_TASK_MANAGER) for name in there)
     _refuse_other("flink", "--flink-port", words.port, cluster.port)
@@ -123,13 +125,13 @@ def _as_it_was(folder: Path, words: FlinkWords, there: Mapping[str, Recorded]) -
 
 
 def up_kafka(folder: Path, port: int | None) -> None:
-    """Start a broker, or start it again where it has ended; its topics are in its folder."""
+    """Start a broker, or start it again if it has ended; its topics are in its folder."""
     address = _up_alone(folder, "kafka", KafkaBroker, "--kafka-port", port, 9092)
     show(f"Kafka is up at {address}; its topics are kafka://{address}/TOPIC")
 
 
 def up_pool(folder: Path, port: int | None) -> None:
-    """Start a pool of Python workers, or start it again where it has ended."""
+    """Start a pool of Python workers, or start it again if it has ended."""
     address = _up_alone(folder, "pool", WorkerPool, "--pool-port", port, 50_000)
     show(f"the pool is up; a job uses it by --environment_type EXTERNAL --environment_config {address}")
 
@@ -137,7 +139,7 @@ def up_pool(folder: Path, port: int | None) -> None:
 def _up_alone(
     folder: Path, name: str, make: Callable[..., Server], option: str, asked: int | None, default: int
 ) -> str:
-    """Have a server that is a single process; return its address."""
+    """Start a server that is a single process, unless it runs; return its address."""
     record = next(iter(processes_of(folder, [name]).values()), None)
     if record is not None:
         _refuse_other(name, option, asked, record.port)

@@ -1,13 +1,14 @@
-"""Python workers: one, as a runner starts it, or a pool that starts one for each runner that asks.
+"""Python workers: one worker that a runner starts, or a pool that starts a worker for each runner that asks.
 
     rocsteady-worker --id=... --provision_endpoint=...    one worker; the words are the runner's
     rocsteady-worker --pool 50000                         a pool, for --environment_type=EXTERNAL
 
-A runner gives the address of its provisioning service; that one gives the pipeline's options and the other
-addresses, which Beam's own worker reads from the environment.
+A runner gives the address of its provisioning service; this service gives the pipeline's options and the
+other addresses, which Beam's own worker reads from the environment.
 
-A pool runs what it is asked to run, and asks for no password. So it listens on 127.0.0.1, unless a host is
-named. (Beam's own pool, `worker_pool_main`, listens on every address, and its workers cache no state; 2.77.)
+A pool runs the commands that it is asked to run, and asks for no password. So it listens on 127.0.0.1, unless
+a host is named. (Beam's own pool, `worker_pool_main`, listens on every address, and its workers cache no
+state; 2.77.)
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def run_worker(name: str, provision_endpoint: str) -> None:
 def run_pool(address: str) -> None:
     """Start workers for runners that ask at an address, "[HOST:]PORT", until SIGINT or SIGTERM.
 
-    Raises ServerError where the pool cannot listen at the address.
+    Raises ServerError if the pool cannot listen at the address.
     """
     from apache_beam.runners.worker.worker_pool_main import (
         BeamFnExternalWorkerPoolServicer,
@@ -95,7 +96,7 @@ def run_pool(address: str) -> None:
         pool = BeamFnExternalWorkerPoolServicer(
             use_process=True, container_executable=str(worker_program(Path(folder)))
         )
-        # A runner pings its open connection; a gRPC server takes these pings for an attack by default.
+        # A runner pings its open connection; by default a gRPC server takes these pings for an attack.
         server = grpc.server(
             thread_pool_executor.shared_unbounded_instance(),
             options=[("grpc.http2.max_pings_without_data", 0), ("grpc.http2.max_ping_strikes", 0),

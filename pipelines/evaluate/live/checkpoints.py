@@ -1,9 +1,9 @@
-"""Checkpoints of a live job: `--checkpoint DIR`. A job that was killed goes on from the newest one.
+"""Checkpoints of a live job: `--checkpoint DIR`. A job that was killed continues from the newest checkpoint.
 
 Invariant
     A checkpoint holds the state of all machines and the position of all readers after the same records. It is
-    written when all rows of these records are in the outputs. So a job that goes on makes each later row, and
-    makes no other: rows that were written behind the checkpoint come once more, the same byte for byte.
+    written when all rows of these records are in the outputs. So a job that continues makes each later row,
+    and makes no other row: rows that were written after the checkpoint come again, the same byte for byte.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def meaning_of(job: Evaluation) -> dict[str, Any]:
 class LiveCheckpoints:
     """The checkpoints of a live job that runs.
 
-    begun  the checkpoint that the job goes on from; None: it begins
-    state  the machines of `begun`, and what was counted by then; None where there are no machines
+    begun  the checkpoint from which the job continues; None if the job begins
+    state  the machines of `begun`, and the counts at that time; None if there are no machines
     """
 
     def __init__(self, job: Evaluation, folder: CheckpointFolder, every: float) -> None:
@@ -94,10 +94,11 @@ class LiveCheckpoints:
         return checkpoint, machines
 
     def readers(self, streams: Streams, shards: int) -> list[StreamReader]:
-        """Return the readers of a job's partitions, where the checkpoint left them.
+        """Return the readers of a job's partitions, at the places that the checkpoint says.
 
-        A partition that a topic got since the job began is read as if the job had run on: by the reader of
-        an older partition. Raises InputError where the job has read other partitions, or other topics.
+        A partition that was added to a topic since the job began is read as if the job had never stopped: by
+        the reader of an older partition. Raises InputError if the job has read other partitions, or other
+        topics.
         """
         if self.begun is None:
             return [StreamReader(source, shards) for source in streams.inputs]
@@ -128,13 +129,16 @@ class LiveCheckpoints:
         return StreamReader(replace(source, fields=fields), shards, position.state.encode())
 
     def write_if_due(self, live: LiveEvaluation, readers: Sequence[StreamReader]) -> None:
-        """Write a checkpoint if the last one is old enough, and a reader went on since."""
+        """Write a checkpoint if the last checkpoint is old enough, and a reader has read records since."""
         is_due = self._states is None or time.monotonic() - self._written >= self._every
         if is_due and self._states != [reader.state() for reader in readers]:
             self.write(live, readers)
 
     def write(self, live: LiveEvaluation, readers: Sequence[StreamReader], *, ended: bool = False) -> None:
-        """Write a checkpoint. ended: all rows are in their outputs, and no machine is needed any more."""
+        """Write a checkpoint.
+
+        ended: whether all rows are in their outputs, so that no machine is needed any more.
+        """
         machines = {} if ended else live.cut()
         fields = [(reader, reader.source.partition, reader.source.fields) for reader in readers]
         positions = [
@@ -150,11 +154,11 @@ class LiveCheckpoints:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the job came to the end of its input in an earlier process."""
+        """Whether the job reached the end of its input in an earlier process."""
         return self.begun is not None and self.begun.ended
 
     def check_end(self, streams: Streams, shards: int) -> None:
-        """Say that the job has ended. Raises RocsteadyError where its input has more records now."""
+        """Print that the job has ended. Raises RocsteadyError if its input has more records now."""
         left = self.readers(streams, shards)
         wait = 0.0
         while left:
@@ -178,13 +182,13 @@ class LiveCheckpoints:
 
 
 def _stream_of(source: StreamInput) -> str:
-    """Return the name of a partition's topic, or of a partition that is alone."""
+    """Return the name of a partition's topic, or the name of a partition that is alone."""
     partition = source.partition
     return partition.topic.name if isinstance(partition, KafkaPartition) else partition.name
 
 
 def told_of_end(folder: str, *, has_ended: bool) -> str:
-    """Return what is said of the checkpoint of a job that stopped, or that came to its end."""
+    """Return the sentence about the checkpoint of a job that was stopped, or that reached its end."""
     if has_ended:
         said = f"the checkpoint in {folder} stays, and says that the job came to its end"
         return f"{said}; --checkpoint-new begins anew"
@@ -193,9 +197,11 @@ def told_of_end(folder: str, *, has_ended: bool) -> str:
 
 @contextmanager
 def opened(job: Evaluation) -> Iterator[LiveCheckpoints | None]:
-    """Yield the checkpoints of a job, which other processes cannot use meanwhile; None: it has none.
+    """Yield the checkpoints of a job, and keep other processes from using them meanwhile.
 
-    Raises InputError for a folder that cannot be used, or whose checkpoints are of another job.
+    Yield None if the job has none.
+
+    Raises InputError for a folder that cannot be used, or whose checkpoints belong to another job.
     """
     asked = job.checkpoints
     if asked is None:

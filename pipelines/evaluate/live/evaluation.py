@@ -1,4 +1,4 @@
-"""The evaluation of a live job: records in, rows to the sinks at once, and the counts of all of it."""
+"""The evaluation of a live job: it takes records, writes rows to the sinks at once, and counts both."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from ..on_beam import held_in, rows_of
 from .machines import LiveMachines, adds_anew
 
 _SOURCE = "the live source"
-"""The step of the table's gauges."""
+"""The step that the gauges of the evaluators' table name."""
 
 _TELLING = 10
 """If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
@@ -76,9 +76,9 @@ Sinks = dict[str, list[TableSink]]
 
 
 class LiveEvaluation:
-    """Evaluates the steps of readers, writes rows and dead letters to sinks at once, and counts them.
+    """Evaluates the steps of readers, writes rows and dead letters to sinks at once, and counts both.
 
-    begun  the machines of an earlier process, and what it had `counted`; None: the job begins
+    begun  the machines of an earlier process, and what that process had `counted`; None if the job begins
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class LiveEvaluation:
         return self._counts["events_read"] + self._counts["labels_read"]
 
     def _tell_metrics(self) -> None:
-        """Update this process's counters and gauges, for display while the job runs; tell of losses."""
+        """Update this process's counters and gauges, for display while the job runs; warn of losses."""
         letters = {why: number for why, (number, _) in self._reasons.items()}
         counts = self._counted()
         metrics.set_totals(counts + self._delivery.counts(), letters)
@@ -121,7 +121,7 @@ class LiveEvaluation:
         self._tell_of_losses(counts)
 
     def take_step(self, step: Step, role: Role) -> None:
-        """Evaluate one step of the reader of a partition whose records have this role."""
+        """Evaluate one step of a reader; the records of its partition have this role."""
         if step.records:
             self._note_read(step, role)
         for key, packet in step.packets:
@@ -146,18 +146,18 @@ class LiveEvaluation:
             metrics.note_times(least, greatest, role)
 
     def note_added(self, partitions: int) -> None:
-        """Note the number of partitions that were added while the job runs, if the number has grown."""
+        """Store the number of partitions that were added while the job runs, if the number has grown."""
         if partitions > self._counts["added_partitions"]:
             self._counts["added_partitions"] = partitions
             self._tell_metrics()
 
     def tend(self) -> None:
-        """Let every sink do its due work."""
+        """Let every sink do the work that is due."""
         for sink in chain.from_iterable(self._sinks.values()):
             sink.tend()
 
     def _take(self, kind: str, batch: pa.RecordBatch) -> None:
-        """Write a batch, and count its items."""
+        """Write a batch of a kind, and count its items."""
         if (counter := self._kinds[kind].counter) is not None:
             self._counts[counter] += self._kinds[kind].number(batch)
         for sink in self._sinks[kind]:
@@ -170,14 +170,14 @@ class LiveEvaluation:
         return batch
 
     def end(self) -> None:
-        """Make the last rows: all partitions have ended."""
+        """Make the last rows, because all partitions have ended."""
         self._join(EndOfInput().pack())
         self._apply(EndOfInput().pack())
         self._compare(EndOfInput().pack())
         self._tell_metrics()
 
     def outcome(self) -> Outcome:
-        """Return the counters in the form of a job on Beam."""
+        """Return the counters in the form that a job on Beam has."""
         letters = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
         letters.sort(key=lambda letter: (-letter[2], letter[:2]))
         times = None
@@ -191,7 +191,7 @@ class LiveEvaluation:
     # ---- checkpoints
 
     def _go_on_from(self, machines: LiveMachines, counted: Mapping[str, Any]) -> None:
-        """Go on with the machines and counts of an earlier process."""
+        """Continue with the machines and counts of an earlier process."""
         self._machines = machines
         with reading("the counts of a checkpoint"):
             self._counts = Counter(counted["counts"])
@@ -201,7 +201,7 @@ class LiveEvaluation:
         self._tell_metrics()
 
     def counted(self) -> dict[str, Any]:
-        """Return what was counted so far, and the calls for alerts that wait, as JSON values."""
+        """Return the counts so far, and the calls for alerts that wait, as JSON values."""
         return {
             "counts": self._counted(),
             "reasons": [[*reason, *number] for reason, number in self._reasons.items()],
@@ -210,7 +210,7 @@ class LiveEvaluation:
         }
 
     def cut(self) -> dict[str, bytes]:
-        """Return the snapshots of all machines; all rows so far are then in their outputs."""
+        """Return the snapshots of all machines; all rows up to them are then in their outputs."""
         for sink in chain.from_iterable(self._sinks.values()):
             sink.settle()
         snapshots = self._machines.snapshots()
@@ -234,13 +234,16 @@ class LiveEvaluation:
 
     def _send(self, key: str, record: bytes) -> None:
         """Give a record to the shard of a key."""
-        if number_of(key):  # the shard that compares models
+        if number_of(key):  # this is the shard that compares models
             self._compare(record)
         else:
             self._apply(record)
 
     def _compare(self, record: bytes) -> None:
-        """Give a record to the pairs of models, if any; late events are dead letters of the evaluators."""
+        """Give a record to the pairs of models, if there are any.
+
+        Late events are dead letters of the evaluators.
+        """
         pairs = self._machines.pairs
         given = [] if pairs is None else pairs.apply(record)
         if rows := [row for row in given if isinstance(row, PairRow)]:
@@ -266,7 +269,7 @@ class LiveEvaluation:
                 self._roll_up(self._machines.fleet, given)
 
     def _roll_up(self, fleet: FleetTable, rows: Rows) -> None:
-        """Roll up rows, and write and watch the roll-up rows of grid points that they close."""
+        """Roll up rows; write and watch the roll-up rows of the grid points that are then closed."""
         members = MemberRows.of_rows(rows, fleet.settings).on_a_grid()
         if rows.settled is not None:  # the one shard gives its rows in order
             members = replace(members, word=Settled(0, 1, NO_TIME, rows.settled[-1]))
@@ -293,7 +296,7 @@ class LiveEvaluation:
                 say(running_text(loss, self._job.fields))
 
     def _put(self, letters: DeadLetters, role: LossRole) -> None:
-        """Write dead letters, and count their reasons; `role` is what their records are."""
+        """Write dead letters, and count their reasons; `role` is the role of their records."""
         progress.note_refused(letters, role)
         self._take("dead letters", letters.batch)
         for kind, reason, position in letters.whys():

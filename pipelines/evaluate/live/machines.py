@@ -1,8 +1,8 @@
 """The state machines of a live job, and their snapshots.
 
 A weighted window (`fading`, `--weight`) has sums that depend on the order of additions. A machine made from a
-snapshot adds anew. So after a cut, such a job goes on with machines made from their own snapshots, as the
-next process would.
+snapshot adds the terms again in another order. So after a cut, such a job goes on with machines made from
+their own snapshots, as the next process would.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ALERTS: dict[str, Kind] = {"alerts": "row", "group_alerts": "roll-up row", "pai
 
 @dataclass(frozen=True)
 class LiveMachines:
-    """The state machines of a live job; None for what the job does not make."""
+    """The state machines of a live job; a machine that the job does not need is None."""
 
     table: ExportingMachine[Any]
     join: ExportingMachine[Any] | None
@@ -44,9 +44,9 @@ class LiveMachines:
 
     @classmethod
     def of(cls, job: Evaluation, snapshots: Mapping[str, bytes] | None = None) -> LiveMachines:
-        """Return the machines of a job: new ones, or those of snapshots.
+        """Return the machines of a job: new machines, or the machines of snapshots.
 
-        Raises OtherConfigurationError, or a `WireError`.
+        Raises OtherConfigurationError for other settings, a `WireError` for damaged bytes.
         """
         imports, tells = job.begins_with is not None, job.roll_ups is not None
         key, factory = shard_key(0), TableFactory(job.settings, imports, tells)
@@ -95,5 +95,5 @@ _OTHERS = ("join", "pairs", "fleet", *_ALERTS)
 
 
 def adds_anew(job: Evaluation) -> bool:
-    """Tell whether a machine made from a snapshot may give rows that differ in their last digits."""
+    """Return whether a machine made from a snapshot may give rows that differ in their last digits."""
     return job.fields.weight is not None or isinstance(job.settings.evaluator.window, Fading)

@@ -6,8 +6,8 @@ the same order. Rows are written when they are due.
 
 Ctrl-C, or SIGTERM, ends the input: all records read by then are evaluated, the last rows are made, and the
 exit status is 0. So `tail -f events | rocsteady evaluate -` ends in the same way whether the signal ends
-`tail` before or after this process. A job with checkpoints stops without last rows instead, and goes on when
-it is started again (`checkpoints`).
+`tail` before or after this process. A job with checkpoints stops without last rows instead, and continues
+when it is started again (`checkpoints`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ..summary import ProgressLine, summarise
 from .checkpoints import LiveCheckpoints, opened, told_of_end
 from .evaluation import LiveEvaluation, Sinks, kinds_of
 
-if TYPE_CHECKING:  # the page's packages are an extra
+if TYPE_CHECKING:  # the packages of the page are an extra
     from ...serve.job import JobPage, PageFeed
 
 _WAIT_SECONDS = 0.1
@@ -58,7 +58,7 @@ _POLL_SECONDS = 0.01
 """Seconds between two looks at partitions without new records."""
 
 _REST_SECONDS = 0.1
-"""Seconds between two steps of a partition that had few records, and no more: any step costs 3 ms."""
+"""Seconds between two steps of a partition that had few records and then no more: any step costs 3 ms."""
 
 
 def _opened(job: Evaluation, copies: Mapping[str, str], closing: ExitStack, *, resumes: bool) -> Sinks:
@@ -80,15 +80,15 @@ def _opened(job: Evaluation, copies: Mapping[str, str], closing: ExitStack, *, r
 def evaluate_live(job: Evaluation, streams: Streams, page: JobPage | None = None) -> int:
     """Run a live job to its end and print its summary; return the exit status.
 
-    page  is served while the job runs
+    page  the page that is served while the job runs
 
-    Raises RocsteadyError where the job fails. Files of lines then hold the rows made so far; other output
-    files do not exist.
+    Raises RocsteadyError if the job fails. Files of lines then hold the rows made so far; other output files
+    do not exist.
     """
     started = time.monotonic()
     with ProgressLine(
         enabled=_shows_progress(job)
-    ):  # before signals only set a mark: they are to interrupt compilations
+    ):  # before the handlers that only set a mark, because signals must interrupt compilations
         for settings in job.shard_settings():
             warm_up(settings)
     recipients = () if job.alerts is None else job.alerts.recipients
@@ -112,13 +112,13 @@ def _run_to_end(
     """Run a job until its input ends or a signal comes.
 
     started  the job's start, monotonic
-    feed     what the page of the job is told; None: there is no page
+    feed     what gives news to the page of the job; None if there is no page
     """
     try:
         with StopOnSignal() as stop, Delivery(recipients) as delivery:
             outcome, has_ended = _evaluated(job, streams, stop, delivery, checkpoints, feed)
             outcome = replace(outcome, seconds=time.monotonic() - started)
-            with suppress(KeyboardInterrupt):  # a second signal leaves calls out, and no rows
+            with suppress(KeyboardInterrupt):  # a second signal leaves out calls, but no rows
                 delivery.finish(lambda: stop.signal is not None)
             delivery.give_up()
             outcome = replace(outcome, counts=outcome.counts + delivery.counts())
@@ -150,7 +150,7 @@ def _evaluated(
 ) -> tuple[Outcome, bool]:
     """Evaluate the streams, and write the outputs; return also whether the job came to its end.
 
-    A job with checkpoints that is asked to stop does not end: it goes on when it is started again.
+    A job with checkpoints that is asked to stop does not end: it continues when it is started again.
     """
     begun = None if checkpoints is None else checkpoints.begun
     at_end = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
@@ -176,7 +176,8 @@ def _evaluated(
         drawn = job.settings.evaluator.curves is not None
         curves = copies["curves"] if drawn else None
         told = outcome
-        if job.alerts is not None and job.report is not None:  # those without a file were said as they came
+        # alerts without a file were printed when they came
+        if job.alerts is not None and job.report is not None:
             told = replace(outcome, alerts=pa.parquet.read_table(copies["alerts"]))
         roll_ups = hidden.roll_ups
         if roll_ups is not None and roll_ups.path is not None:
@@ -190,7 +191,7 @@ def _evaluated(
 
 
 class _Counting:
-    """Tells the page of a job the counts of events, once in `_COUNT_SECONDS`."""
+    """Gives the page of a job the counts of events, once in `_COUNT_SECONDS`."""
 
     def __init__(self, job: Evaluation, feed: PageFeed | None) -> None:
         self._job = job
@@ -198,21 +199,21 @@ class _Counting:
         self._due = 0.0
 
     def tell(self, live: LiveEvaluation) -> None:
-        """Tell the counts if they are due."""
+        """Give the counts to the page if they are due."""
         if self._feed is not None and (now := time.monotonic()) >= self._due:
             self._due = now + _COUNT_SECONDS
             self._feed.counters(counters_of(self._job, live.outcome()))
 
 
 def _readers(streams: Streams, shards: int, checkpoints: LiveCheckpoints | None) -> list[StreamReader]:
-    """Return the readers of the partitions, at their beginnings or where a checkpoint left them."""
+    """Return the readers of the partitions, at their beginnings or at the places of a checkpoint."""
     if checkpoints is not None:
         return checkpoints.readers(streams, shards)
     return [StreamReader(source, shards) for source in streams.inputs]
 
 
 def _tell_of_waiting(readers: Sequence[StreamReader]) -> bool:
-    """Say that folders of one role are complete and others are not; return whether that was said."""
+    """Print that folders of one role are complete while others are not; return whether that was printed."""
     sources: dict[bool, list[StreamInput]] = {True: [], False: []}
     for reader in readers:
         if isinstance(reader.source.partition, FolderPartition) and reader.source.partition.idle is None:
@@ -232,16 +233,16 @@ def _drive(
     checkpoints: LiveCheckpoints | None,
     counting: _Counting,
 ) -> bool:
-    """Read the partitions in step by their times, so that few records have to wait in memory.
+    """Read the partitions in step by their times, so that few records must wait in memory.
 
-    Returns whether the input came to its end; False: a job with checkpoints was asked to stop.
+    Returns True when the input ends, and False if a job with checkpoints was asked to stop.
     """
     told = "the input ends here; once more, and the job ends without its last rows"
     if checkpoints is not None:
         told = "the job stops here, without last rows"
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
     asked = told_of_waiting = False
-    rests = dict.fromkeys(readers, 0.0)  # until when, monotonic
+    rests = dict.fromkeys(readers, 0.0)  # the monotonic time until which each reader rests
     try:
         while not asked and not all(reader.ended for reader in readers):
             if checkpoints is not None:
@@ -255,7 +256,7 @@ def _drive(
                 if step.at_end and 0 < step.records < FEW_RECORDS:
                     rests[reader] = time.monotonic() + _REST_SECONDS
                 if checkpoints is not None and reader.ended and stop.is_asked(told):
-                    return False  # the signal ended the program that writes to stdin, too
+                    return False  # the signal also ended the program that writes to stdin
                 live.take_step(step, reader.source.role)
                 if came := bool(step.records):
                     break

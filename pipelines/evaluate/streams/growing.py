@@ -41,7 +41,7 @@ _FOLLOWING = ("flink", "prism", "FlinkRunner", "PrismRunner", "PortableRunner")
 
 @dataclass(frozen=True)
 class GrowingSource:
-    """A growing folder, or stdin where `folder` is None. A folder may end after `idle` seconds of silence.
+    """A growing folder, or stdin if `folder` is None. A folder may end after `idle` seconds of silence.
 
     labels  folders of labels; the source then has predictions
     """
@@ -52,7 +52,7 @@ class GrowingSource:
     is_bounded: ClassVar[bool] = False
 
     def streams(self, job: Evaluation) -> Streams:
-        """Return the streams that a job's runner reads. Raises InputError where the source cannot be read."""
+        """Return the streams that a job's runner reads. Raises InputError if the source cannot be read."""
         partitions = self._of_stdin(job) if self.folder is None else self._of_folders(self.folder, job)
         located = job.settings.deduplicate is not None
         inputs = []
@@ -88,9 +88,9 @@ class GrowingSource:
 
 
 def growing_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> GrowingSource | None:
-    """Return the growing source that the options of `evaluate` name; None where they name files.
+    """Return the growing source that the options of `evaluate` name; None if they name files.
 
-    Raises ConfigError or InputError where the source cannot be read while it grows, or with these options.
+    Raises ConfigError or InputError if the source cannot be read while it grows, or not with these options.
     """
     folder = options.sources[0]
     if not options.follow:
@@ -152,7 +152,7 @@ def _stdin() -> int:
 
 
 def _check_first_file(partition: FolderPartition) -> None:
-    """Raise InputError where the folder, or its first file if any, cannot be read as events."""
+    """Raise InputError if the folder, or its first file if there is one, cannot be read as events."""
     try:
         partition.fetch(0, 1, 0.0)
     except RocsteadyError as error:

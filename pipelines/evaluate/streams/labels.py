@@ -21,7 +21,7 @@ from .growing import STDIN
 def join_of(
     options: argparse.Namespace, fields: EventFields, settings: TableSettings, records: LabelRecords | None
 ) -> Join | None:
-    """Return the settings of the label join; None where labels are in the events. Raises ConfigError.
+    """Return the settings of the label join; None if labels are in the events. Raises ConfigError.
 
     records  the result of `label_records_of`
     """
@@ -54,7 +54,9 @@ def join_of(
 
 
 def label_records_of(options: argparse.Namespace) -> LabelRecords | None:
-    """Return which records of stdin are labels; None: their labels are in the events, or elsewhere.
+    """Return the rule by which records of stdin are labels.
+
+    None if labels are in the events, or in another source.
 
     Raises ConfigError for a text of another form, and for labels that do not fit the source.
     """

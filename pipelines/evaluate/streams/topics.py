@@ -3,7 +3,7 @@
     SOURCE kafka://host:port/topic ..., and labels from --labels kafka://...; --start, --until,
     --kafka-option, --kafka-format, --partition-idle
 
-With --until, a topic is read up to its present end, like a file. Without --until, the job runs for ever: in
+With --until, a topic is read up to its present end, as a file is. Without --until, the job runs for ever: in
 this process (--runner local), or on a runner with streaming.
 """
 
@@ -39,8 +39,8 @@ _SAMPLE_SECONDS = 3.0
 class Topics:
     """The topics that the options name, and which part of them to read.
 
-    topics        (role, topic), each topic once: of events; or of predictions and labels
-    start, until  where reading starts and ends; until None: reading never ends
+    topics        (role, topic), each topic once: either of events, or of predictions and of labels
+    start, until  where reading starts and ends; until None = until None: reading never ends
     idle, format  see `StreamInput`
     """
 
@@ -58,8 +58,8 @@ class Topics:
     def streams(self, job: Evaluation) -> Streams:
         """Ask the brokers about the topics, and return the streams of their partitions.
 
-        Raises InputError for a topic that is not available, ConfigError for topics without the order asked
-        for.
+        Raises InputError for a topic that is not available, ConfigError for topics whose order is not
+        possible.
         """
         found = []
         for role, topic in self.topics:
@@ -125,9 +125,9 @@ class Topics:
 
 
 def topics_of(options: argparse.Namespace) -> Topics | None:
-    """Return the topics that the options of `evaluate` name; None for options without a topic.
+    """Return the topics that the options of `evaluate` name; None if they name none.
 
-    Raises ConfigError where the topics cannot be read together, or not with the other options.
+    Raises ConfigError if the topics cannot be read together, or not with the other options.
     """
     named = [("SOURCE", path) for path in options.sources]
     named += [("--labels", path) for path in options.labels]
@@ -202,7 +202,7 @@ def _end(text: str) -> Moment:
 
 
 def way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
-    """Return how a runner reads streams; "live": this process reads the streams."""
+    """Return how a runner reads streams; "live" means that this process reads the streams."""
     if is_bounded:
         return "bounded"
     if runner.name == "local":

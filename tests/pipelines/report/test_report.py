@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from markupsafe import escape
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.arrow import ROW_SCHEMA
+from rocsteady.core.rows.measure_table import MEASURES, RANKING_MEASURES
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.verdicts.series import Series, series_of
 from rocsteady.pipelines.report import data
@@ -685,8 +685,14 @@ def test_every_measure_has_a_meaning_of_one_sentence():
 
 
 def test_none_is_called_better_that_a_constant_decision_makes_perfect():
-    for name in ("tp", "fp", "tn", "fn", "recall", "specificity", "cmd"):
-        assert MEANINGS[name].better == "", name
+    perfect = {"tp", "fp", "tn", "fn", "cmd"}
+    for threshold in (0.4, 0.6):  # every event is predicted positive, or negative
+        ev = ModelEvaluator(threshold=threshold)
+        ev.update([0, 1, 1], [0.5] * 3)
+        said = ev.measures()._asdict()
+        perfect |= {name for name in MEASURES[RANKING_MEASURES:] if said[name] == 1 and name not in perfect}
+    assert perfect > {"recall", "specificity"}
+    assert {MEANINGS[name].better for name in perfect} == {""}
     assert (MEANINGS["aum"].better, "constant scores" in MEANINGS["aum"].sentence) == ("lower", True)
     assert "interpolated linearly" in MEANINGS["tpr_at_fpr"].sentence
 
