@@ -1,4 +1,4 @@
-"""What docstrings, comments, help texts, error texts and pages cite is there: files, options, names, versions."""
+"""Files, options, names and versions that docstrings, comments, messages and pages cite are there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATE = "docs/how-to/state.md"
         (STATE, "see `rs.Rows.to_arrows`", "name rs.Rows.to_arrows"),
         (ENGINE, "raises rocsteady.InputFault", "name rocsteady.InputFault"),
         (ENGINE, "see `core.rows.columns.REASON`", "name core.rows.columns.REASON"),
-        (STATE, "`write_intervals` in `core/measures/delong.py`", "name write_intervals in core/measures/delong.py"),
+        (STATE, "`no` in `core/measures/delong.py`", "name no in core/measures/delong.py"),
         (SNAPSHOT, 'a frame with magic "RSSX"', "format RSSX"),
         (SNAPSHOT, "Wire form, version 7, little-endian", "version 7"),
         (STATE, "| snapshot of evaluators (`RSST`) | 1, 2 |", "versions [1, 2] of RSST"),
@@ -51,11 +51,11 @@ def test_wrong_words_are_found(path: str, words: str, wrong: str) -> None:
     [
         (
             ENGINE,
-            "see eviction.py, measures/decisions.py, and core/rows/columns.py; docs/architecture/math.md",
+            "see eviction.py, measures/steps.py, core/rows/columns.py; docs/architecture/math.md",
         ),
         (
             STATE,
-            "`core/state/export.py`, `checkpoint.py`; the folder `core/state`; --import-state with --window",
+            "`core/state/export.py`, `checkpoint.py`; `core/state`; --import-state with --window",
         ),
         (ENGINE, "`core.rows.columns.REASONS`, rocsteady.InputError, rs.Rows and `rs.ModelEvaluator.update`"),
         (STATE, "`delong_variance` and `write_interval` in `core/measures/delong.py`"),

@@ -34,6 +34,7 @@ OTHER_OPTIONS = {
     "Kafka": "bootstrap-server create topic",
     "Kubernetes": "for",
     "Prometheus": "config web",
+    "Flex Template": "source",
     "curl": "retry retry-connrefused retry-delay silent",
     "docker": "target",
     "gcloud": "parameters print-only template-file-gcs-location",
@@ -88,7 +89,7 @@ def _is_product(path: str) -> bool:
 
 
 def pages() -> list[str]:
-    """Return the pages and the examples. The changelog tells of what was, and programs write `docs/papers`."""
+    """Return the pages and the examples, without the changelog, and without what programs write."""
     known = [path for path in sorted(_files()) if path != "CHANGELOG.md"]
     return [
         *(path for path in known if path.endswith(".md") and not path.startswith(("tests/", "docs/papers/"))),
@@ -130,12 +131,12 @@ def missing(text: Text) -> list[str]:
     found += [f"name {face}.{name}" for face, name in _PACKAGE.findall(words) if not _is_name(face, name)]
     found += [f"name {name}" for name in _ROOM.findall(words) if not _is_name("rocsteady", name)]
     for names, path in _NAMES_IN.findall(words):
-        home = _resolved(text.path, path)
+        home = _resolved(text.path, path, words)
         there = _names_in(home) if home else set()
         found += [f"name {name} in {path}" for name in re.findall(r"`([\w.]+)`", names)
                   if not there.issuperset(name.split("."))]  # fmt: skip
     found += [f"format {magic}" for magic in _MAGIC.findall(words) if magic not in _versions()]
-    if text.path.endswith(".py"):
+    if _is_product(text.path):
         own = _own_version(text.path)
         found += [f"version {form}" for form in _FORM.findall(words) if int(form) != own]
     elif text.words.lstrip().startswith("|"):
@@ -148,20 +149,25 @@ def missing(text: Text) -> list[str]:
 # ---- files
 
 
-def _resolved(at: str, name: str) -> str | None:
-    """Return the path of a file that is named beside another file, or from a folder above that file."""
+def _resolved(at: str, name: str, words: str) -> str | None:
+    """Return the path of a file that a text names.
+
+    The name begins at the folder of the text's file or at a folder above. On a page, the name may also begin
+    at a folder that the words name: "`core/rows/rows.py`, `curves.py`".
+    """
     parts = at.split("/")[:-1]
-    tried = ("/".join([*parts[:end], name]) for end in range(len(parts), -1, -1))
+    folders = ["/".join(parts[:end]) for end in range(len(parts), -1, -1)]
+    if not at.endswith(".py"):
+        named = [folder.rstrip("/") for folder in _FOLDER.findall(words)]
+        folders += [*named, *(folder.rpartition("/")[0] for folder in named)]
+    tried = (f"{folder}/{name}".lstrip("/") for folder in folders)
     return next((path for path in tried if path in _files()), None)
 
 
 def _is_file(text: Text, name: str, words: str) -> bool:
-    if _resolved(text.path, name) or name in OTHER_FILES:
+    if _resolved(text.path, name, words) or name in OTHER_FILES:
         return True
-    if text.path.endswith(".py"):
-        return False
-    beside = {folder.rstrip("/") for folder in _FOLDER.findall(words)}  # `core/rows/rows.py`, `curves.py`
-    return name in _made_by_readers() or any(f"{folder}/{name}" in _files() for folder in beside)
+    return not text.path.endswith(".py") and name in _made_by_readers()
 
 
 @cache
