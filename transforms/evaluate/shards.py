@@ -87,10 +87,10 @@ class RowsCoder(Coder):
         )
         arrays = _read_columns(reader, self._COLUMNS, n)
         curves = []
-        for (model, slice_, pane, *rest), events, positives, negatives, points, class_ in heads:
+        for (model, slice_, pane, seq, time, its), events, positives, negatives, points, class_ in heads:
             columns = _read_columns(reader, self._CURVE, points)
             curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
-            curves.append(WindowCurve(model, slice_, pane and tuple(pane), *rest, curve, class_))
+            curves.append(WindowCurve(model, slice_, pane and tuple(pane), seq, time, its, curve, class_))
         if reader.at != len(encoded):
             raise CorruptBytesError(
                 f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
