@@ -1,7 +1,7 @@
 """WindowEngine: applies events to the window of one model, makes its rows, and gives its state.
 
-The engine joins the course of the window (steps.py), the classes met, the window itself, and the signal of
-an adaptive window. `ModelEvaluator` is the public class around the engine.
+The engine joins the course of the window (measures/steps.py), the classes met, the window itself, and the
+signal of an adaptive window. `ModelEvaluator` is the public class around the engine.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class WindowEngine:
     """The window of one model as events come and go. Model, slice and pane are written into its rows.
 
     fixed         the values that follow from its settings.
-    counters      the counters of measures/decisions.py and steps.py.
+    counters      the counters of measures/decisions.py and measures/steps.py.
     reported_seq  how many events were applied when the last row was made.
     is_whole      False after an interrupted update: then ranking and decisions may hold different events.
     """

@@ -1,13 +1,13 @@
 """EvaluatorState: everything that an evaluator's later rows depend on, as flat arrays, and its wire form.
 
-Wire form, version 1, little-endian: model and slice (text). Head (`_HEAD`: kind, events held, seq, next row,
-seq of the last row, greatest time, pane, last label). Names of classes (u32 count, text each; `negatives`
-says what a name with a blank in front means). Last seq at which each class was a label (i64). Scores in order
-of arrival (f64). Labels, predictions and hits (one byte an event; with classes two i32 and one byte).
-Optional parts follow: times (i64); the course of the window (four i64, `eviction.WINDOW_FIELDS`); the signal
-of an adaptive window (u32 length, bytes); the weights of a weighted window (the power of two that scales the
-weights, i64; f64 each); the evidence (u32 length, bytes). Text is a u32 length and UTF-8. An event takes 9
-bytes, with times 17.
+Wire form in a snapshot (snapshot.py), little-endian: model and slice (text). Head (`_HEAD`: kind, events
+held, seq, next row, seq of the last row, greatest time, pane, last label). Names of classes (u32 count, text
+each; `negatives` says what a name with a blank in front means). Last seq at which each class was a label
+(i64). Scores in order of arrival (f64). Labels, predictions and hits (one byte an event; with classes two i32
+and one byte). Optional parts follow: times (i64); the course of the window (four i64,
+`eviction.WINDOW_FIELDS`); the signal of an adaptive window (u32 length, bytes); the weights of a weighted
+window (the power of two that scales the weights, i64; f64 each); the evidence (u32 length, bytes). Text is a
+u32 length and UTF-8. An event takes 9 bytes, with times 17.
 """
 
 from __future__ import annotations

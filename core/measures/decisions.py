@@ -41,7 +41,7 @@ from .steps import ENTERS, EVENT, FED, ROW_DUE
 SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
 """Fields of the int64 array of counters: events applied, events held, slot of the oldest event, hits of both
 baselines in the window, code of the last label and of the majority (-1 before any label), number of classes
-seen. An evaluator appends the counters of evaluator/steps.py.
+seen. An evaluator appends the counters of steps.py.
 """
 
 COUNTERS = 8
@@ -270,7 +270,7 @@ def apply_decisions(
     Write due rows.
 
     labels, predictions  codes of the steps' events
-    flags, leaving, shifts  columns of the steps (evaluator/steps.py)
+    flags, leaving, shifts  columns of the steps (steps.py)
     first_class          code that both baselines predict before any label; -1 for "never right", -2 for
                          "right when the label is not class 0"
     counters, classes    see the fields above; changed.

@@ -115,14 +115,12 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
     """Return the streams at the places where an export left them.
 
-    Each partition in the export resumes at its offset.
-
-    A partition that the export does not name belongs to a new topic, or was added to a topic. Such a
-    partition starts as in a job without an export. It is new to the job, and so is a partition that was added
-    while the exporting job ran: the clock may have passed the times of its next events. After an export of
-    files or of stdin, every partition starts as in a job without an export. Raises ConfigError where `start`
-    is given although every partition resumes. Raises InputError where the export names a partition that is
-    not read, or an offset that does not exist.
+    Each partition in the export resumes at its offset. A partition that the export does not name belongs to a
+    new topic, or was added to a topic. Such a partition starts as in a job without an export. It is new to
+    the job, and so is a partition that was added while the exporting job ran: the clock may have passed the
+    times of its next events. After an export of files or of stdin, every partition starts as in a job without
+    an export. Raises ConfigError where `start` is given although every partition resumes. Raises InputError
+    where the export names a partition that is not read, or an offset that does not exist.
     """
     known = {source: position for source, position in positions_in(export) if "offset" in position}
     names = {source.partition.name for source in streams.inputs if source.partition.resumes}

@@ -107,7 +107,7 @@ NEWEST_COLUMNS = {
     "auc_low": "Lower end of the AUC's interval.",
     "auc_high": "Upper end of the AUC's interval.",
     "h": "H-measure, of the newest row; NaN where undefined.",
-    "evidence": "Evidence that the AUC fell, of the newest row; NaN without --evidence.",
+    "evidence": "Evidence that the AUC fell, of the newest row; NaN without --evidence-below.",
     "window_events": "Events in the window of the newest row.",
     "events": "Events so far at the newest row.",
     "newest_event_timestamp_seconds": "The time of the last event of the newest row; NaN without --time.",

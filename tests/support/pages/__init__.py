@@ -4,5 +4,5 @@
 for a report. `blocks`, `files` and `runs` take the documentation's code apart and run it; `site_build`
 builds the site; `json_schemas` has the schemas of the docs, and `written` writes
 all that stands in files and follows from the code. `served` is a served page that is fed by
-hand.
+hand. `cited` finds what texts cite and what is not there.
 """

@@ -5,13 +5,12 @@ Invariant
     record holds their number. So a machine can sort the packets, in whatever order a runner delivers them.
     Every record of a file is in one packet or one dead letter.
 
-By position every file is a partition, read in order by one DoFn; files are read in parallel.
-
-By time, one DoFn reads all files together, always from the file with the earliest next time. So a machine
-holds only the records that are out of order. The DoFn first reads only the times of every file, and so knows
-the earliest time that may follow each record. It opens a file when the first time of the file is due. A file
-in order of time needs the memory of a chunk; a file in no order is held whole. Whether a record is late
-depends only on its own file; the merged partition has no late records.
+By position every file is a partition, read in order by one DoFn; files are read in parallel. By time, one
+DoFn reads all files together, always from the file with the earliest next time. So a machine holds only the
+records that are out of order. The DoFn first reads only the times of every file. Then it knows the earliest
+time that may come after each record, and opens a file when the file's first time is due. A file in order of
+time needs the memory of a chunk; a file in no order is held whole. Whether a record is late depends only on
+its own file; the merged partition has no late records.
 """
 
 from __future__ import annotations
