@@ -266,6 +266,7 @@ class Outcome:
     seconds       how long the job took
     alerts        the alerts in order of time, of a job on Beam that prints them or calls for them
     restarted     when the runner last restarted the job after a failure (RFC 3339); empty: never
+    stopped       whether the job was stopped, and goes on from its checkpoint
     """
 
     counts: Counter[str]
@@ -274,3 +275,4 @@ class Outcome:
     seconds: float = 0.0
     alerts: pa.Table | None = None
     restarted: str = ""
+    stopped: bool = False
