@@ -305,4 +305,4 @@ def _evaluate_on_beam(job: Evaluation) -> int:
         say(why)
         return 0
     outcome = evaluate_and_report(job)
-    return status_of(outcome.counts, job.fail_if, goes_on=goes_on(job))
+    return status_of(outcome.counts, job.fail_if, goes_on=goes_on(job, outcome))

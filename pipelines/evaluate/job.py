@@ -266,12 +266,13 @@ class Evaluation:
 class Outcome:
     """The counters and other results of a finished job.
 
-    counts        the counters, by the names of Beam metrics
-    letters       (kind, reason, count, lowest position) of dead letters; most frequent first
-    times         the least and the greatest event time, seconds since 1970; None if events have no times
-    seconds       how long the job took
-    alerts        the alerts in order of time, for a job on Beam that prints them or calls recipients for them
+        counts        the counters, by the names of Beam metrics
+        letters       (kind, reason, count, lowest position) of dead letters; most frequent first
+        times         the least and the greatest event time, seconds since 1970; None if events have no times
+        seconds       how long the job took
+        alerts        the alerts in order of time, for a job on Beam that prints them or calls recipients for them
     restarted     when the runner last restarted the job after a failure (RFC 3339); "" = never
+    stopped       whether the job was stopped, and goes on from its checkpoint
     """
 
     counts: Counter[str]
@@ -280,3 +281,4 @@ class Outcome:
     seconds: float = 0.0
     alerts: pa.Table | None = None
     restarted: str = ""
+    stopped: bool = False

@@ -155,8 +155,9 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
     waits = sum(max(each.missing(counts), 0) for each in (EVENTS, LABELS))
-    if waits and goes_on(job) and not outcome.restarted:
-        say(f"{counted(waits, 'record')} wait for their turn in the state of the job: a savepoint has them")
+    if waits and goes_on(job, outcome) and not outcome.restarted:
+        kept = "the checkpoint" if outcome.stopped else "a savepoint"
+        say(f"{counted(waits, 'record')} wait for their turn in the state of the job: {kept} has them")
     for warning in warnings_of(outcome, job):
         say(warning)
 
@@ -214,13 +215,13 @@ def sum_of_labels(counts: Counter[str]) -> str:
     return LABELS.told(counts, "label")
 
 
-def goes_on(job: Evaluation) -> bool:
+def goes_on(job: Evaluation, outcome: Outcome) -> bool:
     """Return whether the job was stopped while its streams go on.
 
     Counters of such a job do not add up: records in its state were read but not applied. Records from a
     savepoint were read by an earlier job.
     """
-    return job.streams is not None and job.streams.way in ("impulse", "source")
+    return outcome.stopped or (job.streams is not None and job.streams.way in ("impulse", "source"))
 
 
 def _gaps(counts: Counter[str]) -> Iterator[str]:
@@ -271,7 +272,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
             "lose what was counted between the checkpoint and the failure, or have it twice, and need not "
             "add up; rows and dead letters are not affected"
         )
-    elif not goes_on(job):
+    elif not goes_on(job, outcome):
         yield from _gaps(counts)
     yield from losses_of(outcome, job)
     applied = counts["events_applied"]

@@ -172,7 +172,7 @@ def _evaluated(
                 sink.finish()
             if checkpoints is not None and has_ended:
                 checkpoints.write(live, readers, ended=True)
-        outcome = live.outcome()
+        outcome = replace(live.outcome(), stopped=not has_ended)
         drawn = job.settings.evaluator.curves is not None
         curves = copies["curves"] if drawn else None
         told = outcome

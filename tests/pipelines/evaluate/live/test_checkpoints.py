@@ -440,6 +440,19 @@ def test_a_job_that_came_to_its_end_is_not_run_again(arriving, capsys):
     assert (outputs(), [path.read_bytes() for path in kept()]) == before
 
 
+def test_what_waits_when_a_job_is_stopped_is_no_defect(arriving):
+    (arriving / "_END").unlink()
+    words = (arriving, "--follow", "--every", "10", "--time", "time", "--order", "time:10m")
+    with job(*words, "--checkpoint", "kept", output="rows.jsonl") as running:
+        wait_for(lambda: Path("rows.jsonl").exists() and b'"row": 3' in Path("rows.jsonl").read_bytes())
+        running.process.send_signal(signal.SIGTERM)
+        status, _, said = running.end()
+    assert status == 0
+    assert not any("do not add up" in line for line in said)
+    waits = " wait for their turn in the state of the job: the checkpoint has them"
+    assert any(line.endswith(waits) for line in said)
+
+
 def test_records_behind_the_end_are_never_left_out_silently(stdin, capsys):
     sent = lines_of(events(40))
     assert go_on(capsys, stdin(sent))[0] == 0
