@@ -241,7 +241,7 @@ def state(files: Files, sizes: Sizes) -> Iterator[str]:
 PEERS = ("polars", "duckdb", "scikit_learn", "scikit_learn_row")
 SHOWN = {
     "auc": "rocsteady, `--measures auc` (with interval)",
-    "all": "rocsteady, its default row: 26 measures",
+    "all": "rocsteady, its default row",
     "polars": "polars, AUC alone",
     "duckdb": "DuckDB, AUC alone",
     "scikit_learn": "pandas + scikit-learn, AUC alone",

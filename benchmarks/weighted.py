@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from rocsteady.core.evaluator.weighted.ranking import WeightedRanking
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
+from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.weighted_tree.rows import Batch, RowPlan
 
 from .core import (

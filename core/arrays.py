@@ -1,7 +1,4 @@
-"""The types of the arrays that modules pass to each other, one name for each type of element.
-
-The module also has empty arrays.
-"""
+"""Types of the arrays that modules pass to each other, one name for each type; empty arrays; no time."""
 
 from __future__ import annotations
 
@@ -19,3 +16,6 @@ FloatArray = npt.NDArray[np.float64]
 NO_FLOATS: FloatArray = np.empty(0)
 NO_INT8: Int8Array = np.empty(0, np.int8)
 NO_INT64: Int64Array = np.empty(0, np.int64)
+
+NO_TIME = int(np.iinfo(np.int64).min)
+"""Microseconds that stand for "no time"."""

@@ -51,6 +51,19 @@ def own_applied(counts: Mapping[str, int]) -> int:
     return max(events, 0) + max(counts.get(LABELS.applied, 0) - counts.get(EARLIER_USED, 0), 0)
 
 
+def own_waiting(counts: Mapping[str, int]) -> int:
+    """Return how many of the records that a job read itself may wait in the state that it exports.
+
+    At most so many events of the job can wait as were neither refused nor dropped. The others that wait are
+    of the imported state. Labels that wait are taken for the job's own.
+    """
+    events = counts.get("events_kept", 0)
+    if counts.get(EVENTS.taken_up, 0):
+        lost = sum(counts.get(name, 0) for *_, name in EVENTS.kinds) - events - counts.get(EARLIER_LOST, 0)
+        events = min(events, max(counts.get(EVENTS.read, 0) - lost, 0))
+    return events + counts.get("labels_kept", 0)
+
+
 EVENTS = Sum(
     "events_read", "events_taken_up", "events_applied", "applied",
     (

@@ -9,9 +9,9 @@ from ..errors import ConfigError
 from ..process.near_names import near_names
 from ..rows.class_columns import MEANS_NUMBERS
 from ..rows.columns import COUNT_COLUMNS, MASS_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from ..rows.measure_table import CLASS_TABLE, MEASURE_TABLE, POSITIVE_MEASURES
 from ..rows.pairs import PAIR_NUMBERS
 from ..rows.roll_ups import GROUP_NUMBERS
-from ..settings.measure_names import MEASURES, RANKING_MEASURES
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, *MEANS_NUMBERS, "drift")
 """The columns of rows that a rule may name: counts, masses and measures, and `drift` as 1 or 0.
@@ -20,16 +20,11 @@ A rule may also name columns of roll-up rows (`GROUP_NUMBERS`), and then watches
 pairs (`PAIR_NUMBERS`), and then watches pairs.
 """
 
-OF_ONE_CLASS = frozenset(
-    (
-        *MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES],
-        "members_surely_below", "tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd",
-    )
-)  # fmt: skip
-"""The columns that are null in the row of all classes, and in its roll-up: they need a positive class."""
+OF_ONE_CLASS = frozenset((*MASS_COLUMNS[1:], *POSITIVE_MEASURES, "members_surely_below"))
+"""Columns that are null in the row of all classes, and in its roll-up: they need a positive class."""
 
-TESTED = ("auc", *(name for name in MEANS_NUMBERS if f"{name}_low" in MEANS_NUMBERS))
-"""The columns that have an interval, which decides whether a change is real."""
+TESTED = tuple(measure.name for measure in (*MEASURE_TABLE, *CLASS_TABLE) if measure.interval)
+"""Columns that have an interval, by which a change is tested."""
 
 Kind = Literal["row", "roll-up row", "pair row"]
 """The kinds of rows that rules watch."""

@@ -21,12 +21,12 @@ from ..events.inputs import TimesReader, as_array, as_binary, as_score_numbers, 
 from ..rows import slots
 from ..rows.class_columns import ClassColumns, ClassMeans
 from ..rows.class_rows import ClassRows
-from ..rows.columns import NO_POSITIVE_CLASS, NOT_ASKED
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import NO_POSITIVE_CLASS, NOT_ASKED
 from ..rows.records import Measures
 from ..rows.rows import Rows
 from ..settings.choices import SettingsChoices, settings_with
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import MEASURES
 from ..settings.windows import Adaptive
 from .adaptive import ClassSignal
 from .events import ClassEvents

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..arrays import FloatArray, Int64Array
 from ..rows.class_columns import MEANS_COLUMNS, NO_MEANS, ClassMeans
-from ..rows.columns import DEGENERATE, ONE_CLASS, REASONS, reason_clauses
+from ..rows.columns import reason_clauses
+from ..rows.reasons import DEGENERATE, ONE_CLASS, REASONS
 from .figures import ClassFigures
 from .settings import ClassSettings
 from .values import FIGURES, values_of_line

@@ -21,23 +21,17 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
+from ..rows.measure_table import CLASS_TABLE, MEASURE_TABLE
 from .significance import SignTest, WilcoxonTest, check_level, friedman_nemenyi, holm, sign_test, wilcoxon
 
-LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))
-"""The measures for which a smaller value is better."""
+LOWER_IS_BETTER = frozenset(measure.name for measure in MEASURE_TABLE if measure.better == "lower")
+"""Measures whose smaller values are better."""
 
-OF_CLASSES = ("auc_macro", "auc_weighted", "auc_m", "worst_class_auc", "worst_pair_auc")
-"""The measures that only models with a score of each class have, in the row of all classes."""
+OF_CLASSES = tuple(measure.name for measure in CLASS_TABLE)
+"""Measures that only models with a score of each class have, in the row of all classes."""
 
-COMPARED = frozenset(
-    (
-        *LOWER_IS_BETTER, *OF_CLASSES, "accuracy", "auc", "average_precision", "balanced_accuracy", "cmd",
-        "f1", "g_mean", "h", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "ks", "mcc", "partial_auc",
-        "partial_auc_mcclish", "polynomial_auc", "precision", "recall", "specificity", "tn", "tp",
-        "tpr_at_fpr",
-    )
-)  # fmt: skip
-"""The measures by which learners can be compared, because one of two values is better."""
+COMPARED = frozenset(measure.name for measure in (*MEASURE_TABLE, *CLASS_TABLE) if measure.better)
+"""Measures by which learners can be compared: of two values, one is better."""
 
 FEW_FOLDS = 6
 """The least number of pairs with which the sign test or Wilcoxon's test can reach the level .05."""

@@ -24,7 +24,7 @@ from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ..encoding.fields import Reader
 from ..errors import InputError
 from ..events.times import NO_TIME
-from ..rows.columns import ONE_CLASS, REASONS, TOO_FEW
+from ..rows.reasons import ONE_CLASS, REASONS, TOO_FEW
 from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected, leader, noted
 from .fold_report import FoldReport, GatheringMachine, PairedFold
 from .mcnemar import McnemarEvidence, mcnemar

@@ -18,10 +18,11 @@ from ..events.inputs import GivenEvents
 from ..events.times import END_OF_TIME, NO_TIME, check_times
 from ..measures.decisions import CLASSES, HELD, LAST_LABEL, LAST_SEEN, SEQ
 from ..rows import slots
-from ..rows.columns import INTEGER_COLUMNS, NOT_ASKED
+from ..rows.columns import INTEGER_COLUMNS
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import NOT_ASKED
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import MEASURES
 from ..settings.windows import Adaptive
 from .adaptive_signal import AdaptiveSignal
 from .adwin import Adwin

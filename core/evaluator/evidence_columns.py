@@ -14,7 +14,8 @@ import numpy as np
 from ..arrays import NO_INT64, FloatArray, Int8Array, Int64Array
 from ..evidence.below import EvidenceBelow
 from ..rows import slots
-from ..rows.columns import INTEGER_COLUMNS, NO_BLOCK, NO_REFERENCE, REFERENCE_GROWS
+from ..rows.columns import INTEGER_COLUMNS
+from ..rows.reasons import NO_BLOCK, NO_REFERENCE, REFERENCE_GROWS
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 

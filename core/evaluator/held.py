@@ -16,8 +16,8 @@ from ..errors import InputError
 from ..events.columns import TextColumn
 from ..events.inputs import GivenEvents
 from ..measures.decisions import CLASSES, LAST_LABEL, LAST_SEEN
+from ..rows.measure_table import RANKING_MEASURES
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import RANKING_MEASURES
 from .negatives import LABEL, PREDICTION, Negatives
 from .state import Codes, EvaluatorState
 

@@ -26,10 +26,10 @@ from ..measures.sorted import group_ties, insert_shifted, merge_sorted, place
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..measures.sums import LEAST_CAPACITY, fixed_point_scale
 from ..rows import slots
+from ..rows.measure_table import MEASURES
 from ..score_tree.rows import Ask
 from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import MEASURES
 
 _STRIDE_OF_GRID = 100
 

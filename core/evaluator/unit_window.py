@@ -20,8 +20,9 @@ from ..measures.curve import curve_of_entries
 from ..measures.scan import EXACT_EVENTS
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..rows import slots
-from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS, OUT_OF_RANGE
+from ..rows.columns import INTEGER_COLUMNS
 from ..rows.curves import RocCurve
+from ..rows.reasons import NO_POSITIVE_CLASS, OUT_OF_RANGE
 from ..rows.rows import Rows
 from ..settings.evaluator import CurvePoints, EvaluatorSettings
 from .held import RANKING, Classes, Columns

@@ -20,11 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import NO_TIME as NO_TIME
 from ..arrays import FloatArray, Int64Array
 from ..errors import ConfigError, InputError
-
-NO_TIME = int(np.iinfo(np.int64).min)
-"""The number of microseconds that stands for "no time"."""
 
 END_OF_TIME = 2**63 - 1
 """The time of the clock after the input has ended."""

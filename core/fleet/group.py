@@ -16,7 +16,7 @@ import numpy as np
 from ..encoding.fields import Reader, packed_text
 from ..errors import InputError
 from ..events.times import NO_TIME
-from ..rows.columns import DEGENERATE, REASONS
+from ..rows.reasons import DEGENERATE, REASONS
 from ..rows.roll_ups import RollUpRow
 from .formulas import roll_up_numbers, variances
 from .members import NUMBERS, are_possible

@@ -25,10 +25,11 @@ from ..events.times import NO_TIME
 from ..ids.sharding import shard_of
 from ..rows.class_columns import MEANS_COLUMNS, ClassColumns, as_numbers
 from ..rows.class_rows import ClassRow
-from ..rows.columns import REASONS, reasons_by_measure
+from ..rows.columns import reasons_by_measure
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import REASONS
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
-from ..settings.measure_names import MEASURES
 from .settings import RollUpSettings
 from .surely import log_e_values
 

@@ -7,6 +7,5 @@ classes. `polynomial_auc`, `polynomial_estimate` and `step_polynomials` compute 
 Jaroszewicz. `steps` has the record of a window's steps, and `event_buffer` the events of a window that follow
 them.
 
-A new measure has its name in `core.settings.measure_names`; docs/architecture/overview.md lists its other
-places.
+`core/rows/measure_table.py` declares the measures; CONTRIBUTING.md says how to add one.
 """

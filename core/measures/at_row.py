@@ -19,21 +19,17 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
 from ..rows import slots
-from ..rows.columns import CONSTANT_SCORES
+from ..rows.measure_table import MEASURE_TABLE
+from ..rows.reasons import CONSTANT_SCORES
 from ..settings.costs import SeverityCost
 from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from .polynomial_estimate import polynomial_auc_of
 from .scan import lower_hull
 
-OF_ENTRIES = frozenset(
-    (
-        "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish", "polynomial_auc",
-        "polynomial_auc_bound",
-    )
-)  # fmt: skip
+OF_ENTRIES = frozenset(measure.name for measure in MEASURE_TABLE if "entries" in measure.reads)
 """The names of the measures that need the window's entries, O(k) a row."""
 
-OF_HULL = frozenset(("cost_curve_area", "calibration_error"))
+OF_HULL = frozenset(measure.name for measure in MEASURE_TABLE if "hull" in measure.reads)
 """The names of the measures that need the window's hull. The hull has about 1.3 k^(1/3) edges for k events on
 smooth curves.
 """

@@ -24,7 +24,7 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, entry, inlined, kernel, scanning
 from ..kernels.rings import move_on
 from ..rows import slots
-from ..rows.columns import (
+from ..rows.reasons import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
     MAJORITY_IS_RIGHT,
@@ -161,17 +161,7 @@ def write_recall_means(
 @kernel
 def refuse_binary(reasons: Int8Array) -> None:
     """Write the reason of the measures that need a positive class: no positive class is named."""
-    for measure in (
-        slots.TP,
-        slots.FP,
-        slots.TN,
-        slots.FN,
-        slots.PRECISION,
-        slots.RECALL,
-        slots.SPECIFICITY,
-        slots.F1,
-        slots.CMD,
-    ):
+    for measure in slots.BINARY:
         reasons[measure] = NO_POSITIVE_CLASS
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import FloatArray, Int8Array
 from ..kernels.compile import allocating, kernel
 from ..rows import slots
-from ..rows.columns import DEGENERATE, TOO_FEW
+from ..rows.reasons import DEGENERATE, TOO_FEW
 
 
 @kernel

@@ -7,6 +7,7 @@ of each class. `kernels.rings` has the rings of windows that kernels read.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -116,56 +117,60 @@ class EventBuffer(Generic[AnyEvents]):
 
     def follow(self, coming: AnyEvents, steps: Steps) -> None:
         """Add and drop what some steps say; `coming` has the events that enter, in order."""
-        if not len(steps.shifts) or not steps.shifts.any():
-            self.add(coming)
-            self.drop(int(steps.leaving.sum()))
-            return
-        entered = 0
-        for flags, gone, shift in zip(
-            steps.flags.tolist(), steps.leaving.tolist(), steps.shifts.tolist(), strict=True
-        ):
-            self.drop(gone)
-            if not flags & ENTERS:
-                continue
-            self.add(coming.part(slice(entered, entered + 1)))
-            entered += 1
-            if shift:
-                places = np.arange(self._end - 1 - shift, self._end)
-                for column in self._columns._asdict().values():
-                    if column is not None:
-                        column[places] = column[np.roll(places, 1)]
+        for _ in self._follow_to(np.flatnonzero(steps.shifts), coming, steps):
+            pass
+
+    def _follow_to(self, stops: Int64Array, coming: AnyEvents, steps: Steps) -> Iterator[int]:
+        """Follow steps; yield each of `stops`, the late ones among them, when it is done."""
+        self.add(coming)
+        first, end = self._first, self._end
+        if len(stops):
+            firsts = first + np.cumsum(steps.leaving)
+            enters = (steps.flags & ENTERS) != 0
+            ends = end - len(coming.labels) + np.cumsum(enters)
+            shifts = steps.shifts[stops].tolist() if len(steps.shifts) else repeat(0)
+            places = zip(stops.tolist(), firsts[stops].tolist(), ends[stops].tolist(), shifts, strict=False)
+            for step, self._first, self._end, shift in places:
+                if shift:
+                    self._move_last(shift)
+                yield step
+        self._first, self._end = first + int(steps.leaving.sum()), end
+
+    def _move_last(self, shift: int) -> None:
+        """Move the newest event before the `shift` events that came before it."""
+        last = self._end - 1
+        for column in self._columns._asdict().values():
+            if column is not None:
+                moved = column[last].copy()
+                column[last - shift + 1 : last + 1] = column[last - shift : last]
+                column[last - shift] = moved
 
     def follow_to_rows(self, events: AnyEvents, steps: Steps, start: int) -> Iterator[int]:
         """Follow steps; yield each step at which a row is due, when it is done. Read all that is yielded.
 
         events, start  the events of the steps, and the place of the first one in its batch
         """
-        due = np.flatnonzero(steps.flags & ROW_DUE).tolist()
-        if self._half_life or (len(steps.shifts) and steps.shifts.any()):
-            done = 0
-            for step in (*due, len(steps.flags) - 1):
-                some = steps.part(done, step + 1)
-                self.follow(entering(events, some, start), some)
-                self._drop_faded()
-                if done <= step and some.flags[-1] & ROW_DUE:
+        is_due = (steps.flags & ROW_DUE) != 0
+        if not self._half_life:
+            stops = np.flatnonzero(is_due | (steps.shifts != 0) if len(steps.shifts) else is_due)
+            for step in self._follow_to(stops, entering(events, steps, start), steps):
+                if is_due[step]:
                     yield step
-                done = step + 1
             return
-        coming, held = entering(events, steps, start), len(self)
-        self.add(coming)
-        first, end = self._first, self._end
-        if due:
-            gone, here = np.cumsum(steps.leaving), np.cumsum((steps.flags & ENTERS) != 0)
-            for step in due:
-                self._first, self._end = first + int(gone[step]), first + held + int(here[step])
+        done = 0
+        for step in np.union1d(np.flatnonzero(is_due), len(is_due) - 1).tolist():
+            some = steps.part(done, step + 1)
+            self.follow(entering(events, some, start), some)
+            self._drop_faded()
+            if is_due[step]:
                 yield step
-        self._first, self._end = first + int(steps.leaving.sum()), end
+            done = step + 1
 
     def _drop_faded(self) -> None:
         """Drop the events that have faded beside the others of their class. O(held)."""
-        if not self._half_life or not len(self):
-            return
         events = self.events()
+        if not len(self):
+            return
         kept = events.unfaded(self._half_life)
         if kept.all():
             return

@@ -26,8 +26,7 @@ from ..kernels.compile import Integer, allocating, kernel, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, rounded
 from ..kernels.records import whole
 from ..rows import slots
-from ..rows.columns import ONE_CLASS
-from ..settings.measure_names import RANKING_MEASURES
+from ..rows.reasons import ONE_CLASS
 from .delong import auc_interval, write_interval
 from .sorted import group_ties
 from .sums import area_under_min, brier_term, log_loss_term, loss_in_fixed_point
@@ -167,9 +166,8 @@ def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array
     if n + p > 0:
         numbers[slots.PREVALENCE] = p / (n + p)
         if n == 0 or p == 0:
-            for measure in range(RANKING_MEASURES):
-                if measure not in (slots.BRIER, slots.LOG_LOSS):
-                    reasons[measure] = ONE_CLASS
+            for measure in slots.RANKED:
+                reasons[measure] = ONE_CLASS
     return bool(n > 0 and p > 0)
 
 

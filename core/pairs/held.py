@@ -41,7 +41,10 @@ class PairInstances(NamedTuple):
 
     def unfaded(self, half_life: int) -> BoolArray:
         """Return which instances are at most `FADED` half-lives older than the newest of their class."""
-        return np.asarray(self._ages() <= FADED * half_life)
+        oldest = FADED * half_life
+        if self.ticks is None or self.ticks.max() - self.ticks.min() <= oldest:
+            return np.ones(len(self.labels), np.bool_)
+        return np.asarray(self._ages() <= oldest)
 
     def fading_weights(self, half_life: int) -> FloatArray:
         """Return each instance's weight, relative to the newest of its class."""

@@ -20,8 +20,9 @@ from ..kernels.rings import unrolled, with_room
 from ..measures import decisions
 from ..measures.steps import Steps
 from ..rows import slots
-from ..rows.columns import NUMBER_COLUMNS, REASONS
-from ..settings.measure_names import MEASURES
+from ..rows.columns import NUMBER_COLUMNS
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import REASONS
 
 _NO_ROWS: FloatArray = np.empty((0, len(NUMBER_COLUMNS)))
 _NO_REASONS: Int8Array = np.empty((0, len(MEASURES)), np.int8)

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import InputError, MissingPackageError
 from ..events.numbers import is_held
-from ..rows.columns import ONE_CLASS, REASONS
+from ..rows.reasons import ONE_CLASS, REASONS
 from ..settings.costs import BetaCost, Cost
 from ..settings.windows import LastEvents
 from .class_window import ClassScores, ScoreOfEachClass

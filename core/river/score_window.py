@@ -17,14 +17,15 @@ from ..evaluator.eviction import sliding_steps
 from ..evaluator.weighted.ranking import WeightedRanking
 from ..measures.at_row import curvature_of, h_measure
 from ..rows import slots
-from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS
+from ..rows.columns import NUMBER_COLUMNS
+from ..rows.measure_table import MEASURES
+from ..rows.reasons import ONE_CLASS, REASONS
 from ..score_tree.rows import ROW, Ask
 from ..score_tree.store import NOTHING, checked_capacity
 from ..score_tree.tree import ScoreTree
 from ..score_tree.window import ScoreWindow, keeps_hull_for
 from ..settings.costs import Cost
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import MEASURES
 from ..weighted_tree.rows import Batch
 
 _ASKS = {"auc": NOTHING, "h": NOTHING._replace(h=1), "ks": NOTHING._replace(ks=1)}

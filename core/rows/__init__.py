@@ -1,6 +1,7 @@
 """Rows of measures, which every sink writes.
 
-`columns` has the schema and the reasons why a measure is null. `slots` has the place of each number in a row.
+`measure_table` declares the measures, and `reasons` why a measure is null. `columns` has the schema, and
+`slots` the place of each number in a row.
 `records` has one row as a named tuple, `rows` many rows in columns. `curves` has the ROC curve of a window as
 a record. `display` formats figures for consoles and notebooks. `arrow` makes tables of Arrow and pandas.
 `differences` gives the interval of the AUC difference of two rows. `roll_ups` has the row of a group of

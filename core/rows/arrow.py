@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import Table as Table
 
-from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
+from ..arrays import NO_TIME, FloatArray, Int8Array, Int32Array, Int64Array
 from ..errors import MissingPackageError
-from ..events.times import NO_TIME
 from .class_columns import CLASS_ROW_COLUMNS, MEANS_COLUMNS, ClassColumns
 from .columns import COLUMNS, COUNT_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
 

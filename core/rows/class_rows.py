@@ -54,6 +54,7 @@ class ClassRow(NamedTuple):
     window_events: int
     window_start: int | None
     window_end: int | None
+    # <measures of a row>
     weight: float | None
     positives: float | None
     negatives: float | None
@@ -97,6 +98,7 @@ class ClassRow(NamedTuple):
     kappa_per: float | None
     mcc: float | None
     cmd: float | None
+    # </measures of a row>
     auc_macro: float | None
     auc_macro_low: float | None
     auc_macro_high: float | None

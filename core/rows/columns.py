@@ -1,4 +1,4 @@
-"""The columns of a row, and the reasons why a measure is null: the schema that every sink writes.
+"""The columns of a row, the schema that every sink writes; and the text of the column of reasons.
 
 No other module writes or reads the text of a row's `reason`. The text has clauses, joined by "; ". A clause
 is measures joined by ", ", then ": ", then their reason. A clause without a colon concerns the whole row. The
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..settings.measure_names import MEASURES
+from .measure_table import MEASURES
+from .reasons import REASONS
 
 COUNT_COLUMNS = ("row", "seq", "window_events")
 
@@ -37,52 +38,12 @@ COLUMNS = (
 """Every column of a row, in the order in which sinks write them."""
 
 
-OK, ONE_CLASS, DEGENERATE, TOO_FEW, NO_PREDICTED_POSITIVES, NO_POSITIVES, NO_NEGATIVES = range(7)
-
-
-NO_POSITIVE_CLASS, CHANCE_IS_CERTAIN, MAJORITY_IS_RIGHT, PERSISTENT_IS_RIGHT = range(7, 11)
-
-
-EMPTY_MARGIN, NOTHING_TO_AVERAGE, OUT_OF_RANGE, CONSTANT_SCORES, NOT_ASKED, NO_BLOCK = range(11, 17)
-
-
-REFERENCE_GROWS, NO_REFERENCE = range(17, 19)
-
-
-REASONS = (
-    "",
-    "one class in window",
-    "degenerate interval",
-    "fewer than two positives or negatives in window",
-    "no predicted positives in window",
-    "no positives in window",
-    "no negatives in window",
-    "no positive class is named",
-    "chance agreement is certain",
-    "the majority classifier makes no error",
-    "the persistent classifier makes no error",
-    "one class in the labels or in the predictions",
-    "no positives and no predicted positives in window",
-    "the numbers are beyond what a float holds",
-    "constant scores in window",
-    "",
-    "no block of positives and negatives is full yet",
-    "no event has come after the reference period yet",
-    "the reference period has too few events",
-)
-"""The reasons why a measure is null or needs care, by code. The texts of OK and NOT_ASKED are empty.
-
-Readers of rows may compare these texts, so no text is ever changed. No text holds a colon, a comma or a
-semicolon.
-"""
-
-
 def reason_text(codes: Sequence[int]) -> str | None:
     """Return the reasons of one row in words, or None if no measure has a reason.
 
     `codes` has a code for each measure.
 
-    >>> reason_text([ONE_CLASS] * 2 + [OK] * (len(MEASURES) - 2))
+    >>> reason_text([1, 1] + [0] * (len(MEASURES) - 2))
     'auc, auc_low: one class in window'
     """
     return reason_clauses(dict(zip(MEASURES, (REASONS[code] for code in codes), strict=True)))

@@ -27,8 +27,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..arrays import FloatArray, Int64Array
-from ..events.times import NO_TIME
+from ..arrays import NO_TIME, FloatArray, Int64Array
 
 Times = TypeVar("Times", FloatArray, Int64Array)
 

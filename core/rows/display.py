@@ -14,15 +14,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .columns import COUNT_COLUMNS, TIME_COLUMNS, reason_clauses, reasons_by_measure
+from .measure_table import CLASS_TABLE, CONTENT_TABLE, MEASURE_TABLE
 
-_COUNTS = frozenset((*COUNT_COLUMNS, "weight", "positives", "negatives", "tp", "fp", "tn", "fn", "cmd"))
-_SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
-"""The fields in units of the score, or without an upper end: their figures have significant digits, not
-decimals.
-"""
+_DIGITS = {measure.name: measure.digits for measure in (*MEASURE_TABLE, *CONTENT_TABLE)}
 
-_BOUNDED = ("auc", "auc_macro", "auc_weighted", "auc_m")
-"""The measures whose figures include their intervals."""
+_BOUNDED = tuple(measure.name for measure in (*MEASURE_TABLE, *CLASS_TABLE) if measure.interval)
+"""The measures whose figures have their intervals."""
 _BOUNDS = frozenset(f"{name}_{end}" for name in _BOUNDED for end in ("low", "high"))
 
 HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
@@ -45,13 +42,14 @@ def figure(name: str, value: Any) -> str:
     """
     if name in TIME_COLUMNS:
         return _moment(value)
-    if name in _COUNTS:
+    digits = "count" if name in COUNT_COLUMNS else _DIGITS.get(name)
+    if digits == "count":
         return f"{value:,.0f}"
     if isinstance(value, tuple) and len(value) > _LISTED:
         return f"{str(value[:_LISTED])[:-1]}, ... {len(value):,} in all)"
     if isinstance(value, bool) or not isinstance(value, float):
         return str(value)
-    return f"{value:.6g}" if name in _SCORES else f"{value:.4f}"
+    return f"{value:.6g}" if digits == "score" else f"{value:.4f}"
 
 
 def _moment(microseconds: int) -> str:

@@ -27,6 +27,7 @@ class Measures(NamedTuple):
     """
 
     window_events: int
+    # <measures of a window>
     weight: float | None = None
     positives: float | None = None
     negatives: float | None = None
@@ -70,6 +71,7 @@ class Measures(NamedTuple):
     kappa_per: float | None = None
     mcc: float | None = None
     cmd: float | None = None
+    # </measures of a window>
     reason: str | None = None
 
     def __repr__(self) -> str:
@@ -127,6 +129,7 @@ class MeasureRow(NamedTuple):
     window_events: int
     window_start: int | None
     window_end: int | None
+    # <measures of a row>
     weight: float | None
     positives: float | None
     negatives: float | None
@@ -170,6 +173,7 @@ class MeasureRow(NamedTuple):
     kappa_per: float | None
     mcc: float | None
     cmd: float | None
+    # </measures of a row>
     drift: bool | None
     reason: str | None
     config: str

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
-from ..events.times import NO_TIME
+from ..arrays import NO_TIME, FloatArray, Int8Array, Int32Array, Int64Array
 from ..process.console import name_text
-from ..settings.measure_names import MEASURES
 from .class_columns import ClassColumns
 from .columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
 from .display import HEADLINES, figures
+from .measure_table import MEASURES
 from .records import MeasureRow, Measures
 
 if TYPE_CHECKING:  # type checkers alone import these: an evaluation needs neither pyarrow nor pandas

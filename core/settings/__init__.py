@@ -5,7 +5,7 @@ spelling and `parse_...` reads it. The canonical text of a configuration consist
 configuration's hash is the hash of this text.
 
 `windows` has the windows and emissions, `durations` their durations, `costs` the distributions of costs, and
-`measure_names` the names of measures, `periods` the periods of time, `evidence` the bound, the blocks and
+`measure_names` the choice of measures, `periods` the periods of time, `evidence` the bound, the blocks and
 the gap of evidence, `sketches` the size of sketches. `evaluator` puts these parts together in
 `EvaluatorSettings`, the settings of one model. `table` adds the settings of all models of a job in
 `TableSettings`, and has the names of slices. `setting` in `evaluator` declares the fields of these two

@@ -1,48 +1,15 @@
-"""The names of the measures of a row, and which measures are shown by default."""
+"""The names of the measures that are asked for."""
 
 from __future__ import annotations
 
 from ..errors import ConfigError
-
-MEASURES = (
-    "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
-    "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
-    "partial_auc", "partial_auc_mcclish", "polynomial_auc", "polynomial_auc_bound",
-    "evidence", "evidence_since", "block_events", "evidence_bound",
-    "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
-    "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
-)  # fmt: skip
-"""Every measure of a row, in column order."""
-
-
-RANKING_MEASURES = MEASURES.index("tp")
-"""The number of measures of scores, which come first in `MEASURES`. The measures behind them are measures of
-decisions.
-"""
-
-
-COSTLY_MEASURES = (
-    "cost_curve_area", "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish",
-    "polynomial_auc", "polynomial_auc_bound",
-)  # fmt: skip
-"""The measures that cost O(k) or O(hull) a row: they are computed only if asked for by name or by `all`."""
-
-
-PROBABILITY_MEASURES = ("brier", "log_loss", "calibration_error")
-"""The measures that have a meaning only if the scores are probabilities."""
-
-
-EVIDENCE_MEASURES = ("evidence", "evidence_since", "block_events", "evidence_bound")
-"""The measures of all events so far, not of the window: they are computed if, and only if, there is a bound
-of the AUC.
-"""
-
-
-_COMPANIONS = {
-    "auc": ("auc_low", "auc_high"),
-    "ks": ("ks_threshold",),
-    "polynomial_auc": ("polynomial_auc_bound",),
-}
+from ..rows.measure_table import (
+    COSTLY_MEASURES,
+    EVIDENCE_MEASURES,
+    MEASURE_TABLE,
+    MEASURES,
+    PROBABILITY_MEASURES,
+)
 
 
 def named_measures(
@@ -79,7 +46,7 @@ def named_measures(
                 "(--probabilities)"
             )
         else:
-            wanted.update((name, *_COMPANIONS.get(name, ())))
+            wanted.update(each.name for each in MEASURE_TABLE if name in (each.name, each.beside))
     if not names:
         raise ConfigError("measures=(): name at least one, or leave it out for the usual ones")
     return tuple(name for name in MEASURES if name in wanted)

@@ -17,8 +17,8 @@ import numpy as np
 from ..evaluator.evaluator import ModelEvaluator
 from ..join.settings import JoinSettings
 from ..kernels.cache_folder import CACHE_FOLDER
+from ..rows.measure_table import MEASURES
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measure_names import MEASURES
 from ..settings.table import SPANS, TableSettings
 from ..settings.windows import Adaptive, AllEvents, EveryEvents, Fading, LastDuration, LastEvents, Window
 from .compile_ahead import warm_up

@@ -19,7 +19,7 @@ from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array
 from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
 from ..rows import slots
-from ..rows.columns import DEGENERATE, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
+from ..rows.reasons import DEGENERATE, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
 from .layout import (
     FAINT,
     FRESH,
@@ -279,9 +279,8 @@ def write_measures(
         return doubt
     numbers[slots.PREVALENCE] = p / (n + p)
     if (state.events[0] == 0) | (state.events[1] == 0):
-        for measure in range(slots.TP):
-            if measure not in (slots.BRIER, slots.LOG_LOSS):
-                reasons[measure] = ONE_CLASS
+        for measure in slots.RANKED:
+            reasons[measure] = ONE_CLASS
         return doubt
     measures = numbers[slots.MEASURES :]
     doubt |= write_interval(tree, ask.z, measures, reasons)

@@ -40,9 +40,9 @@ from ..errors import InputError
 from ..events.inputs import as_labels, as_scores
 from ..rows import slots
 from ..rows.columns import NUMBER_COLUMNS
+from ..rows.measure_table import MEASURES
 from ..score_tree.query import MassCrossing
 from ..score_tree.tree import KolmogorovSmirnov
-from ..settings.measure_names import MEASURES
 from . import rows
 from .query import crossing_of_class, masses_around, score_at_positives
 from .store import NOTHING, WeightedStore, as_finite_scores

@@ -1,6 +1,6 @@
 """The columns of the tables that jobs write, as Markdown.
 
-Types come from the schemas of the tables, meanings from docstrings and from the report's glossary.
+Types come from the schemas of the tables, meanings from docstrings and from the table of measures.
 """
 
 from __future__ import annotations
@@ -20,11 +20,7 @@ from rocsteady import (
 )
 from rocsteady.core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA
 from rocsteady.core.rows.columns import COLUMNS, NUMBER_COLUMNS
-from rocsteady.core.settings.measure_names import (
-    COSTLY_MEASURES,
-    EVIDENCE_MEASURES,
-    PROBABILITY_MEASURES,
-)
+from rocsteady.core.rows.measure_table import CONTENT_TABLE, EVIDENCE, MEASURE_TABLE, PROBABILITIES
 from rocsteady.pipelines.frames.summary import VERDICT
 from rocsteady.pipelines.report.data import MEANINGS
 from rocsteady.transforms.events.dead_letters import DeadLetter, schema_of
@@ -96,14 +92,15 @@ def measures_markdown(group: str) -> str:
 
 def _meaning(name: str) -> str:
     """Return the meaning of a measure, its unit, which values are better, and the options that it needs."""
-    meaning = MEANINGS[name]
-    options = ["`--measures`"] if name in COSTLY_MEASURES else []
-    options += ["`--evidence-below`"] if name in EVIDENCE_MEASURES else []
-    options += ["`--probabilities`"] if name in PROBABILITY_MEASURES else []
+    measure = next(each for each in (*MEASURE_TABLE, *CONTENT_TABLE) if each.name == name)
+    options = ["`--measures`"] if measure.reads else []
+    options += ["`--evidence-below`"] if EVIDENCE in measure.needs else []
+    options += ["`--probabilities`"] if PROBABILITIES in measure.needs else []
+    is_better = measure.better and measure.by_itself
     parts = [
-        _cell(meaning.sentence),
-        UNITS.get(meaning.digits, ""),
-        f"{meaning.better.capitalize()} is better." if meaning.better else "",
+        _cell(measure.about),
+        UNITS.get(measure.digits, ""),
+        f"{measure.better.capitalize()} is better." if is_better else "",
         f"Null without {' and '.join(options)}." if options else "",
     ]
     return " ".join(filter(None, parts))

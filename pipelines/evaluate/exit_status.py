@@ -22,7 +22,7 @@ from ...core.errors import ConfigError
 from ...core.process.console import say
 from ...core.process.near_names import near_names
 from ...transforms.beam.metrics import COUNTERS
-from ..sums import EVENTS, LABELS, own_applied
+from ..sums import EVENTS, LABELS, own_applied, own_waiting
 from ..words import counted
 
 FILE_UNREAD = 1
@@ -135,16 +135,15 @@ def status_of(
     goes_on  whether the job was stopped, not ended: records may then wait in its state
     unread   the number of files that could not be read to their ends
 
-    Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost. Events of
-    an imported state that were applied do not make the status 0.
+    Records of the job that are kept in an export are neither applied nor lost. Events of an imported state,
+    applied or kept, do not make the status 0.
     """
     came = counts.get("events_read", 0) + counts.get("labels_read", 0)
-    waits = counts.get("events_kept", 0) + counts.get("labels_kept", 0)
     why = [rule.said(counts) for rule in rules if rule.holds(counts)]
     status = RULE_HOLDS if why else 0
     if unread:
         status = FILE_UNREAD
-    elif came and not waits and not goes_on and not _applied(counts, applied):
+    elif came and not own_waiting(counts) and not goes_on and not _applied(counts, applied):
         status = NOTHING_APPLIED
         what = f"{counted(came, 'record')} none was applied"
         before = counts.get(applied, 0)

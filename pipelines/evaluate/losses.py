@@ -13,7 +13,7 @@ from ...core.settings.durations import duration_text
 from ...transforms.beam import progress
 from ...transforms.events.fields import EventFields
 from ...transforms.events.losses import Loss, LossRole, losses
-from ..sums import EVENTS, own_applied
+from ..sums import EVENTS, own_applied, own_waiting
 from .job import Evaluation, Outcome
 
 _NAMES_SHOWN = 10
@@ -22,8 +22,8 @@ _NAMES_SHOWN = 10
 def losses_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     """Yield, at the end of a job, a sentence for each role of records that has many dead letters."""
     counts = outcome.counts
-    came, waits = counts["events_read"] + counts["labels_read"], counts["events_kept"] + counts["labels_kept"]
-    if came and not waits and not own_applied(counts):
+    came = counts["events_read"] + counts["labels_read"]
+    if came and not own_waiting(counts) and not own_applied(counts):
         of_own = " that the job read" if counts[EVENTS.taken_up] else ""
         if (why := _why_none(outcome, job)) is not None:
             yield f"no event{of_own} was applied: {why}"

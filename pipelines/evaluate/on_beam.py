@@ -124,10 +124,8 @@ def run_evaluation(job: Evaluation) -> Outcome:
         check = None if job.streams is None else job.streams.check
         outcome = run_counted(_pipeline(hidden), job.runner, check)
         if copy is not None:
-            order = ("time", "model", "slice", "row", "rule", "class")
-            alerts = pa.parquet.read_table(copy)
-            there = [(name, "ascending") for name in order if name in alerts.column_names]
-            outcome = replace(outcome, alerts=alerts.sort_by(there))
+            order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule", "class")]
+            outcome = replace(outcome, alerts=pa.parquet.read_table(copy).sort_by(order))
         report_on(hidden, outcome)
     return replace(outcome, seconds=time.monotonic() - started)
 

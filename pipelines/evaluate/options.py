@@ -15,6 +15,13 @@ from ...core.alerts.surely import Surely, parse_budget
 from ...core.classes.settings import ClassSettings
 from ...core.errors import ConfigError, InputError
 from ...core.rows.columns import MASS_COLUMNS
+from ...core.rows.measure_table import (
+    COSTLY_MEASURES,
+    EVIDENCE_MEASURES,
+    MEASURES,
+    POSITIVE_MEASURES,
+    PROBABILITY_MEASURES,
+)
 from ...core.settings.durations import microseconds
 from ...core.settings.evaluator import (
     CURVES_AT_END,
@@ -25,13 +32,6 @@ from ...core.settings.evaluator import (
     declared,
 )
 from ...core.settings.evidence import DEFAULT_BLOCKS, Bound, PeriodBound, bound_text, check_evidence
-from ...core.settings.measure_names import (
-    COSTLY_MEASURES,
-    EVIDENCE_MEASURES,
-    MEASURES,
-    PROBABILITY_MEASURES,
-    RANKING_MEASURES,
-)
 from ...core.settings.table import Shards, TableSettings, is_slice_of, slice_forms
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...runners.presets import Runner, RunnerError, choose_runner
@@ -60,8 +60,8 @@ from .recipients import Command, Recipient, Url, refuse_recipients
 _OFTEN = 10_000
 """Default of the least number of events between two curves: a curve has some 300 points."""
 
-_OF_POSITIVES = (*MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES])
-"""Columns that are null if no class is named as positive."""
+_OF_POSITIVES = (*MASS_COLUMNS[1:], *POSITIVE_MEASURES)
+"""Columns that are null where no class is named positive."""
 
 
 def fields_of(options: argparse.Namespace) -> EventFields:

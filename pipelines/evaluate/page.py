@@ -61,6 +61,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     from ...transforms.tables.read import ANY_ROWS, read_tables, rows_settings
     from ..report.facts import TITLE
     from ..report.report import write_report
+    from ..report.rows import Tables
 
     files = [
         *([job.output] if job.output and outcome.counts["rows_written"] else []),
@@ -82,11 +83,13 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     write_report(
         rows,
         job.report,
-        curves=curves,
-        roll_ups=told.get("roll-ups"),
-        pairs=told.get("pairs"),
-        alerts=outcome.alerts,
-        counters=counters_of(job, outcome, _letters_by_model(job, outcome)),
+        Tables(
+            curves=curves,
+            roll_ups=told.get("roll-ups"),
+            pairs=told.get("pairs"),
+            alerts=outcome.alerts,
+            counters=counters_of(job, outcome, _letters_by_model(job, outcome)),
+        ),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
         reference=job.reference,

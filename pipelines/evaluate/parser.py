@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.rows.measure_table import MEASURE_TABLE, PROBABILITIES
 from ...core.settings.evaluator import EvaluatorSettings, declared
 from ...core.settings.table import SPANS, TableSettings
 from ..arguments import (
@@ -112,11 +113,15 @@ def windows(window: str, every: str, whose: str, *more: Argument) -> Group:
     ))  # fmt: skip
 
 
+_COSTLY = [
+    measure.name + " (also needs --probabilities)" * (PROBABILITIES in measure.needs)
+    for measure in MEASURE_TABLE
+    if measure.reads and not measure.beside
+]
+
 MEASURES = Group("measures", (
     Argument("--measures", "NAME,...",
-        "names of measures, or all [all but the costly ones: cost_curve_area, average_precision, "
-        "calibration_error (also needs --probabilities), partial_auc, partial_auc_mcclish, "
-        "polynomial_auc]"),
+        f"names of measures, or all [all but the costly ones: {', '.join(_COSTLY)}]"),
     *(setting_option(EvaluatorSettings, name) for name in declared(EvaluatorSettings)),
 ))  # fmt: skip
 

@@ -20,6 +20,7 @@ from ...core.settings.table import IDLE, slice_forms
 from ...core.state.compile_ahead import share_compiled
 from ...transforms.beam import metrics, progress
 from ...transforms.events import doubts
+from ...transforms.events.doubts.classes import tell_classes_at_end
 from ...transforms.events.losses import FEW, Loss, losses
 from ..sums import EVENTS, LABELS
 from ..words import counted
@@ -76,7 +77,7 @@ class ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        doubts.tell_classes_at_end()
+        tell_classes_at_end()
         self._stop.set()
         if self._enabled:
             self._thread.join()

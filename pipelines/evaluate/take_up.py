@@ -118,9 +118,11 @@ def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
     Each partition in the export resumes at its offset.
 
     A partition that the export does not name belongs to a new topic, or was added to a topic. Such a
-    partition starts as in a job without an export. After an export of files or of stdin, every partition
-    starts in this way. Raises ConfigError where `start` is given although every partition resumes. Raises
-    InputError where the export names a partition that is not read, or an offset that does not exist.
+    partition starts as in a job without an export. It is new to the job, and so is a partition that was added
+    while the exporting job ran: the clock may have passed the times of its next events. After an export of
+    files or of stdin, every partition starts as in a job without an export. Raises ConfigError where `start`
+    is given although every partition resumes. Raises InputError where the export names a partition that is
+    not read, or an offset that does not exist.
     """
     known = {source: position for source, position in positions_in(export) if "offset" in position}
     names = {source.partition.name for source in streams.inputs if source.partition.resumes}
@@ -166,7 +168,8 @@ def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamI
             f"--import-state {export.folder} goes on from offset {offset:,} of {name}, which ends at "
             f"{source.end:,}: the topic was made anew; begin without the state"
         )
-    return replace(source, start=offset, place=place, high_water=high_water)
+    had_reader = any(name == of for of, _ in export.positions.values())
+    return replace(source, start=offset, place=place, high_water=high_water, is_new=not had_reader)
 
 
 def check_fits(export: Export, job: Evaluation) -> None:

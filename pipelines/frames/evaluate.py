@@ -36,6 +36,7 @@ from ...core.table.table import EvaluatorTable
 from ...transforms.evaluate.choices import chosen_settings, events_at_once
 from ...transforms.events import doubts
 from ...transforms.events.dead_letters import NO_LETTERS, Chunk, DeadLetters, RejectedLetters
+from ...transforms.events.doubts.outlying import TimesOfFiles
 from ...transforms.events.fields import RECORD_COUNTERS, ClassColumns, check_keywords
 from ...transforms.events.lateness import Timing, time_span
 from ...transforms.events.losses import LossRole, example_text, tell
@@ -231,7 +232,7 @@ class _FrameEvaluation:
     def _batches(self) -> Iterator[Batch]:
         """Yield the valid events of the frame; keep dead letters of the other events."""
         fields, position = self._frame.fields, 0
-        located, times = self._settings.deduplicate is not None, doubts.TimesOfFiles()
+        located, times = self._settings.deduplicate is not None, TimesOfFiles()
         table = self._frame.table().combine_chunks()
         for records in table.to_batches(events_at_once(self._settings.evaluator)):
             chunk = Chunk(position, records, None, NO_LETTERS)

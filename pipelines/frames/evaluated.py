@@ -17,7 +17,7 @@ from ...core.rows.arrow import table_to_pandas
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.verdicts.choice import reference_of
-from ..report.rows import EventCounters, count_dead_letters
+from ..report.rows import EventCounters, Tables, count_dead_letters
 from ..sums import EVENTS
 from ..words import counted
 from .frames import frame_of
@@ -162,12 +162,14 @@ class Evaluated:
         return write_report(
             self._tables["rows"],
             path,
-            curves=None if self._settings.curves is None else self._tables["curves"],
-            counters=replace(
-                self._lost, read=self.counters["events_read"], applied=self.counters["events_applied"]
+            Tables(
+                curves=None if self._settings.curves is None else self._tables["curves"],
+                counters=replace(
+                    self._lost, read=self.counters["events_read"], applied=self.counters["events_applied"]
+                ),
+                roll_ups=None if roll_ups is None else given_table(roll_ups, "roll-ups"),
+                pairs=None if pairs is None else given_table(pairs, "pairs"),
             ),
-            roll_ups=None if roll_ups is None else given_table(roll_ups, "roll-ups"),
-            pairs=None if pairs is None else given_table(pairs, "pairs"),
             title=title or TITLE,
             confidence=self._settings.confidence,
             reference=reference_of(reference),

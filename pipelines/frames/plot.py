@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from ...core.arrays import FloatArray
 from ...core.errors import ConfigError, InputError
 from ...core.process.near_names import near_names
+from ...core.rows.measure_table import MEASURES
 from ...core.rows.rows import Rows
-from ...core.settings.measure_names import MEASURES
 from ...core.settings.windows import is_count
 from ..report.classes.rows import CLASS, CLASS_NUMBERS, slices_with_classes
 from ..report.data import CLASS_MEANINGS, MEANINGS, meanings_of, thinned

@@ -251,7 +251,7 @@ def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     """Write the report about a job whose tables are complete."""
     from ..report.report import write_report
-    from ..report.rows import count_dead_letters
+    from ..report.rows import Tables, count_dead_letters
 
     rows_path, comparisons_path, means_path, letters_path = tables
     rows, oddities = read_tables([rows_path], ANY_ROWS)
@@ -260,13 +260,15 @@ def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     write_report(
         rows,
         path,
-        counters=count_dead_letters(read_tables([letters_path], "dead letters")[0]),
+        Tables(
+            counters=count_dead_letters(read_tables([letters_path], "dead letters")[0]),
+            comparisons=comparisons,
+            means=means,
+        ),
         title=job.title or _TITLE,
         confidence=job.settings.evaluator.confidence,
         settings=rows_settings([rows_path]),
         notes=[_about(job), *oddities],
-        comparisons=comparisons,
-        means=means,
     )
 
 

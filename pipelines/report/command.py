@@ -20,7 +20,7 @@ from ..outputs import check_outputs, is_text
 from ..words import counted, share
 from .facts import TITLE
 from .report import check_report_path, write_report
-from .rows import count_dead_letters
+from .rows import Tables, count_dead_letters
 
 
 def report_command(options: argparse.Namespace) -> int:
@@ -48,13 +48,15 @@ def report_command(options: argparse.Namespace) -> int:
     size = write_report(
         table,
         options.output,
-        curves=read["curves"],
-        counters=None if letters is None else count_dead_letters(letters),
-        alerts=read["alerts"],
-        comparisons=read["comparisons"],
-        means=read["means"],
-        roll_ups=read["roll-ups"],
-        pairs=read["pairs"],
+        Tables(
+            curves=read["curves"],
+            counters=None if letters is None else count_dead_letters(letters),
+            alerts=read["alerts"],
+            comparisons=read["comparisons"],
+            means=read["means"],
+            roll_ups=read["roll-ups"],
+            pairs=read["pairs"],
+        ),
         title=options.title or TITLE,
         confidence=confidence,
         reference=reference,

@@ -5,8 +5,7 @@ gzipped and in base64. The page unpacks a column when it first needs the column.
 takes 0.79 of the bytes of plain gzip for whole numbers, and 0.97 for fractions.
 
 `MEANINGS` is the meaning of every measure for readers: a name, a sentence, and the format of its numbers. The
-words of the glossary are in page/measures.toml, beside the templates. docs/architecture/math.md has the exact
-definitions.
+module core/rows/measure_table.py has the words. docs/architecture/math.md has the exact definitions.
 """
 
 from __future__ import annotations
@@ -14,11 +13,9 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +25,7 @@ import pyarrow.compute as pc
 from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.columns import reasons_by_measure
 from ...core.rows.curves import RESOLUTION, points_kept
-from ...core.settings.measure_names import MEASURES
+from ...core.rows.measure_table import CLASS_TABLE, CONTENT_TABLE, MEASURE_TABLE, MEASURES, Measure
 from ..words import counted
 from .classes.rows import CLASS, CLASS_NUMBERS
 from .rows import ReportRows, floats
@@ -43,7 +40,7 @@ GROUPS = {
     "window": "What the window holds",
 }
 
-CONTEXT = ("prevalence", "positives", "negatives", "window_events", "weight")
+CONTEXT = tuple(column.name for column in CONTENT_TABLE)
 """Columns beside the measures that describe the content of a window."""
 
 
@@ -66,15 +63,25 @@ class Meaning(NamedTuple):
     sentence: str
 
 
-def _meanings(name: str) -> dict[str, Meaning]:
-    text = (Path(__file__).parent / "page" / name).read_text("utf-8")
-    return {column: Meaning(**told) for column, told in tomllib.loads(text).items()}
+def _meaning(measure: Measure) -> Meaning:
+    group = "ranking" if measure.family == "evidence" else measure.family
+    better = measure.better if measure.by_itself else ""
+    return Meaning(measure.label, group, measure.digits, better, measure.about)
 
 
-MEANINGS = _meanings("measures.toml")
-"""Meanings by column: every column of `MEASURES`, then of `CONTEXT`."""
+_FAMILIES = ("ranking", "probability", "evidence", "decision")
 
-CLASS_MEANINGS = _meanings("class_measures.toml")
+MEANINGS = {
+    measure.name: _meaning(measure)
+    for measure in (
+        *sorted(MEASURE_TABLE, key=lambda measure: _FAMILIES.index(measure.family)),
+        *CONTENT_TABLE,
+    )
+}
+"""Meanings by column, in the order of pages: measures by family, then what a window holds."""
+
+_OF_CLASSES = {measure.name: _meaning(measure) for measure in CLASS_TABLE}
+CLASS_MEANINGS = {"auc": _OF_CLASSES.pop("auc_macro"), **_OF_CLASSES}
 """Meanings of the columns that models with classes have beside others, and of `auc` there."""
 
 ROW_WORDS = {

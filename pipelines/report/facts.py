@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from ...core.alerts.rules import Span
 from ...core.rows.differences import FEWEST
@@ -47,7 +46,7 @@ from .fleet.roll_ups import roll_ups_section
 from .heatmap import heatmap_of
 from .overview import LINES, overview_lines, overview_of, preselected
 from .render import render
-from .rows import EventCounters, ReportRows, applied_events
+from .rows import NO_TABLES, EventCounters, ReportRows, Tables, applied_events
 from .verdicts import judge_rows
 
 TITLE = "How well the models rank and decide"
@@ -95,20 +94,15 @@ class PageFacts(NamedTuple):
 
 def page_facts(
     rows: ReportRows,
+    tables: Tables = NO_TABLES,
     *,
-    curves: pa.Table | None = None,
-    counters: EventCounters | None = None,
-    alerts: pa.Table | None = None,
-    comparisons: pa.Table | None = None,
-    means: pa.Table | None = None,
-    roll_ups: pa.Table | None = None,
-    pairs: pa.Table | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
     reference: Span | Period | None = None,
     holds_rows: bool = True,
 ) -> PageFacts:
     """Return the facts of a page; without `holds_rows` of a page that draws all rows, and fetches them."""
+    curves, counters, roll_ups, pairs = tables.curves, tables.counters, tables.roll_ups, tables.pairs
     base_of = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in rows.bases()))}
     if title == TITLE and len(base_of) == 1:
         title = _TITLE_OF_ONE.format(*base_of)
@@ -124,7 +118,7 @@ def page_facts(
     blocks |= row_blocks(drawn) if len(rows) and holds_rows else {}
     texts = {"changes": script_json(_changes(rows, whole[:, 0].tolist(), series, changes))}
     meta = _rows_meta(rows, drawn, base_of)
-    gaps = page_gaps(rows, confidence, of_folds=means is not None)
+    gaps = page_gaps(rows, confidence, of_folds=tables.means is not None)
     sections = {
         "gaps": gaps_section(rows, gaps),
         "roll_ups": None
@@ -135,9 +129,11 @@ def page_facts(
     for section in filter(None, sections.values()):
         blocks |= section.blocks(render)
     told_alerts = None
-    if alerts is not None:
+    if tables.alerts is not None:
         shown_sections = [*filter(None, sections.values())]
-        told_alerts = shown_alerts(alerts, rows, TABLE_ROWS, dates=meta["dates"], sections=shown_sections)
+        told_alerts = shown_alerts(
+            tables.alerts, rows, TABLE_ROWS, dates=meta["dates"], sections=shown_sections
+        )
         texts["alerts"] = script_json(told_alerts.lines)
     opened = None if told_alerts is None else told_alerts.open_of_models
     overview = overview_of(
@@ -152,8 +148,8 @@ def page_facts(
     lines = overview_lines(overview, partial(render, "overview_line.html"))
     texts["overview"] = script_json(lines)
     better = None
-    if comparisons is not None or means is not None:
-        better = better_section(comparisons_of(comparisons), means_of(means))
+    if tables.comparisons is not None or tables.means is not None:
+        better = better_section(comparisons_of(tables.comparisons), means_of(tables.means))
         blocks |= better.blocks
     applied = applied_events(rows)
     held, time = rows.held, rows.columns["time"]

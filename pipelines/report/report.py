@@ -20,12 +20,12 @@ from ..outputs import STDOUT, told
 from .data import packed_text, script_json
 from .facts import TITLE, page_facts
 from .render import packed_library, render
-from .rows import EventCounters, ReportRows, report_rows
+from .rows import NO_TABLES, ReportRows, Tables, report_rows
 
 
-def report_page(rows: ReportRows, **tables: Any) -> str:
-    """Return the page as text; for `tables` and other facts see `page_facts`."""
-    facts = page_facts(rows, **tables)
+def report_page(rows: ReportRows, tables: Tables = NO_TABLES, **look: Any) -> str:
+    """Return the page as text; for `look` see `page_facts`."""
+    facts = page_facts(rows, tables, **look)
     facts.blocks["plotly"] = packed_library()
     facts.blocks.update({name: packed_text(text) for name, text in facts.texts.items()})
     return render(
@@ -51,14 +51,8 @@ def _final(path: str) -> str:
 def write_report(
     rows: pa.Table,
     path: str | os.PathLike[str],
+    tables: Tables = NO_TABLES,
     *,
-    curves: pa.Table | None = None,
-    counters: EventCounters | None = None,
-    alerts: pa.Table | None = None,
-    comparisons: pa.Table | None = None,
-    means: pa.Table | None = None,
-    roll_ups: pa.Table | None = None,
-    pairs: pa.Table | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
     reference: Span | Period | None = None,
@@ -67,15 +61,6 @@ def write_report(
 ) -> int:
     """Write the report of rows (ROW_SCHEMA) to an HTML file; return its size in bytes.
 
-    curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep
-                curves
-    counters    counts of the events, or None: the page then says how to get these counts
-    alerts      alerts (ALERT_SCHEMA), for the marks in the large chart and the section "Alerts"; no section
-                where it is None
-    comparisons comparisons of learners over folds (COMPARISON_SCHEMA), for the section "Who is better"
-    means       means over folds (MEAN_SCHEMA), for the same section; no section where both are None
-    roll_ups    roll-up rows (ROLL_UP_SCHEMA), for the section "Fleet"
-    pairs       rows of pairs (PAIR_SCHEMA), for the section "Champion and challengers"; no section where None
     confidence  the confidence level of the rows' intervals
     reference   what the latest windows are compared with (`reference_of`); None: all earlier windows
     settings    settings by the rows' `config`, as far as known: the page names and draws separately the
@@ -95,13 +80,7 @@ def write_report(
     check_report_path(path)
     text = report_page(
         report_rows(rows, notes, settings),
-        curves=curves,
-        counters=counters,
-        alerts=alerts,
-        comparisons=comparisons,
-        means=means,
-        roll_ups=roll_ups,
-        pairs=pairs,
+        tables,
         title=title,
         confidence=confidence,
         reference=reference,

@@ -50,6 +50,31 @@ class EventCounters:
         return sum(count for of, _, count in self.lost if of == kind)
 
 
+@dataclass(frozen=True)
+class Tables:
+    """What a page tells beside the rows of measures. Where a table is None, the page has no section of it.
+
+    curves       points of curves (CURVE_SCHEMA); None: the page says how to keep curves
+    counters     counts of the events; None: the page says how to get these counts
+    alerts       alerts (ALERT_SCHEMA), for the marks in the large chart and the section "Alerts"
+    comparisons  comparisons of learners over folds (COMPARISON_SCHEMA), for the section "Who is better"
+    means        means over folds (MEAN_SCHEMA), for the same section
+    roll_ups     roll-up rows (ROLL_UP_SCHEMA), for the section "Fleet"
+    pairs        rows of pairs (PAIR_SCHEMA), for the section "Champion and challengers"
+    """
+
+    curves: pa.Table | None = None
+    counters: EventCounters | None = None
+    alerts: pa.Table | None = None
+    comparisons: pa.Table | None = None
+    means: pa.Table | None = None
+    roll_ups: pa.Table | None = None
+    pairs: pa.Table | None = None
+
+
+NO_TABLES = Tables()
+
+
 @dataclass
 class ReportRows:
     """n rows in order, in columns.

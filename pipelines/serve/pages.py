@@ -21,7 +21,7 @@ from ...core.version import __version__
 from ..report.data import CURVE_BLOCKS, drawn_columns, script_json
 from ..report.facts import TITLE, page_facts
 from ..report.render import asset, render
-from ..report.rows import ReportRows
+from ..report.rows import ReportRows, Tables
 from ..words import counted
 from .gathered import Gathered
 from .history import History
@@ -106,10 +106,12 @@ def page_of(
     curves = gathered.curves
     facts = page_facts(
         rows,
-        **{what.replace("-", "_"): history.table for what, history in gathered.beside.items()},
-        alerts=gathered.alerts,
-        counters=gathered.counters,
-        curves=None if curves is None else curves.table,
+        Tables(
+            alerts=gathered.alerts,
+            counters=gathered.counters,
+            curves=None if curves is None else curves.table,
+            **{what.replace("-", "_"): history.table for what, history in gathered.beside.items()},
+        ),
         title=look.title,
         confidence=look.confidence,
         reference=look.reference,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.report.rows import Tables
 
 from tests.support.browser.chromium import opened
 from tests.support.pages.report_tables import NASTIER, NASTY, START, alert_events, evaluated_rows
@@ -30,7 +31,7 @@ def report(tmp_path_factory):
         {"model": "good", "row": 20, "time": at(20), "value": 0.5, "column": "auc_high"},
         {**nasty, "row": 9, "time": at(9), "value": 0.05, "slice": "site=c"},
     )
-    write_report(evaluated_rows(models=("good", NASTY, NASTIER)), path, alerts=alerts)
+    write_report(evaluated_rows(models=("good", NASTY, NASTIER)), path, Tables(alerts=alerts))
     return path
 
 
@@ -98,7 +99,7 @@ def test_the_table_is_the_same_without_javascript(browser, report):
 
 def test_many_alerts_are_turned_like_pages(browser, tmp_path):
     events = ({"model": "good", "row": row % 30, "rule": f"auc < 0.{row}"} for row in range(120))
-    write_report(evaluated_rows(models=("good",)), tmp_path / "r.html", alerts=alert_events(*events))
+    write_report(evaluated_rows(models=("good",)), tmp_path / "r.html", Tables(alerts=alert_events(*events)))
     with opened(browser, tmp_path / "r.html") as page:
         assert page.inner_text("#alerts-page") == "120 alerts, page 1 of 3"
         assert page.is_disabled("#alerts-back")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 import rocsteady as rs
 from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.report.rows import Tables
 
 from tests.support.browser.chromium import opened
 from tests.support.pages.class_tables import CLASSES, class_rows
@@ -79,7 +80,7 @@ def test_a_phone_shows_all_without_scrolling_the_page_sideways(browser, report, 
 
 
 def test_on_a_phone_open_alerts_are_not_written_over_the_change(browser, tmp_path):
-    write_report(all_rows(), tmp_path / "r.html", alerts=alert_events({"model": "fallen", "row": 3}))
+    write_report(all_rows(), tmp_path / "r.html", Tables(alerts=alert_events({"model": "fallen", "row": 3})))
     with opened(browser, tmp_path / "r.html", width=360, height=740) as page:
         line = page.locator("#overview-table tbody tr").first
         change, alerts = line.locator(".change"), line.locator(".open-alerts")

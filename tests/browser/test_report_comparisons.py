@@ -8,6 +8,7 @@ import pytest
 from rocsteady.core.compare.comparisons import Checkpoint, compare_learners
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.report.rows import Tables
 from rocsteady.transforms.sinks.comparisons import MEAN_SCHEMA, comparisons_to_arrow
 
 from tests.support.browser.chromium import opened
@@ -31,7 +32,7 @@ def tables():
 @pytest.fixture(scope="module")
 def report(tables, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(fold_rows(LEARNERS), path, comparisons=tables[0], means=tables[1])
+    write_report(fold_rows(LEARNERS), path, Tables(comparisons=tables[0], means=tables[1]))
     return path
 
 
@@ -116,7 +117,9 @@ def test_since_when_the_leader_leads_is_shaded(browser, tmp_path):
         lead = 0.1 if checkpoint >= 2 else 0.0
         rows += compare_learners(["best", "poor"], np.array([folds + lead, folds]), "auc", at)
     write_report(
-        fold_rows(("best", "poor")), tmp_path / "r.html", comparisons=comparisons_to_arrow(rows), means=means
+        fold_rows(("best", "poor")),
+        tmp_path / "r.html",
+        Tables(comparisons=comparisons_to_arrow(rows), means=means),
     )
     shapes = "document.getElementById('better-chart').layout.shapes.map((one) => [one.x0, one.x1])"
     for axis, place in (("seq", 2), ("time", 1)):
@@ -157,7 +160,7 @@ def test_the_page_is_never_wider_than_the_window(browser, report, width):
 @pytest.mark.slow
 def test_without_rows_or_with_one_checkpoint_or_without_means_there_is_what_there_is(browser, tmp_path):
     comparisons, means = compared_tables(("a", "b"), folds=3, checkpoints=1)
-    write_report(ROW_SCHEMA.empty_table(), tmp_path / "r.html", comparisons=comparisons, means=means)
+    write_report(ROW_SCHEMA.empty_table(), tmp_path / "r.html", Tables(comparisons=comparisons, means=means))
     with opened(browser, tmp_path / "r.html") as page:
         kinds = {trace["kind"]: trace for trace in drawn(page, "auc|")}
         assert len(kinds["mean"]["y"]) == 1
@@ -167,7 +170,9 @@ def test_without_rows_or_with_one_checkpoint_or_without_means_there_is_what_ther
         assert page.evaluate(SHOWN) == ["accuracy"]
     for means_given in (None, MEAN_SCHEMA.empty_table()):
         write_report(
-            fold_rows(("a", "b"), 3, 2), tmp_path / "r.html", comparisons=comparisons, means=means_given
+            fold_rows(("a", "b"), 3, 2),
+            tmp_path / "r.html",
+            Tables(comparisons=comparisons, means=means_given),
         )
         with opened(browser, tmp_path / "r.html") as page:
             assert page.evaluate(SHOWN) == ["auc"]

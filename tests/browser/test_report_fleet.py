@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 import rocsteady as rs
 from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.report.rows import Tables
 
 from tests.support.browser.chromium import opened
 from tests.support.pages.fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
@@ -37,7 +38,7 @@ def report(tmp_path_factory):
         {"model": "m03 against m01", "row": 1, "time": START + 2 * HOUR, "column": "anytime_low",
          "value": 0.001, "message": NASTY},
     )  # fmt: skip
-    write_report(rows, path, roll_ups=rolled, pairs=pa.concat_tables(pairs), alerts=alerts)
+    write_report(rows, path, Tables(roll_ups=rolled, pairs=pa.concat_tables(pairs), alerts=alerts))
     return path
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.report.rows import Tables
 
 from tests.support.browser.chromium import near_is_drawn, opened
 from tests.support.pages.planted import DAY, DAYS, FIRST, planted
@@ -203,7 +204,7 @@ def test_on_a_phone_the_worst_stand_on_the_first_screen(browser, page_of, theme)
 
 def test_open_alerts_stand_beside_the_models(browser, tmp_path):
     alerts = alert_events({"model": "a", "row": 3}, {"model": "b", "row": 2}, {"model": "b", "row": 9})
-    write_report(filled([("a", 20), ("b", 20), ("c", 20)]), tmp_path / "r.html", alerts=alerts)
+    write_report(filled([("a", 20), ("b", 20), ("c", 20)]), tmp_path / "r.html", Tables(alerts=alerts))
     with opened(browser, tmp_path / "r.html") as page:
         page.select_option("#overview-order", "alerts")
         drawn(page, order="alerts")

@@ -13,6 +13,7 @@ import pytest
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.data import DRAWN, MEANINGS
 from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.report.rows import Tables
 from rocsteady.pipelines.words import DASH, with_interval
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 
@@ -48,7 +49,7 @@ def curves_of(rows):
 @pytest.fixture(scope="session")
 def report(rows, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(rows, path, curves=curves_of(rows), title="A report")
+    write_report(rows, path, Tables(curves=curves_of(rows)), title="A report")
     return path
 
 
@@ -563,7 +564,7 @@ def test_a_curve_of_many_points_keeps_its_hull_and_strays_by_no_more_than_a_pixe
         "threshold": np.append(np.nan, np.linspace(1, 0, n - 1)), "tp": tp, "fp": fp, "on_hull": corners,
     }  # fmt: skip
     table = pa.table([pa.array(columns[one.name], one.type) for one in CURVE_SCHEMA], schema=CURVE_SCHEMA)
-    write_report(filled([("m", 3)]), tmp_path / "r.html", curves=table)
+    write_report(filled([("m", 3)]), tmp_path / "r.html", Tables(curves=table))
     with opened(browser, tmp_path / "r.html") as page:
         page.locator("#curves").scroll_into_view_if_needed()
         page.wait_for_selector("#roc-chart[data-drawn]")
@@ -652,7 +653,7 @@ def test_the_roc_caption_says_once_what_is_common(browser, report, tmp_path):
     labels, scores = events(200, 1)
     time = datetime.fromtimestamp(START / 1e6, UTC)
     both = pa.concat_tables([curve(model, 200, labels, scores, time=time) for model in ("a", "b")])
-    write_report(filled([("a", 3), ("b", 3)]), tmp_path / "r.html", curves=both)
+    write_report(filled([("a", 3), ("b", 3)]), tmp_path / "r.html", Tables(curves=both))
     with opened(browser, tmp_path / "r.html") as page:
         page.locator("#curves").scroll_into_view_if_needed()
         page.wait_for_selector("#roc-chart[data-drawn]")

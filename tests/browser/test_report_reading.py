@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import EventCounters
+from rocsteady.pipelines.report.rows import EventCounters, Tables
 
 from tests.support.browser.chromium import arrived, brought, frames, near_is_drawn, opened
 from tests.support.pages.report_tables import (
@@ -38,9 +38,13 @@ def report(tmp_path_factory):
     write_report(
         rows,
         path,
-        alerts=alert_events({"model": "model-00", "row": 3, "value": 0.5, "message": "words " * 40}),
-        counters=EventCounters(20_000, 19_000, (("invalid", "score is missing", 900), ("late", "late", 100))),
-        curves=pa.concat_tables(curves),
+        Tables(
+            alerts=alert_events({"model": "model-00", "row": 3, "value": 0.5, "message": "words " * 40}),
+            counters=EventCounters(
+                20_000, 19_000, (("invalid", "score is missing", 900), ("late", "late", 100))
+            ),
+            curves=pa.concat_tables(curves),
+        ),
         notes=["A note of some length, so that more than one line is needed on a phone. " * 3] * 2,
     )
     return path

@@ -15,7 +15,7 @@ from extensions import columns, docstrings, markdown, python
 from extensions.definitions import definition_of, names_in
 from extensions.generated import filled
 from rocsteady.core.rows.columns import COLUMNS
-from rocsteady.core.settings.measure_names import MEASURES
+from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.pipelines.commands import COMMANDS, command_parser
 from rocsteady.pipelines.report.data import GROUPS
 

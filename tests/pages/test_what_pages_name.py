@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from rocsteady.core.settings.measure_names import MEASURES
+from rocsteady.core.rows.measure_table import MEASURES
 
 from tests.checks.steps import ALL
 from tests.support import ROOT

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
 from rocsteady.core.rows.columns import TIME_COLUMNS
-from rocsteady.core.settings.measure_names import EVIDENCE_MEASURES, MEASURES
+from rocsteady.core.rows.measure_table import EVIDENCE_MEASURES, MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import main
 

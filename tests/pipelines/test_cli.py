@@ -214,6 +214,7 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --alert h<1 --measures auc": "'h < 1' not computed --measures h",
     "evaluate ok.csv --output o.csv --alert drift>0": "'drift > 0' last:10000 --window adaptive",
     "evaluate ok.csv --output o.csv --alert h<1 --predicted label": "'h < 1' --positive VALUE",
+    "evaluate ok.csv --output o.csv --alert f1<1 --predicted label": "'f1 < 1' --positive VALUE",
     "evaluate ok.csv --output o.csv --alert h<1 --alerts ok.csv": "--alerts ok.csv is also an input",
     "evaluate ok.csv --output o.csv --alert h<1 --alerts ./o.csv": "--alerts ./o.csv file of the rows",
     "evaluate ok.csv --output o.csv --alert h<1 --alerts a.txt": "a.txt .parquet",

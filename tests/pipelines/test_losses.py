@@ -64,7 +64,8 @@ def warning(ran, *words):
 def of_events(capsys, records, *more):
     """Evaluate records after a job whose state holds one event that waits."""
     write("first.jsonl", events(range(20)))
-    assert evaluate(capsys, "first.jsonl", *TIMED, *more, "--export-state", "state").status == 0
+    first = [word for word in more if word not in ("--export-state", "next")]
+    assert evaluate(capsys, "first.jsonl", *TIMED, *first, "--export-state", "state").status == 0
     write("next.jsonl", records)
     return evaluate(capsys, "next.jsonl", *TIMED, *more, "--import-state", "state")
 
@@ -88,6 +89,16 @@ def test_an_event_of_the_state_does_not_hide_that_none_was_applied(records, why,
     assert "; one of them is {" in warning(ran, "no event that the job read was applied: ", why)
     none = f"of {len(records)} record{'s' * (len(records) > 1)} none was applied, and 1 of the imported state"
     assert warning(ran, "nothing that the job read was evaluated", none).endswith("; the exit status is 3")
+
+
+@pytest.mark.parametrize(("score", "status"), [("x", 3), (0.5, 0)], ids=["invalid", "sound"])
+def test_an_event_of_the_state_that_waits_on_in_an_export_hides_it_no_more(score, status, capsys):
+    records = [{**event, "score": score} for event in events([40])]
+    ran = of_events(capsys, records, "--export-state", "next")
+    assert ran.status == status, ran
+    assert "1 event read + 1 of the state = " in ran.lines[0]
+    assert "1 kept in the state" in ran.lines[0]
+    assert any("; the exit status is 3" in line for line in ran.lines) == (status == 3)
 
 
 def test_of_duplicates_too_whose_positions_are_their_own(capsys):
@@ -145,7 +156,9 @@ def test_the_status_subtracts_what_the_state_lost():
     assert status_of(counts, ()) == 3
     assert status_of(counts | Counter({EARLIER_LOST: 500}), ()) == 0
     assert status_of(counts | Counter({EARLIER_LOST: 1}), ()) == 0
-    assert status_of(counts | Counter(events_kept=1), ()) == 0
+    waits_on = Counter(events_applied=499, events_kept=1)  # 1 of the state's predictions
+    assert status_of(counts - Counter(events_applied=500) + waits_on, ()) == 3
+    assert status_of(counts - Counter(events_applied=1, unmatched=1) + Counter(events_kept=2), ()) == 0
     assert status_of(counts, (), goes_on=True) == 0
     of_labels = Counter(labels_read=9, events_taken_up=5, events_applied=5, labels_used=5)
     assert status_of(of_labels, ()) == 0

@@ -27,7 +27,8 @@ from ...core.events.numbers import is_held
 from ...core.measures.polynomial_auc import PolynomialAuc, checked_events_within
 from ...core.measures.polynomial_auc import packed_size as size_of_polynomial
 from ...core.measures.polynomial_estimate import DEFAULT_DEGREE, NearFit
-from ...core.rows.columns import ONE_CLASS, OUT_OF_RANGE, REASONS, reason_clauses
+from ...core.rows.columns import reason_clauses
+from ...core.rows.reasons import ONE_CLASS, OUT_OF_RANGE, REASONS
 from ...core.settings.costs import BetaCost, Cost
 from ...core.settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from ...core.sketches.auc_sketch import DEFAULT_MAX_BYTES, AucSketch

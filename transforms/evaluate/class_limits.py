@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from ...core.alerts.rules import AlertRule
 from ...core.errors import ConfigError
+from ...core.rows.measure_table import MEASURES
 from ...core.settings.classes import Classes
-from ...core.settings.measure_names import MEASURES
 from ..events.fields import EventFields
 
 _LATER = "in this version"

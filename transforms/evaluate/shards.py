@@ -31,9 +31,9 @@ from ...core.rows.class_columns import ClassColumns, ClassMeans
 from ...core.rows.class_rows import ClassRow
 from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
 from ...core.rows.curves import RocCurve, WindowCurve
+from ...core.rows.measure_table import MEASURES
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.measure_names import MEASURES
 from ...core.settings.table import TableSettings
 from ...core.shard.machine import MachineFactory, Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
@@ -64,7 +64,7 @@ class RowsCoder(Coder):
     def encode(self, rows: Rows) -> bytes:
         """Return the bytes of many rows."""
         curves = [
-            [*key, curve.events, curve.positives, curve.negatives, len(curve), *([class_] if class_ else [])]
+            [key, curve.events, curve.positives, curve.negatives, len(curve), class_]
             for *key, curve, class_ in rows.curves
         ]
         failures = None if rows.failures is None else rows.failures.tolist()
@@ -87,11 +87,10 @@ class RowsCoder(Coder):
         )
         arrays = _read_columns(reader, self._COLUMNS, n)
         curves = []
-        for model, slice_, pane, seq, time, config_, events, positives, negatives, points, *class_ in heads:
+        for (model, slice_, pane, *rest), events, positives, negatives, points, class_ in heads:
             columns = _read_columns(reader, self._CURVE, points)
             curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
-            key = model, slice_, pane and tuple(pane), seq, time, config_
-            curves.append(WindowCurve(*key, curve, *class_))
+            curves.append(WindowCurve(model, slice_, pane and tuple(pane), *rest, curve, class_))
         if reader.at != len(encoded):
             raise CorruptBytesError(
                 f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "

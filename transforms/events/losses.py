@@ -14,8 +14,8 @@ from ...core.events.batch import LabelBatch
 from ...core.events.earlier import EARLIER_LOST
 from ...core.events.rejected import Reason, Rejected
 from ...core.process.console import logger, name_text
-from . import doubts
 from .dead_letters import DeadLetter
+from .doubts.once import is_new
 from .fields import RECORD_COUNTERS
 
 FEW = 100
@@ -128,5 +128,5 @@ def tell(
         such = "" if one is None else f", such as {one}"
         why = f"most often {loss.reason}{such}; {loss.remedy}"
         text = f"{loss.share} of the {loss.role}s are dead letters: {why}"
-        if doubts.is_new((f"dead {loss.role}s", loss.reason), text):
+        if is_new((f"dead {loss.role}s", loss.reason), text):
             _logger.warning("%s", text)

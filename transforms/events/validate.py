@@ -29,7 +29,9 @@ from ...core.events.times import NO_TIME
 from ...core.settings.durations import duration_text
 from .columns import class_text, ids, instants, numbers, read_scores, text_of, texts
 from .dead_letters import NO_LETTERS, Chunk, DeadLetters, known_of, seconds, texts_of
-from .doubts import tell_doubt, tell_labels, tell_predictions
+from .doubts.classes import tell_predictions
+from .doubts.labels import tell_labels
+from .doubts.units import tell_doubt
 from .faults import (
     Fault,
     Faults,

@@ -33,7 +33,14 @@ _STALE_SECONDS = 30.0
 replaced.
 """
 
+_GONE_SECONDS = 20.0
+"""Seconds during which all answers say that there is no topic, after which the topic counts as deleted.
+
+A broker that has just started may say so before it knows its topics.
+"""
+
 _ASK = 5.0
+_GONE = "UNKNOWN_TOPIC_OR_PART"
 _UNANSWERED = frozenset(
     ("_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_SSL",
      "_AUTHENTICATION", "_DESTROY", "REQUEST_TIMED_OUT")
@@ -78,8 +85,11 @@ class TopicWatch:
         self._client: Any = make_client(AdminClient, settings)
         self._lock = threading.Lock()
         self._asked: Any = None
+        self._sent = 0.0
         self._due = 0.0
         self._answered: float | None = None
+        """When the request of the latest answer was sent: the answer may wait here for long."""
+        self._gone_since: float | None = None
         self._now = TopicNow("", 0)
 
     def _complain(self, error: Any) -> None:
@@ -104,7 +114,7 @@ class TopicWatch:
         remedy  the end of the error's text
 
         Waits up to `wait` seconds if no recent answer is known. Raises RocsteadyError if the topic was made
-        again.
+        again, or was deleted.
         """
         with self._lock:
             self._look(0.0)
@@ -112,7 +122,13 @@ class TopicWatch:
                 self._look(wait)
             if is_another(id_, self._now.id):  # the answer may be older than the job
                 self._ask_anew()
-            if is_another(id_, self._now.id):
+            if self._gone_since and (self._answered or 0.0) - self._gone_since >= _GONE_SECONDS:
+                raise RocsteadyError(
+                    f"{self._topic.url}: the topic was deleted while it was read: its brokers have none of "
+                    "this name. Create the topic, and begin anew, without the state and the output of this "
+                    "reading"
+                )
+            if self._is_recent() and is_another(id_, self._now.id):
                 raise RocsteadyError(
                     f"{self._topic.url}: the topic was deleted and made anew while it was read: its id was "
                     f"{id_} and is {self._now.id}. {remedy}"
@@ -123,7 +139,7 @@ class TopicWatch:
         return self._answered is not None and time.monotonic() - self._answered < _STALE_SECONDS
 
     def _ask_anew(self) -> None:
-        self._asked, self._due = None, 0.0
+        self._asked, self._due, self._answered = None, 0.0, None
         self._look(_ASK)
 
     def _look(self, wait: float) -> None:
@@ -136,7 +152,7 @@ class TopicWatch:
                 return
             topics = confluent_kafka().TopicCollection([self._topic.name])
             found = self._client.describe_topics(topics, request_timeout=_ASK)
-            self._asked, self._due = found[self._topic.name], now + LOOK_SECONDS
+            self._asked, self._sent, self._due = found[self._topic.name], now, now + LOOK_SECONDS
         try:
             answer = self._asked.result(wait)
         except NotYet:
@@ -144,10 +160,14 @@ class TopicWatch:
         except confluent_kafka().KafkaException as error:
             self._asked = None
             self._due = time.monotonic() + _AGAIN_SECONDS
-            if error.args[0].name() not in _UNANSWERED:  # the topic is gone, or may not be described
-                self._answered = time.monotonic()
+            name = error.args[0].name()
+            self._gone_since = (self._gone_since or self._sent) if name == _GONE else None
+            if name == _GONE:
+                self._now = TopicNow("", 0)
+            if name not in _UNANSWERED:  # the topic is gone, or may not be described
+                self._answered = self._sent
             return
-        self._asked, self._answered = None, time.monotonic()
+        self._asked, self._answered, self._gone_since = None, self._sent, None
         self._now = TopicNow(topic_id_of(answer) or self._now.id, len(answer.partitions))
 
 

@@ -31,7 +31,7 @@ from ...core.events.wire import NO_HEAD
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.columns import class_text, json_record
 from ..events.dead_letters import NO_LETTERS, Chunk, DeadLetter, DeadLetters
-from ..events.doubts import tell_classes_at_end
+from ..events.doubts.classes import tell_classes_at_end
 from ..events.fields import EventFields, Role
 from ..events.labels import binary_labels
 from ..events.lateness import ANY_TIME

@@ -28,7 +28,7 @@ from ...measures.decisions import (
     write_recall_means,
 )
 from ...rows import slots
-from ...rows.columns import (
+from ...rows.reasons import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
     MAJORITY_IS_RIGHT,

@@ -25,9 +25,9 @@ from ...measures.at_row import (
     write_polynomial_auc,
 )
 from ...rows import slots
-from ...rows.columns import OUT_OF_RANGE
+from ...rows.measure_table import MEASURES
+from ...rows.reasons import OUT_OF_RANGE
 from ...settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
-from ...settings.measure_names import MEASURES
 from ...weighted_tree.measures import (
     average_precision,
     calibration_error,

@@ -21,11 +21,12 @@ from ...kernels.rings import FIRST_CAPACITY, with_room
 from ...measures.curve import curve_of_entries
 from ...measures.decisions import HEAD, HELD, LAST_SEEN, MAJORITY_HITS, PERSISTENT_HITS, SEQ
 from ...measures.steps import ENTERS, ROW_DUE, Steps
-from ...rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS
+from ...rows.columns import INTEGER_COLUMNS
 from ...rows.curves import RocCurve
+from ...rows.measure_table import MEASURES
+from ...rows.reasons import NO_POSITIVE_CLASS
 from ...rows.rows import Rows
 from ...settings.evaluator import CurvePoints, EvaluatorSettings
-from ...settings.measure_names import MEASURES
 from ...weighted_tree.rows import Batch, RowPlan
 from ..eviction import GREATEST
 from ..held import RANKING, Classes, Columns

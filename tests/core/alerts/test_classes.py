@@ -18,8 +18,8 @@ from rocsteady.core.errors import InputError, WireError
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.rows.class_rows import ClassRow
 from rocsteady.core.rows.columns import COLUMNS
+from rocsteady.core.rows.measure_table import MEASURES, PROBABILITY_MEASURES
 from rocsteady.core.rows.records import MeasureRow
-from rocsteady.core.settings.measure_names import MEASURES, PROBABILITY_MEASURES
 
 from tests.support.oracles.alerts import Moment, moments_of
 from tests.support.streams.batches import flips, truncations

@@ -16,7 +16,7 @@ from rocsteady.core.errors import ConfigError, InputError, OtherConfigurationErr
 from rocsteady.core.rows import slots
 from rocsteady.core.rows.class_columns import CLASS_ROW_COLUMNS, MEANS_COLUMNS
 from rocsteady.core.rows.class_rows import ClassRow, ClassRows
-from rocsteady.core.settings.measure_names import RANKING_MEASURES
+from rocsteady.core.rows.measure_table import RANKING_MEASURES
 
 from tests.support.oracles.classes import classes_truth, one_hot
 from tests.support.oracles.windows import WindowOracle

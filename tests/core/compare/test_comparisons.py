@@ -7,7 +7,7 @@ import pytest
 from rocsteady.core.compare.comparisons import LOWER_IS_BETTER, Checkpoint, compare_learners
 from rocsteady.core.compare.significance import friedman_nemenyi, holm, sign_test, wilcoxon
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.core.settings.measure_names import MEASURES
+from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.pipelines.report.data import MEANINGS
 
 AT = Checkpoint(3, 1_000_000, 5_000)

@@ -26,7 +26,7 @@ from rocsteady.core.errors import CorruptBytesError, InputError, OtherConfigurat
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
-from rocsteady.core.settings.measure_names import MEASURES
+from rocsteady.core.rows.measure_table import MEASURES
 
 from tests.support.pages.fold_reports import HOUR, LEARNERS, SETTINGS, compared, reports_of
 from tests.support.thorough import examples

@@ -23,10 +23,11 @@ from rocsteady.core.measures.delong import auc_interval, rank_sums
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.rows.columns import reasons_by_measure
+from rocsteady.core.rows.measure_table import EVIDENCE_MEASURES, MEASURE_TABLE, MEASURES
+from rocsteady.core.rows.reasons import EMPTY_MARGIN, NO_NEGATIVES, ONE_CLASS
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.classes import class_text
 from rocsteady.core.settings.costs import Cost
-from rocsteady.core.settings.measure_names import EVIDENCE_MEASURES, MEASURES
 from sklearn import datasets, metrics
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -355,11 +356,7 @@ def test_only_what_is_asked_for_is_said() -> None:
         ev.update(labels, scores)
         said = ev.measures()._asdict()
         assert said[name] == getattr(everything.measures(), name)
-        brought = {
-            "auc": {"auc_low", "auc_high"}, "ks": {"ks_threshold"},
-            "polynomial_auc": {"polynomial_auc_bound"},
-        }  # fmt: skip
-        companions = brought.get(name, set())
+        companions = {measure.name for measure in MEASURE_TABLE if measure.beside == name}
         assert {other for other in MEASURES if said[other] is not None} == {name} | companions
         lone = rs.ModelEvaluator(measures=name, probabilities=True)
         lone.update([1], [0.5])
@@ -390,12 +387,13 @@ def test_one_class_leaves_ranking_null() -> None:
     assert measures.auc is measures.h is measures.ks is measures.aum is measures.auc_low is None
     assert measures.brier is not None
     assert measures.prevalence == 1
-    assert measures.reason == (
-        "auc, auc_low, auc_high, h, ks, ks_threshold, tpr_at_fpr, cost_threshold, aum, cost_curve_area, "
-        "average_precision, calibration_error, partial_auc, partial_auc_mcclish, polynomial_auc, "
-        "polynomial_auc_bound, balanced_accuracy, g_mean, harmonic_mean: one class in window; "
-        "specificity: no negatives in window; mcc: one class in the labels or in the predictions"
-    )
+    null = {name for name in MEASURES if getattr(measures, name) is None and name not in EVIDENCE_MEASURES}
+    assert {*reasons_by_measure(measures.reason)} == null
+    assert null == {
+        measure.name
+        for measure in MEASURE_TABLE
+        if {ONE_CLASS, NO_NEGATIVES, EMPTY_MARGIN} & {*measure.reasons}
+    }
 
 
 def test_a_perfect_ranking_has_a_degenerate_interval() -> None:

@@ -12,7 +12,7 @@ import rocsteady as rs
 from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.rows.columns import reasons_by_measure
-from rocsteady.core.settings.measure_names import EVIDENCE_MEASURES
+from rocsteady.core.rows.measure_table import EVIDENCE_MEASURES
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.state.take_up import taken_up

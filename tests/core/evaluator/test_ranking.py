@@ -16,8 +16,8 @@ from rocsteady.core.measures import decisions
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.measures.steps import ROW_DUE
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
+from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.settings.measure_names import MEASURES
 from scipy.special import ndtri
 
 from tests.support.oracles.score_tree import streams

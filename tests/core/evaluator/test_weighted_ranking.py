@@ -13,10 +13,11 @@ from rocsteady.core.evaluator.ranking import SortedRanking
 from rocsteady.core.evaluator.weighted.ranking import WeightedRanking
 from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.measures.at_row import mcclish
-from rocsteady.core.rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
+from rocsteady.core.rows.columns import NUMBER_COLUMNS
+from rocsteady.core.rows.measure_table import MEASURES
+from rocsteady.core.rows.reasons import DEGENERATE, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
 from rocsteady.core.settings.costs import BetaCost, SeverityCost, UniformCost
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.weighted_tree import build as weighted_tree_build
 from rocsteady.core.weighted_tree import measures as weighted_measures
 from rocsteady.core.weighted_tree import query as weighted_tree_query

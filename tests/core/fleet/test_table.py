@@ -29,7 +29,8 @@ from rocsteady.core.events.times import END_OF_TIME, NO_TIME
 from rocsteady.core.fleet.members import MemberRows, Settled
 from rocsteady.core.fleet.settings import RollUpSettings
 from rocsteady.core.fleet.table import FleetTable, roll_up_all
-from rocsteady.core.rows.columns import COLUMNS, DEGENERATE, REASONS
+from rocsteady.core.rows.columns import COLUMNS
+from rocsteady.core.rows.reasons import DEGENERATE, REASONS
 from rocsteady.core.rows.records import MeasureRow
 
 from tests.support.oracles.roll_ups import roll_ups

@@ -262,6 +262,15 @@ def test_rivers_ensembles_choose_among_models_by_them(adapter: Any, holder: str)
 
 
 @named
+def test_upper_confidence_bounds_need_a_burn_in_up_to_a_first_value(adapter: Any) -> None:
+    models = [naive_bayes.GaussianNB(), tree.HoeffdingTreeClassifier(grace_period=20)]
+    policy = bandit.UCB(delta=1, burn_in=20, seed=1)
+    model = model_selection.BanditClassifier(models, metric=adapter(50), policy=policy)
+    stream = datasets.Phishing().take(120)
+    assert evaluate.progressive_val_score(stream, model, metrics.Accuracy()).get() > 0.5
+
+
+@named
 def test_labels_that_come_late_are_evaluated(adapter: Any) -> None:
     model = naive_bayes.GaussianNB()
     metric = evaluate.progressive_val_score(

@@ -10,8 +10,8 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.rows.arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.core.rows.columns import COLUMNS, INTEGER_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.measure_names import MEASURES
 
 from tests.support.stored.awkward_rows import KEYS, some_rows
 from tests.support.streams.times import moments

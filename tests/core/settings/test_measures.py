@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import rocsteady as rs
-from rocsteady.core.settings.measure_names import (
+from rocsteady.core.rows.measure_table import (
     COSTLY_MEASURES,
     EVIDENCE_MEASURES,
     MEASURES,

@@ -14,8 +14,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
+from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.core.settings.costs import BetaCost
-from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import AllEvents
 from rocsteady.pipelines.cli import main
 from sklearn.datasets import load_breast_cancer

@@ -18,7 +18,7 @@ from rocsteady.pipelines.report.alerts import alerts_of, shown_alerts
 from rocsteady.pipelines.report.fleet.pairs import pairs_section
 from rocsteady.pipelines.report.fleet.roll_ups import roll_ups_section
 from rocsteady.pipelines.report.report import report_page, write_report
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.rows import Tables, report_rows
 from rocsteady.transforms.sinks.table import write_table
 
 from tests.support.pages.fleet_tables import fleet_rows, pair_rows
@@ -80,7 +80,7 @@ def test_alerts_of_what_the_rows_lack_are_left_out_and_told():
     assert told.note == (
         "2 alerts are left out: the page does not have their models, slices, groups or pairs."
     )
-    assert told.note in report_page(rows, alerts=table)
+    assert told.note in report_page(rows, Tables(alerts=table))
 
 
 def test_alerts_of_groups_and_pairs_are_listed_and_show_their_chart():
@@ -105,7 +105,7 @@ def test_alerts_of_groups_and_pairs_are_listed_and_show_their_chart():
     }
     assert [line[0] for line in told.lines if line[7][0] == "roll_ups"] == [[]]
     assert [line[0] for line in told.lines if line[7][0] == "pairs"] == [[0], [0]]  # the challenger
-    page = report_page(rows, alerts=table, roll_ups=groups, pairs=pairs)
+    page = report_page(rows, Tables(alerts=table, roll_ups=groups, pairs=pairs))
     head = page.partition("</header>")[0]
     assert "3 alerts opened, 2 still open" in head
     assert "The newest open alert, since row 2: models, members_below &gt; 0</p>" in head
@@ -139,7 +139,7 @@ def test_the_page_counts_lists_and_holds_alerts_and_names_are_text():
             "value": 0.75,
         },
     )
-    page = report_page(rows, alerts=table)
+    page = report_page(rows, Tables(alerts=table))
     assert NASTY not in page
     assert "2 alerts opened, 1 still open" in page.partition("</header>")[0]
     table = page.partition('id="alerts-table"')[2]
@@ -158,7 +158,7 @@ def test_without_alerts_the_page_says_nothing_of_them_and_with_none_that_there_a
     page = report_page(rows).partition("<script")[0]
     assert 'id="alerts' not in page
     assert "alerts opened" not in page
-    assert "0 alerts opened, 0 still open" in report_page(rows, alerts=alert_events())
+    assert "0 alerts opened, 0 still open" in report_page(rows, Tables(alerts=alert_events()))
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl.gz"])
@@ -193,7 +193,7 @@ def test_a_file_of_something_else_is_no_file_of_alerts(tmp_path, monkeypatch, ca
 
 def test_many_alerts_take_no_room_in_the_html(tmp_path):
     table = alert_events(*({"row": row, "time": START + row * HOUR} for row in range(2_000)))
-    write_report(filled([("a", 2_000)]), tmp_path / "r.html", alerts=table)
+    write_report(filled([("a", 2_000)]), tmp_path / "r.html", Tables(alerts=table))
     page = (tmp_path / "r.html").read_text()
     assert page.partition('id="alerts-table"')[2].partition("</table>")[0].count("<tr") == 51
     assert len(lines_of(page)) == 2_000

@@ -27,7 +27,7 @@ from rocsteady.pipelines.report.better import PAIRS_SHOWN, better_section
 from rocsteady.pipelines.report.comparisons import comparisons_of, means_of
 from rocsteady.pipelines.report.render import render
 from rocsteady.pipelines.report.report import report_page, write_report
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.rows import Tables, report_rows
 from rocsteady.pipelines.words import DASH, p_value
 from rocsteady.transforms.sinks.comparisons import (
     COMPARISON_SCHEMA,
@@ -42,7 +42,7 @@ from tests.support.pages.report_tables import NASTIER, NASTY, evaluated_rows
 from tests.support.processes.command import call
 
 
-class Tables(HTMLParser):
+class ParsedTables(HTMLParser):
     """Tables of a page: rows of (tag, scope, text), and every tag with its attributes."""
 
     def __init__(self, text):
@@ -285,7 +285,7 @@ def test_the_leader_is_better_than_every_other_since_the_last_of_its_pairs():
 
 def test_tables_hold_the_figures_and_have_headers(tables):
     comparisons, means = tables
-    page = Tables(section(comparisons, means))
+    page = ParsedTables(section(comparisons, means))
     assert len(page.tables) == 6  # means twice, pairs by two measures, tests within folds by two
     for table in page.tables:
         assert {(tag, scope) for tag, scope, _ in table[0]} == {("th", "col")}
@@ -322,7 +322,7 @@ def test_a_pair_says_who_is_better_by_which_tests_and_since_when():
             Checkpoint(checkpoint, None, checkpoint),
         )
     ]
-    (table,) = Tables(section(comparisons_to_arrow(rows))).tables
+    (table,) = ParsedTables(section(comparisons_to_arrow(rows))).tables
     head, *lines = texts(table)
     assert head == [
         "Pair", "Wins in folds", "Wilcoxon p", "Wilcoxon Holm p", "Sign test p", "Sign test Holm p",
@@ -340,7 +340,7 @@ def test_p_values_without_a_number_are_dashes(tables):
     gone = edited(
         comparisons, [True] * len(comparisons), p_value=None, p_holm=None, p_anytime=float("nan"), better=""
     )
-    page = Tables(section(gone, means))
+    page = ParsedTables(section(gone, means))
     pairs = next(texts(table) for table in page.tables if table[0][1][2] == "Wins in folds")
     assert {cell for line in pairs[1:] for cell in line[2:6]} == {DASH}
     assert {line[-1] for line in pairs[1:]} == {"no difference shown"}
@@ -382,7 +382,7 @@ def test_notes_are_those_of_the_tests_at_hand(tables):
 def test_any_number_of_learners_with_any_names(learners):
     comparisons, means = compared_tables(learners, folds=3, checkpoints=2)
     found = better_section(comparisons_of(comparisons), means_of(means))
-    page = Tables(html_of(found))
+    page = ParsedTables(html_of(found))
     assert ("svg" in {tag for tag, _ in page.tags}) == ("nemenyi" in comparisons["test"].to_pylist())
     named = [line[0] for line in texts(page.tables[0])[1:]]
     assert named == sorted(learners)
@@ -402,7 +402,7 @@ def test_any_number_of_learners_with_any_names(learners):
 
 def test_names_are_text():
     comparisons, means = compared_tables((NASTY, NASTIER, "\x00"), folds=3, checkpoints=2)
-    page = report_page(report_rows(fold_rows((NASTY,), 2, 2)), comparisons=comparisons, means=means)
+    page = report_page(report_rows(fold_rows((NASTY,), 2, 2)), Tables(comparisons=comparisons, means=means))
     assert "<script>alert" not in page
     assert escape(NASTY) in page
     told = json.loads(re.search(r'id="meta">(.*?)</script>', page, re.DOTALL).group(1))
@@ -426,8 +426,7 @@ def test_a_measure_of_another_version_is_text_too(tables):
 def test_empty_tables_say_that_nothing_was_compared():
     page = report_page(
         report_rows(evaluated_rows(("m",), 600)),
-        comparisons=COMPARISON_SCHEMA.empty_table(),
-        means=MEAN_SCHEMA.empty_table(),
+        Tables(comparisons=COMPARISON_SCHEMA.empty_table(), means=MEAN_SCHEMA.empty_table()),
     )
     assert "Nothing was compared" in page
     assert "What these p-values are worth" not in page
@@ -451,7 +450,7 @@ def test_of_very_many_pairs_those_of_least_p_values_are_listed():
     )
     names = [f"l{place:02}" for place in range(k)]
     html = section(comparisons_to_arrow(compare_learners(names, values, "auc", Checkpoint(0, None, 1))))
-    (table,) = Tables(html).tables
+    (table,) = ParsedTables(html).tables
     assert len(table) == 1 + PAIRS_SHOWN
     assert f"Listed are the {PAIRS_SHOWN} pairs" in html
     assert "holds all 325" in html
@@ -460,7 +459,7 @@ def test_of_very_many_pairs_those_of_least_p_values_are_listed():
 def test_the_diagram_can_be_saved_as_a_file_of_its_own(tables):
     comparisons, _ = tables
     html = section(comparisons)
-    links = [attributes for tag, attributes in Tables(html).tags if tag == "a"]
+    links = [attributes for tag, attributes in ParsedTables(html).tags if tag == "a"]
     assert len(links) == 2  # auc and log loss
     for link in links:
         head, _, data = link["href"].partition(",")
@@ -533,5 +532,5 @@ def test_a_file_of_something_else_is_refused_with_words(tables, tmp_path, capsys
 
 
 def test_write_report_takes_the_tables(tables, tmp_path):
-    write_report(fold_rows(), tmp_path / "r.html", comparisons=tables[0], means=tables[1])
+    write_report(fold_rows(), tmp_path / "r.html", Tables(comparisons=tables[0], means=tables[1]))
     assert '<a href="#better">' in (tmp_path / "r.html").read_text()

@@ -20,7 +20,7 @@ from rocsteady.pipelines.report.fleet.pairs import pairs_section
 from rocsteady.pipelines.report.fleet.roll_ups import MEANS, roll_ups_section
 from rocsteady.pipelines.report.fleet.tables import POINTS, drawn, series_of_table
 from rocsteady.pipelines.report.report import report_page
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.rows import Tables, report_rows
 
 from tests.support.pages.fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
 from tests.support.pages.report_tables import NASTIER, NASTY, START, filled
@@ -207,7 +207,7 @@ def test_a_group_of_none_and_of_one_says_why_there_is_nothing_to_compare():
     assert none.remark == "the interval of the mean is too narrow: the interval of a member has no width"
     assert none.spread == ("not tested", "no member counts")
     assert one.spread == ("not tested", "fewer than two members count")
-    page = report_page(report_rows(filled([("a", 3)])), roll_ups=rolled)
+    page = report_page(report_rows(filled([("a", 3)])), Tables(roll_ups=rolled))
     assert "fewer than two members count" in sections_of(page)["roll_ups"]
 
 
@@ -223,18 +223,18 @@ def test_groups_are_in_order_and_a_group_of_slices_of_the_page_is_in_the_chart_a
         [fleet_rows({"t/a": [0.8], "t/b": [0.81]}), slice_rows({"t/a": {"c=x": [0.8], "c=y": [0.7]}})]
     )
     rolled = rs.roll_up(table, by=["slices", "t/*", "models"])
-    page = report_page(report_rows(table), roll_ups=rolled)
+    page = report_page(report_rows(table), Tables(roll_ups=rolled))
     names = [one["name"] for one in block(page, "roll_ups_chart")["series"]]
     assert names == ["models", "t/*", "model=t/a,slice=c"]
     assert ["model=t/a" in line["html"] for line in block(page, "roll_ups")] == [False, False]
     assert "1 group of slices is in the chart alone" in sections_of(page)["roll_ups"]
-    elsewhere = report_page(report_rows(filled([("a", 3)])), roll_ups=rolled)
+    elsewhere = report_page(report_rows(filled([("a", 3)])), Tables(roll_ups=rolled))
     assert "model=t/a,slice=c" in block(elsewhere, "roll_ups")[2]["html"]
 
 
 def test_the_chart_has_every_mean_over_time():
     rolled = rs.roll_up(fleet_rows({"a": [0.8, 0.82, None], "b": [0.7, 0.7, 0.72]}))
-    page = report_page(report_rows(filled([("a", 3)])), roll_ups=rolled)
+    page = report_page(report_rows(filled([("a", 3)])), Tables(roll_ups=rolled))
     found = block(page, "roll_ups_chart")
     (one,) = found["series"]
     rows = rolled.to_pylist()
@@ -273,7 +273,7 @@ def test_a_pair_has_its_verdict_since_when_and_who_scored_alone():
     assert line.anytime == "[+0.002, +0.020]"
     assert (line.only_model, line.only_against) == (3, 1_201)
     assert section.sentences == ["new ranks better than old, after 3,000 instances that both scored."]
-    page = report_page(report_rows(filled([("a", 3)])), pairs=table)
+    page = report_page(report_rows(filled([("a", 3)])), Tables(pairs=table))
     assert "only new: 3; only old: 1,201" in sections_of(page)["pairs"]
     (one,) = block(page, "pairs_chart")["series"]
     assert one["anytime_low"] == [-0.01, 0.001, 0.002]
@@ -360,7 +360,7 @@ def test_names_are_text_and_the_first_lines_are_in_the_html():
     table = slice_rows({NASTY: {f"c={NASTIER}": [0.6], "c=y": [0.8], "c=z": [0.8]}})
     rolled = rs.roll_up(fleet_rows({NASTY: [0.6], NASTIER: [0.8], "x": [0.8]}), by=["models", "*</script>*"])
     pairs = pa.concat_tables([pair_rows({}, model=NASTY, against=NASTIER, slice=f"c={NASTY}")])
-    page = report_page(report_rows(table), roll_ups=rolled, pairs=pairs)
+    page = report_page(report_rows(table), Tables(roll_ups=rolled, pairs=pairs))
     assert NASTY not in page
     assert NASTIER not in page
     found = sections_of(page)
@@ -375,7 +375,8 @@ def test_names_are_text_and_the_first_lines_are_in_the_html():
 def test_sections_without_data_are_not_there():
     rows = report_rows(filled([("a", 3)]))
     empty = report_page(
-        rows, roll_ups=rs.roll_up(fleet_rows({"a": [0.8]})).slice(0, 0), pairs=pair_rows({}).slice(0, 0)
+        rows,
+        Tables(roll_ups=rs.roll_up(fleet_rows({"a": [0.8]})).slice(0, 0), pairs=pair_rows({}).slice(0, 0)),
     )
     assert sections_of(empty) == sections_of(report_page(rows)) == {}
 

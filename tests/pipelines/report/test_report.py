@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from markupsafe import escape
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.rows.arrow import ROW_SCHEMA
+from rocsteady.core.rows.measure_table import MEASURES, RANKING_MEASURES
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.settings.measure_names import MEASURES
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.verdicts.series import Series, series_of
 from rocsteady.pipelines.report import data
@@ -41,7 +41,7 @@ from rocsteady.pipelines.report.data import (
     thinned,
 )
 from rocsteady.pipelines.report.report import report_page, write_report
-from rocsteady.pipelines.report.rows import EventCounters, count_dead_letters, report_rows
+from rocsteady.pipelines.report.rows import EventCounters, Tables, count_dead_letters, report_rows
 from rocsteady.pipelines.words import DASH
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, SETTINGS_KEY
@@ -685,8 +685,14 @@ def test_every_measure_has_a_meaning_of_one_sentence():
 
 
 def test_none_is_called_better_that_a_constant_decision_makes_perfect():
-    for name in ("tp", "fp", "tn", "fn", "recall", "specificity", "cmd"):
-        assert MEANINGS[name].better == "", name
+    perfect = {"tp", "fp", "tn", "fn", "cmd"}
+    for threshold in (0.4, 0.6):  # every event is predicted positive, or negative
+        ev = ModelEvaluator(threshold=threshold)
+        ev.update([0, 1, 1], [0.5] * 3)
+        said = ev.measures()._asdict()
+        perfect |= {name for name in MEASURES[RANKING_MEASURES:] if said[name] == 1 and name not in perfect}
+    assert perfect > {"recall", "specificity"}
+    assert {MEANINGS[name].better for name in perfect} == {""}
     assert (MEANINGS["aum"].better, "constant scores" in MEANINGS["aum"].sentence) == ("lower", True)
     assert "interpolated linearly" in MEANINGS["tpr_at_fpr"].sentence
 
@@ -701,7 +707,7 @@ def test_notes_stand_in_one_box_that_is_open():
 
 
 def test_charts_come_before_tables_and_words(rows):
-    page = report_page(report_rows(rows), alerts=alert_events({"model": "good", "row": 3}))
+    page = report_page(report_rows(rows), Tables(alerts=alert_events({"model": "good", "row": 3})))
     sections = re.findall('<section id="([^"]+)"', page)
     assert sections == [
         "overview", "over-time", "alerts", "gaps", "slices", "changes", "measures", "curves", "latest",
@@ -768,7 +774,7 @@ def test_dead_letters_are_counted_by_kind_and_reason():
     counters = count_dead_letters(table)
     assert counters.lost[0] == ("invalid", "score: ... is not a number", 3)
     assert [counters.total(kind) for kind in ("invalid", "late", "unmatched", "duplicate")] == [3, 1, 1, 0]
-    page = report_page(report_rows(filled([("a", 3)])), counters=counters)
+    page = report_page(report_rows(filled([("a", 3)])), Tables(counters=counters))
     for label, count in (("Dead letters", 3), ("Late", 1), ("Unmatched", 1), ("Applied", 300)):
         assert f"<dt>{label}</dt><dd>{count}</dd>" in page
     assert "<dt>Duplicate</dt>" not in page  # 0 would suggest that something was looked for
@@ -793,7 +799,7 @@ def test_without_counters_the_page_says_how_to_have_them():
 
 def test_counters_that_are_given_are_shown():
     counters = EventCounters(read=1_234_567, applied=1_234_000, lost=(("duplicate", "seen before", 567),))
-    page = report_page(report_rows(filled([("a", 3)])), counters=counters)
+    page = report_page(report_rows(filled([("a", 3)])), Tables(counters=counters))
     for words in ("<dt>Events read</dt><dd>1,234,567</dd>", "<dt>Applied</dt><dd>1,234,000</dd>",
                   "<dt>Duplicate</dt><dd>567</dd>", "<dt>Dead letters</dt><dd>0</dd>"):  # fmt: skip
         assert words in page

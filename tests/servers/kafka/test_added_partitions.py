@@ -188,19 +188,23 @@ def test_an_export_has_the_offsets_of_added_partitions(broker, capsys):
     produce(broker, "grows-exported", dealt(found[:1_000], (0,)))
     job, counted = follow(url, "--export-state", "state")
     until(lambda: counted("events_read") == 1_000)
-    grow(broker, "grows-exported", 2)
+    grow(broker, "grows-exported", 3)  # partition 2 has no event before the export
     produce(broker, "grows-exported", dealt(found[1_000:HALF], (1,)))
-    until(lambda: counted("events_read") == HALF)
+    until(lambda: counted("events_read") == HALF and counted("added_partitions") == 2)
     interrupted(job, 0)
     assert main(["inspect", "state"]) == 0
-    assert "  added, grows-exported[1]: at offset 1,000, newest" in capsys.readouterr().out
-    grow(broker, "grows-exported", 3)
-    late = [event | {"id": f"late {event['id']}"} for event in found[:10]]
-    produce(broker, "grows-exported", dealt([*late, *found[HALF:]], (2,)))
+    said = capsys.readouterr().out
+    assert "  added, grows-exported[1]: at offset 1,000, newest" in said
+    assert "  added, grows-exported[2]: at offset 0, of Kafka cluster" in said
+    grow(broker, "grows-exported", 4)
+    late = [event | {"id": f"late {event['id']}"} for event in found[:20]]
+    produce(broker, "grows-exported", [*dealt(late, (2, 3)), *dealt(found[HALF:], (3,))])
     capsys.readouterr()
     options = ("--order", "time:0s", "--until", "latest", "--import-state", "state", *OPTIONS)
     assert evaluate(url, *options, "--output", "second.csv", "--dead-letters", "dead.jsonl") == 0
-    assert "10 x late: new partition" in capsys.readouterr().err
-    assert reasons_in("dead.jsonl") == {("late", "new partition", "grows-exported[2]"): 10}
+    assert "20 x late: new partition" in capsys.readouterr().err
+    assert reasons_in("dead.jsonl") == {
+        ("late", "new partition", f"grows-exported[{number}]"): 10 for number in (2, 3)
+    }
     both = sorted({*map(tuple, rows_in("rows.csv")), *map(tuple, rows_in("second.csv"))})
     assert both == sorted(map(tuple, rows_of_file(found, "--order", "time:0s")))

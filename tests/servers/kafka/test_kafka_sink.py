@@ -28,6 +28,7 @@ from rocsteady.transforms.sinks.kinds import (
     CLASS_ROWS,
     CURVES,
     DEAD_LETTERS,
+    KINDS,
     PAIRS,
     ROLL_UPS,
     ROWS,
@@ -37,7 +38,7 @@ from rocsteady.transforms.tables.followed import follow_tables
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
 
 from tests.support.pages.fleet_tables import fleet_rows, pair_rows
-from tests.support.pages.json_schemas import FOLDER, KINDS, path_of, text_of
+from tests.support.pages.json_schemas import FOLDER, path_of, text_of
 from tests.support.processes.beam_runs import pipeline
 from tests.support.servers.kafka_topics import PATIENCE
 from tests.support.servers.secure_broker import PASSWORD, USER

@@ -10,6 +10,7 @@ import pytest
 from tests.support.servers.kafka_topics import (
     OPTIONS,
     PATIENCE,
+    delete,
     evaluate,
     events,
     lines_in,
@@ -50,6 +51,17 @@ def test_a_running_job_says_so_and_ends(broker, stopped):
     _, words = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1, words
     assert f"{url}: the topic was deleted and made anew while it was read: its id was " in words
+
+
+def test_a_running_job_ends_where_its_topic_is_deleted(broker):
+    url = topic_of(broker, "deleted-running", events(OLD), 1)
+    job = start(url, "--output", "rows.jsonl", *OPTIONS)
+    until(lambda: lines_in("rows.jsonl") > 5)
+    delete(broker, "deleted-running")
+    _, words = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1, words
+    assert f"{url}: the topic was deleted while it was read: its brokers have none of this name" in words
+    assert "no broker answers" not in words
 
 
 def test_a_checkpoint_does_not_go_on(broker, capsys):

@@ -19,6 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 from rocsteady.core.measures.step_polynomials import step_polynomial
+from rocsteady.core.rows.measure_table import MEASURE_TABLE, POSITIVE_MEASURES
+from rocsteady.core.rows.reasons import NO_POSITIVE_CLASS as NO_POSITIVE_CLASS_CODE
+from rocsteady.core.rows.reasons import REASONS
 from scipy import stats
 from scipy.integrate import quad
 from sklearn import metrics
@@ -32,15 +35,16 @@ TOO_FEW = "fewer than two positives or negatives in window"
 DEGENERATE = "degenerate interval"
 NO_POSITIVE_CLASS = "no positive class is named"
 
-RANKING = (
-    "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
-    "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
-    "partial_auc", "partial_auc_mcclish", "polynomial_auc", "polynomial_auc_bound",
-)  # fmt: skip
-DECISIONS = (
-    "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
-    "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
-)  # fmt: skip
+EVERY = tuple(measure for measure in MEASURE_TABLE if measure.family != "evidence")
+RANKING = tuple(measure.name for measure in EVERY if measure.family != "decision")
+DECISIONS = tuple(measure.name for measure in EVERY if measure.family == "decision")
+OF_POSITIVE = tuple(name for name in DECISIONS if name in POSITIVE_MEASURES)
+"""The names that a row has; each value below is computed from its definition."""
+DECLARED = {
+    measure.name: {REASONS[code] for code in (*measure.reasons, NO_POSITIVE_CLASS_CODE)} for measure in EVERY
+}
+"""The reasons that the table of measures declares. A value that is None has one of them."""
+
 LOSSES = ("brier", "log_loss")
 INTEGRATED = ("h", "cost_curve_area")
 BOUNDED = ("polynomial_auc", "polynomial_auc_bound")
@@ -302,8 +306,7 @@ def decisions(
     values: dict[str, float | None] = dict.fromkeys(DECISIONS)
     reasons: dict[str, str] = {}
     if positive is None:
-        named = ("tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd")
-        reasons.update(dict.fromkeys(named, NO_POSITIVE_CLASS))
+        reasons.update(dict.fromkeys(OF_POSITIVE, NO_POSITIVE_CLASS))
     else:
         pairs = [
             (label == positive, guess == positive) for label, guess in zip(labels, predicted, strict=True)
@@ -353,6 +356,7 @@ def decisions(
 
 def clauses(reasons: dict[str, str]) -> str | None:
     """Return a row's reason: the measures of each reason, in column order, before it."""
+    assert all(why in DECLARED[name] for name, why in reasons.items()), reasons
     names = [name for name in (*RANKING, *DECISIONS) if name in reasons]
     whys = [reasons[name] for name in names]
     parts = [

@@ -17,6 +17,7 @@ from tests.support.oracles.measures import (
     DECISIONS,
     DEGENERATE,
     NO_POSITIVE_CLASS,
+    OF_POSITIVE,
     ONE_CLASS,
     RANKING,
     TOO_FEW,
@@ -26,7 +27,6 @@ from tests.support.oracles.measures import (
 from tests.support.oracles.weighted import WeightedOracle
 
 ZERO = Fraction(0)
-OF_POSITIVE = ("tp", "fp", "tn", "fn", "precision", "recall", "specificity", "f1", "cmd")
 NEGLIGIBLE = Fraction(1, 2**53)
 
 

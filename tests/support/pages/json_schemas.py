@@ -1,7 +1,4 @@
-"""JSON Schemas of what sinks write, and the table of reasons for the docs.
-
-`python -m tests.support.pages.json_schemas` renews docs/schemas and the tables in docs/reference/reasons.md.
-"""
+"""JSON Schemas of what sinks write, and the table of reasons for the docs; `written` writes both."""
 
 from __future__ import annotations
 
@@ -12,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 from rocsteady.core.events.rejected import Reason
-from rocsteady.core.rows.columns import REASONS
+from rocsteady.core.rows.reasons import REASONS
 from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
-from rocsteady.transforms.sinks.kinds import CLASS_ROWS, DEAD_LETTERS, KINDS, TableKind
+from rocsteady.transforms.sinks.kinds import CLASS_ROWS, DEAD_LETTERS, TableKind
 
 from tests.support import ROOT
 
@@ -87,9 +84,3 @@ def filled(page: str) -> str:
     for name, text in (("letters", reasons_table()), ("measures", words_list())):
         page = re.sub(rf"(?s)(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=text: m[1] + t + m[2], page)
     return page
-
-
-if __name__ == "__main__":
-    REASONS_PAGE.write_text(filled(REASONS_PAGE.read_text()))
-    for each in KINDS:
-        path_of(each).write_text(text_of(each))

@@ -125,13 +125,18 @@ def grow(broker, topic, partitions):
     client.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
 
 
-def make_anew(broker, topic, found, partitions=1):
-    """Delete a topic, and create it again with these events."""
+def delete(broker, topic):
+    """Delete a topic."""
     from confluent_kafka.admin import AdminClient
 
     client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
     client.delete_topics([topic])[topic].result(30)
     until(lambda: topic not in client.list_topics(timeout=10).topics)
+
+
+def make_anew(broker, topic, found, partitions=1):
+    """Delete a topic, and create it again with these events."""
+    delete(broker, topic)
     broker.create_topic(topic, partitions=partitions)
     produce(broker, topic, sent(found, partitions))
 

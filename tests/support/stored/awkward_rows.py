@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.rows.columns import ONE_CLASS
+from rocsteady.core.rows.measure_table import MEASURES
+from rocsteady.core.rows.reasons import ONE_CLASS
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.measure_names import MEASURES
 
 KEYS = (("b", ""), ("a", "carrier=UA"), ("a", 'x="1",\n2'))
 

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -60,7 +62,7 @@ from rocsteady.core.prequential.fold import PrequentialFold
 from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
-from rocsteady.core.prequential.wire import unpack_learner
+from rocsteady.core.prequential.wire import own_record, shared_record, unpack_learner
 from rocsteady.core.rows.columns import INTEGER_COLUMNS
 from rocsteady.core.settings.against import Against
 from rocsteady.core.settings.evaluator import EvaluatorSettings
@@ -78,7 +80,9 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.pipelines.state import _described
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.prequential.folds import FoldOutputCoder
-from rocsteady.transforms.sources.streams.offsets import Position, ReaderState
+from rocsteady.transforms.sources.streams.offsets import FilePlace, FolderPlace, Position, ReaderState
+from rocsteady.transforms.state.folder import EVALUATORS, MANIFEST, Step, read_export, write_state
+from rocsteady.transforms.state.folder import JOIN as JOIN_STEP
 
 from tests.support.pages.fold_reports import SETTINGS as COMPARED
 from tests.support.pages.fold_reports import reports_of
@@ -126,7 +130,8 @@ def in_the_package() -> Iterator[str]:
 
 def _reads(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef) and (
-        node.name in ("from_bytes", "unpack", "decode") or node.name.startswith("unpack_")
+        node.name in ("from_bytes", "unpack", "decode", "own_record", "read_export")
+        or node.name.startswith("unpack_")
     )
 
 
@@ -284,7 +289,7 @@ def waiting_samples():
 
 def sketch(max_bytes=2_000):
     made = AucSketch(max_bytes)
-    made.add(np.arange(300) % 2, np.sin(np.arange(300)))
+    made.add(np.arange(300) % 2, np.arange(300) * 7919 % 211 / 256)
     return made
 
 
@@ -468,12 +473,17 @@ def use_join(join, data):
     use_described(None, data)
     state, meaning = JoinState.unpack(data)
     _ = join_taken_up(data, JOIN), resharded_joins([state], meaning, 3)
+    fed(join, later_labels(state))
+    return join.to_bytes()
+
+
+def later_labels(state):
+    """Return records for a join of this state: labels of the kind that the join has, and a clock."""
     first = next(iter(map(LabelBatch.unpack, state.coming_labels)), state.labels)
     later = labels(30, sequence=1)
     if first is not None and (first.class_labels is not None or first.label_classes is not None):
         later = class_labels(first.class_labels is not None, 30, sequence=1)
-    fed(join, [later.pack(), Clock(60 * SECOND).pack()])
-    return join.to_bytes()
+    return [later.pack(), Clock(60 * SECOND).pack()]
 
 
 def use_index(index, data):
@@ -616,10 +626,30 @@ def output_samples():
     return [FoldOutputCoder().encode(each) for each in found]
 
 
+def manifest_samples():
+    """Return the manifest of an export whose writer's clock and random digits were all zeros."""
+    settings = {EVALUATORS: next(tables()).meaning(), JOIN_STEP: JOIN.meaning()}
+    steps = [Step(name, 1, meaning) for name, meaning in settings.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        for step, state in ((EVALUATORS, table_samples()[0]), (JOIN_STEP, join_samples()[0])):
+            positions = {0: ("s.csv", '{"offset": 4}')}
+            write_state(ShardState("id", "folder", step, 0, 1, positions, state).pack(), folder, steps)
+        said = (Path(folder) / MANIFEST).read_text()
+    said = re.sub(r"shards-id-[0-9a-f]{8}", "shards-id-00000000", said)
+    return [re.sub(r'"time": "[^"]*"', '"time": "2026-01-31T12:00:00Z"', said).encode()]
+
+
+def read_manifest(data):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / MANIFEST).write_bytes(data)
+        return replace(read_export(folder), folder="state")
+
+
 def reader_samples():
+    place = FolderPlace("b.jsonl", FilePlace(70, False, 3, True), frozenset(["a.jsonl", "ü.csv"]))
     more = {"name": "t[0]", "origin": "Kafka cluster A, topic id B", "known": 1, "added": [Position(1, 5, 6)]}
     return [
-        ReaderState(7, [3, 4], 5, 6, place='["a", 1, true]').to_bytes(),
+        ReaderState(7, [3, 4], 5, 6, place=place.said()).to_bytes(),
         ReaderState(7, [3], **more).to_bytes(),
     ]
 
@@ -760,7 +790,9 @@ FORMS: dict[str, Form] = {
     "core.sketches.wire:unpack": Form(lambda: [sketch().to_bytes()], sketch_wire.unpack),
     "core.evaluator.snapshot:Snapshot.unpack": Form(table_samples, Snapshot.unpack, use_described),
     "core.shard.parts:Index.unpack": Form(
-        lambda: [snapshot_parts.split(bytes(100))[0].pack()], snapshot_parts.Index.unpack, use_index
+        lambda: [snapshot_parts.split(bytes(100))[0]._replace(id=bytes(range(16))).pack()],
+        snapshot_parts.Index.unpack,
+        use_index,
     ),
     "core.state.export:ExportingMachine.from_bytes": Form(
         waiting_samples,
@@ -774,5 +806,9 @@ FORMS: dict[str, Form] = {
     "transforms.prequential.folds:FoldOutputCoder.decode": Form(output_samples, FoldOutputCoder().decode),
     "transforms.evaluate.shards:RowsCoder.decode": Form(rows_samples, RowsCoder().decode),
     "transforms.sources.streams.offsets:ReaderState.from_bytes": Form(reader_samples, ReaderState.from_bytes),
+    "transforms.state.folder:read_export": Form(manifest_samples, read_manifest),
+    "core.prequential.wire:own_record": Form(
+        lambda: [shared_record(prequential_batch().pack())], own_record, lambda made, _: unpack_record(made)
+    ),
 }
 """By the name that `in_the_package` gives it."""

@@ -100,7 +100,7 @@ def test_every_pane_has_roll_ups_of_its_own(tmp_path: Path) -> None:
         timed | beam.WindowInto(FixedWindows(1_000)) | rs.RollUp("models") | Keep(tmp_path, "rows")
     both = sorted([*expected(rows[0][0], ("models",)), *expected(rows[1][0], ("models",))], key=repr)
     assert rolled_in(tmp_path) == both
-    assert {row[3] for row in both} == {start for start, _ in panes}
+    assert {rs.RollUpRow._make(row).pane_start for row in both} == {start for start, _ in panes}
 
 
 @pytest.mark.slow

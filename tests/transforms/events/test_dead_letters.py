@@ -9,9 +9,6 @@ import pytest
 from rocsteady.core.events.rejected import Reason
 from rocsteady.pipelines.report.rows import count_dead_letters
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, KINDS
-from rocsteady.transforms.sinks.kinds import DEAD_LETTERS
-
-from tests.support.pages.json_schemas import FOLDER, REASONS_PAGE, filled, text_of
 
 FROZEN = """
 model is missing; score is missing; score is not a number; score is not finite; score is not a probability
@@ -52,12 +49,6 @@ def test_a_reason_has_no_values_and_says_what_to_do(reason: Reason) -> None:
     assert reason.means
     assert reason.remedy
     assert pickle.loads(pickle.dumps(reason)) is reason
-
-
-def test_the_page_and_the_schema_have_every_reason() -> None:
-    page = REASONS_PAGE.read_text()
-    assert page == filled(page), "python -m tests.support.pages.json_schemas renews the page"
-    assert (FOLDER / "dead-letter.json").read_text() == text_of(DEAD_LETTERS)
 
 
 def test_a_report_counts_letters_by_their_reason() -> None:

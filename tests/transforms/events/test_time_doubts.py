@@ -7,7 +7,7 @@ import json
 import pytest
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.settings.durations import microseconds
-from rocsteady.transforms.events.doubts import tell_ahead
+from rocsteady.transforms.events.doubts.ahead import tell_ahead
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.lateness import Timing
 from rocsteady.transforms.events.validate import validate_as

@@ -36,7 +36,8 @@ from ...beam.machine import typed
 from ...beam.metrics import count_records
 from ...events.columns import instants
 from ...events.dead_letters import CHUNK_ROWS, Chunk, DeadLetters
-from ...events.doubts import TimesOfFiles, tell_classes_at_end
+from ...events.doubts.classes import tell_classes_at_end
+from ...events.doubts.outlying import TimesOfFiles
 from ...events.fields import EventFields, Role
 from ...events.lateness import ANY_TIME, Timing, time_span
 from ...events.periods import column_at

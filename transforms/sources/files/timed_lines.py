@@ -29,7 +29,8 @@ from ....core.events.times import NO_TIME
 from ....core.process.near_names import near_names
 from ...events.columns import instants, plain, texts
 from ...events.dead_letters import Chunk
-from ...events.doubts import TimesOfFiles, tell_doubt
+from ...events.doubts.outlying import TimesOfFiles
+from ...events.doubts.units import tell_doubt
 from ...events.periods import column_at
 from ...events.text import json_objects, rfc3339
 from ...files.formats import SourceFile

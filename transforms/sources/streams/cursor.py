@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from ....core.events.batch import PacketBatch, PredictionBatch
 from ....core.events.records import Batch
 from ...events.dead_letters import NO_LETTERS, DeadLetters
-from ...events.doubts import tell_ahead
+from ...events.doubts.ahead import tell_ahead
 from ...events.lateness import time_span
 from ...events.validate import validate_as
 from ..files.json_lines import JsonLines

@@ -136,7 +136,7 @@ class _Client:
     def __init__(self, partition: KafkaPartition) -> None:
         self._of = partition
         self._place = confluent_kafka().TopicPartition(partition.topic.name, partition.number)
-        self._consumer: Any = consumer_of(partition.topic, self._is_too_large, **_FAST)
+        self._consumer: Any = consumer_of(partition.topic, self._is_handled, **_FAST)
         self._lock = threading.Lock()
         self._position = -1
         self._seen_end = -1
@@ -167,12 +167,16 @@ class _Client:
         self._consumer.assign([place])
         self._position, self._seen_end, self._too_large = offset, -1, None
 
-    def _is_too_large(self, error: Any) -> bool:
-        """Return whether an error reports a message larger than the client takes, and keep both sizes."""
+    def _is_handled(self, error: Any) -> bool:
+        """Return whether an error needs no line in the log.
+
+        Such errors report a message larger than the client takes, whose sizes are kept, or a topic that is
+        gone, which the topic's watch says.
+        """
         found = _TOO_LARGE.search(error.str())
         if found is not None:
             self._too_large = int(found[1]), int(found[2])
-        return found is not None
+        return found is not None or error.name() in _GONE
 
     def _fetched(self, offset: int, found: list[Any]) -> Fetched:
         """Return the fetched records: 0.1 us each if all are messages; a loop would take 0.35 us each."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import rocsteady as rs
-from rocsteady.core.settings.measure_names import MEASURES, RANKING_MEASURES
+from rocsteady.core.rows.measure_table import MEASURES, RANKING_MEASURES
 
 from tests.support.processes.command import call
 from tests.support.streams.class_events import NAMES, class_streams, in_order, lines_of, read
