@@ -79,7 +79,8 @@ class MemberRows:
                with "" for the rows of all classes
     key_codes  int32[n], the place in `keys` of each row's key
     texts      the reasons and the configurations that occur
-    int32[n, 2], the places in `texts` of the reason why the AUC or its interval is null, and of the `config`
+    text_codes int32[n, 2], the places in `texts` of the reason why the AUC or its interval is null, and of
+               the `config`
     integers   int64[n, 3], the columns `INTEGERS`; NO_TIME stands for null
     numbers    float64[n, 6], the columns `NUMBERS`; NaN stands for null. In rows of all classes the AUC is
                the `auc_macro` of a window in which no class is absent, and `positives` are all events
