@@ -113,9 +113,7 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
 
 
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
-    """Return the streams at the places where an export left them.
-
-    Each partition in the export resumes at its offset.
+    """Return the streams at the places where an export left them: each partition at its offset.
 
     A partition that the export does not name belongs to a new topic, or was added to a topic. Such a
     partition starts as in a job without an export. It is new to the job, and so is a partition that was added

@@ -6,7 +6,6 @@ Invariant
     Every record of a file is in one packet or one dead letter.
 
 By position every file is a partition, read in order by one DoFn; files are read in parallel.
-
 By time, one DoFn reads all files together, always from the file with the earliest next time. So a machine
 holds only the records that are out of order. The DoFn first reads only the times of every file. Then it knows
 the earliest time that may come after each record, and opens a file when the file's first time is due. A file
